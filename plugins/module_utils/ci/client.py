@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Client of the CI server, and its error messages [W4.4, W5]."""
+"""HTTP client of the CI server: transport, JSON access and error messages [W4.4, W5]."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ..core.http.messages import REDIRECTS, Response, unexpected_body
 from ..core.http.transport import Transport
 from ..core.module.task import Task
 
-#: A job, which may have any name.
+#: Path of a job. A job may be named `login`, so its path does not count as a login page.
 _JOB = re.compile(r"/job/[^/?#]+/?(?:[?#]|$)")
 _LOGGING_ID = re.compile(r"Logging ID=([0-9A-Za-z-]+)")
 
 
 def server_of(task: Task, *, connections: int = 10) -> Transport:
-    """Return the transport for a task; writes carry the CSRF crumb.
+    """Return the transport of a task. Its writes send the CSRF crumb.
 
     :param connections: maximum number of open connections
     """
@@ -27,14 +27,16 @@ def server_of(task: Task, *, connections: int = 10) -> Transport:
 
 
 def refuse_page(response: Response) -> None:
-    """Raise `protocol` if the response to a write is an HTML page, `auth` for a login form."""
+    """Raise `auth` if a successful response to a write is a login form, `protocol` for another HTML
+    page.
+    """
     if response.status < 300 and errors.looks_like_html(response.text):
         raise unexpected_body(response, "another response")
 
 
 def require_confirmation(server: Transport, response: Response) -> None:
-    """Raise if the response to a write is an HTML page, or a redirect to a login page (`auth`):
-    neither confirms the write.
+    """Raise an error if the response does not confirm a write: an HTML page, or a redirect to a
+    login page.
     """
     location = response.headers.get("Location")
     if response.status not in REDIRECTS or location is None:
@@ -44,13 +46,13 @@ def require_confirmation(server: Transport, response: Response) -> None:
 
 
 def leads_to_login(response: Response, location: str) -> bool:
-    """Return whether a redirect leads to a login page; a job with such a name does not count."""
+    """Return whether a redirect leads to a login page, and not to a job named `login`."""
     there = target(response.url, location)
     return is_login_page(there) and _JOB.search(there) is None
 
 
 def object_of(response: Response) -> Mapping[str, Any]:
-    """Return the JSON object of a response. Raises `protocol` for anything else."""
+    """Return the JSON object in a response. Raises `protocol` for other content."""
     shown = response.json()
     if not isinstance(shown, Mapping):
         raise response.error("protocol", "the server returned JSON that is not an object")
@@ -58,20 +60,21 @@ def object_of(response: Response) -> Mapping[str, Any]:
 
 
 def part(value: object) -> Mapping[str, Any]:
-    """Return an object inside a response; empty for any other value."""
+    """Return `value` if it is a JSON object, otherwise an empty object."""
     return value if isinstance(value, Mapping) else {}
 
 
 def objects(value: object) -> list[Mapping[str, Any]]:
-    """Return the objects of a list inside a response; empty for any other value."""
-    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
+    """Return the JSON objects in a list. Return an empty list if `value` is not a list."""
+    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
 
 
 def describe(response: Response) -> str:
     """Return the server's error message.
 
-    Server facts [ci-1, ci-4]: a rejected request has its message in `X-Error`, a missing permission
-    is in `X-Required-Permission`, an uncaught exception leaves a logging id in an HTML page.
+    Server facts [ci-1, ci-4]: the message for a rejected request is in the header `X-Error`, a
+    missing permission in `X-Required-Permission`. After an uncaught exception, the HTML page
+    contains an id under which the server's log has the stack trace.
     """
     headers = response.headers
     permission = headers.get("X-Required-Permission")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the kinds of objects share in an export of the CI server."""
+"""State and helpers that the exports of jobs, nodes, views and credentials share."""
 
 from __future__ import annotations
 
@@ -18,18 +18,20 @@ from .job_address import Job
 Item = TypeVar("Item")
 Found = TypeVar("Found")
 
-#: Errors that concern one object only.
-_OF_ONE = ("permission", "protocol", "not_found")
+#: Kinds of errors that affect a single object; the export continues after them.
+_SINGLE_OBJECT_KINDS = ("permission", "protocol", "not_found")
 
 
 @dataclass(frozen=True)
 class ExportRun:
-    """An export that is running.
+    """A running export.
 
-    :param state: the state so far; kinds add files and what is left out
-    :param folders: the exported folders, whose credentials and views are exported
-    :param requested: whether the task requests this kind, so that a missing permission or plugin
-        is an error
+    :param state: exported state, to which each kind of objects adds files and skipped objects
+    :param parallel: maximum number of concurrent requests
+    :param folders: exported folders, whose credentials and views are exported too
+    :param requested: whether the task explicitly requests the current kind of objects; a missing
+        permission or plugin is then an error
+    :param names: generator of unique file names
     """
 
     task: Task
@@ -46,10 +48,13 @@ class ExportRun:
         read: Callable[[Item], Found | None],
         name: Callable[[Item], str],
     ) -> Iterator[tuple[Item, Found]]:
-        """Read objects in parallel; leave out those that cannot be read.
+        """Read objects concurrently, and yield each item with its object.
 
-        :param kind: the kind in `left_out`, as "job"
-        :param read: returns an object, `None` if it does not exist any more
+        An object that cannot be read is added to `left_out`.
+
+        :param kind: kind of the objects for `left_out`, for example "job"
+        :param read: returns the object of an item, or `None` if it no longer exists
+        :param name: returns the name of an item for `left_out`
         """
         count = ProgressCounter(self.task.progress, f"reading the {kind}s", len(items))
 
@@ -57,12 +62,12 @@ class ExportRun:
             try:
                 found = read(item)
             except ToolchainError as error:
-                if error.kind not in _OF_ONE:
+                if error.kind not in _SINGLE_OBJECT_KINDS:
                     raise
                 return error
             finally:
                 count.add()
-            gone = ToolchainError("not_found", "it no longer exists, or is not visible")
+            gone = ToolchainError("not_found", "it no longer exists, or the account cannot see it")
             return gone if found is None else found
 
         for item, found in zip(items, bounded(self.parallel, result, items), strict=True):
@@ -72,15 +77,16 @@ class ExportRun:
                 yield item, found
 
     def leave_out(self, kind: str, name: str, error: ToolchainError) -> None:
-        """Add an object to `left_out`. Raises the error if the task requests this kind, and the
-        account lacks a permission.
+        """Add an object to `left_out`.
+
+        Raises `error` for a missing permission if the task explicitly requests this kind.
         """
         if self.requested and error.kind == "permission":
             raise error
         self.state.leave_out(kind, name, error.message)
 
     def file(self, folder: str, name: str, text: str) -> str:
-        """Add a file with a configuration; return its path, relative to `ci.yml`."""
+        """Add an XML file with a configuration. Return its path relative to `ci.yml`."""
         src = f"{self.names.name(folder, name)}.xml"
         self.state.files[src] = text
         return src

@@ -18,36 +18,38 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 @contextmanager
 def interruptible() -> Iterator[Callable[[str], None]]:
-    """Turn the first SIGINT or SIGTERM during the block into KeyboardInterrupt.
+    """Turn the first SIGINT or SIGTERM during the block into `KeyboardInterrupt`.
 
-    Further signals are ignored, so that the block can report and clean up; it must end soon.
-    Yields a function that shows a line even after Ctrl-C. A worker of Ansible gets the signal again
-    after the block, and exits: it must not continue with the next item of a loop.
+    Further signals are ignored while the block reports and cleans up, which must be quick. In an
+    Ansible worker the signal is raised again after the block, because the worker must exit instead
+    of continuing with the next item of a loop.
+
+    Yields a function that prints a line even after Ctrl-C.
     """
     if threading.current_thread() is not threading.main_thread():
         yield show_last_line
         return
     caught: list[int] = []
     before = {signal_: signal.getsignal(signal_) for signal_ in _SIGNALS}
-    ours = [each for each, handler in before.items() if handler not in (None, signal.SIG_IGN)]
+    handled = [signal_ for signal_ in before if before[signal_] not in (None, signal.SIG_IGN)]
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        for signal_ in ours:
+        for signal_ in handled:
             signal.signal(signal_, signal.SIG_IGN)
         caught.append(number)
         raise KeyboardInterrupt
 
     try:
-        for each in ours:
-            signal.signal(each, interrupt)
+        for signal_ in handled:
+            signal.signal(signal_, interrupt)
         yield show_last_line
     finally:
-        for each in ours:
-            signal.signal(each, before[each])
+        for signal_ in handled:
+            signal.signal(signal_, before[signal_])
         if caught and _is_managed(before[signal.Signals(caught[0])]):
             os.kill(os.getpid(), caught[0])
 
 
 def _is_managed(handler: Any) -> bool:
-    """Return whether the handler is neither the default of the system nor of Python."""
+    """Return whether a program has installed the handler, and not the system or Python."""
     return callable(handler) and handler is not signal.default_int_handler

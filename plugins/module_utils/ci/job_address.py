@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Convert the name of a job (`folder/job`, a list of names, a URL) to a path on the server."""
+"""Convert a job name (`folder/job`, a list of names, or a URL) to a path on the server."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from ..core.errors import invalid, printable
 from ..core.module.typed_options import Option
 from ..core.secret import misplaced_user_info
 
-# Server fact [ci-5]: a branch is stored as a job whose name has these characters encoded once. The
-# address encodes that name again: feature/x is feature%252Fx there. A percent sign that starts such
-# an encoding shows that the name is a stored one.
+# Server fact [ci-5]: the job of a branch has a name in which these characters are percent-encoded.
+# In a URL that name is encoded again: feature/x becomes feature%252Fx. A name that already contains
+# such an encoding is not encoded twice.
 _ENCODED_IN_NAMES = re.compile(r"[/?#\[\]\\]|%(?!23|25|2F|3F|5B|5C|5D)")
 
-#: Characters that no job has, not even one that is named after a branch.
+#: Characters that no job name contains, not even the name of a branch.
 _IMPOSSIBLE = re.compile(r"[*^:\x00-\x1f\x7f]")
 
-#: A number of a build, or a permalink such as `lastBuild`.
+#: Build number, or a permalink such as `lastBuild`.
 _BUILD = re.compile(r"[0-9]+|[A-Za-z][A-Za-z0-9_-]*")
 
 #: Type of an option that names a job.
@@ -31,21 +31,21 @@ JobName = Annotated[Any, Option(values="text")]
 
 @dataclass(frozen=True)
 class Job:
-    """A job. `path` is encoded and relative to the base address; `name` is for messages."""
+    """A job. `path` is percent-encoded and relative to the server's URL; `name` is for messages."""
 
     path: str
     name: str
 
     def below(self, stored: str) -> Job:
-        """Return the job in this folder with this stored name."""
+        """Return the job in this folder that the server lists under the name `stored`."""
         return Job(f"{self.path}/job/{address.path(stored)}", f"{self.name}/{unquote(stored)}")
 
 
 def job_of(value: object, base_url: str) -> Job:
-    """Return the job of the option `job`. Raises `invalid` if it names none.
+    """Return the job that the option `job` names. Raises `invalid` for other values.
 
-    :param value: `folder/job`, a list of names (one per level), or an address on the server
-    :param base_url: base address of the server, without a trailing slash
+    :param value: `folder/job`, a list of names (one per level), or a URL on the server
+    :param base_url: URL of the server without a trailing slash
     """
     names = list(value) if isinstance(value, (list, tuple)) else [value]
     if any(isinstance(name, (bool, bytes)) or not isinstance(name, (str, int)) for name in names):
@@ -66,18 +66,18 @@ def build_path(job: Job, number: int) -> str:
 
 
 def build_segment(build: str) -> str:
-    """Return the last segment of a build's address: its number or a permalink. Raises `invalid` for
-    anything else.
+    """Return the path segment of a build: its number or a permalink. Raises `invalid` for other
+    values.
     """
     text = build.strip()
     if _BUILD.fullmatch(text) is None:
-        raise invalid(f"build is '{text}', but must be a number or a permalink such as lastBuild")
+        raise invalid(f"build is '{text}': set it to a number or a permalink such as lastBuild")
     return text
 
 
 def _of_names(names: list[str]) -> Job:
     if not names or any(name.strip() == "" for name in names):
-        raise invalid("job does not name a job: use folder/job, a list of names, or the job's URL")
+        raise invalid("job has an empty name: use folder/job, a list of names, or the job's URL")
     if not {".", ".."}.isdisjoint(names):
         named = "/".join(names)
         raise invalid(f"job is '{named}': use the full name of the job, without '.' and '..'")
@@ -93,7 +93,7 @@ def _of_names(names: list[str]) -> Job:
 
 
 def _of_url(url: str, base_url: str) -> Job:
-    """Return the job at an address of the server; views are removed, encoded parts are kept."""
+    """Return the job at a URL of the server. Views in the path are ignored."""
     if origin(url) == NOWHERE:
         require_address(url, "in job")
     if not _on_server(url, base_url):
@@ -104,7 +104,7 @@ def _of_url(url: str, base_url: str) -> Job:
     while parts:
         kind, name, *parts = [*parts, ""] if len(parts) == 1 else parts
         if kind not in ("job", "view") or unquote(name) in ("", ".", ".."):
-            raise invalid("the URL in job is not that of a job (…/job/folder/job/name/)")
+            raise invalid("the URL in job is not the URL of a job (…/job/folder/job/name/)")
         if kind == "job":
             segments.append(quote(name, safe="%"))
     if not segments:
@@ -119,11 +119,11 @@ def _on_server(url: str, base_url: str) -> bool:
 
 
 def same_job(url: object, job: Job) -> bool:
-    """Return whether an address from the server, with any root URL, is the address of this job."""
+    """Return whether a URL from the server is that of `job`, with any root URL."""
     shown = unquote(path_of(str(url))).rstrip("/")
-    return shown.endswith(f"/{unquote(job.path)}") and not _deeper(shown, job)
+    return shown.endswith(f"/{unquote(job.path)}") and not _has_more_folders(shown, job)
 
 
-def _deeper(shown: str, job: Job) -> bool:
-    """Return whether the job of `shown` is in a further folder: `x/job/a/job/b` for `b`."""
+def _has_more_folders(shown: str, job: Job) -> bool:
+    """Return whether a path that ends with `job` has more folders, as `x/job/a/job/b` for `b`."""
     return "/job/" in f"{shown[: -len(unquote(job.path))]}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Inputs that a pipeline waits for [ci-28]."""
+"""Read the inputs that a pipeline build waits for [ci-28]."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from typing import Any
 
 from .client import objects, part
 
-#: Query for the inputs among the actions of a build.
+#: `tree` query for the inputs in the `actions` of a build.
 INPUT_FIELDS = (
     "executions[id,displayName,settled,input[id,message,ok,submitter,parameters[name,type]]]"
 )
 
 
 def pending_inputs(build: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the inputs that a build waits for: `id`, `message`, `ok`, `submitter`, `parameters`
-    (each with `name` and `type`).
+    """Return the inputs that a build waits for.
+
+    An input has the keys `id`, `message`, `ok`, `submitter` and `parameters`, a list of objects
+    with `name` and `type`.
     """
     return [
         _shown(execution)
@@ -41,7 +43,7 @@ def _shown(execution: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def described(asked: Mapping[str, Any]) -> str:
-    """Return an input for messages, with what is needed to respond to it."""
+    """Return the text for an input in messages: its message, id, submitter and parameter names."""
     details = [f"id {asked['id']}"]
     if asked["submitter"]:
         details.append(f"submitter {asked['submitter']}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Permissions of the CI server, by the identifiers in its error messages."""
+"""Identifiers of the CI server's permissions, as they appear in its error messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BUILD = "hudson.model.Item.Build"
 CANCEL = "hudson.model.Item.Cancel"
 DELETE_RUN = "hudson.model.Run.Delete"
 UPDATE_RUN = "hudson.model.Run.Update"
-#: Without these permissions a job cannot be found.
+#: Permissions without which the server reports that a job does not exist.
 SEES_JOB = (READ_SERVER, READ_JOB)
 _CREDENTIALS = "com.cloudbees.plugins.credentials.CredentialsProvider"
 VIEW_CREDENTIALS = f"{_CREDENTIALS}.View"

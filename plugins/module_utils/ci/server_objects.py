@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read and write objects of the CI server that are described by XML."""
+"""Read and write objects of the CI server whose configuration is XML."""
 
 from __future__ import annotations
 
@@ -16,18 +16,21 @@ from .xml_reader import XmlElement
 
 _XML = {"Content-Type": "application/xml; charset=utf-8"}
 _DONE = (200, 201, 202, 204)
-#: A form leads to another page when it was processed.
+#: The server redirects after it has processed a form.
 _FORM_DONE = (*_DONE, 302, 303)
 
 
 class ServerObjects:
-    """Requests for objects of the server."""
+    """Sends requests for objects of the server."""
 
     def __init__(self, server: Transport) -> None:
         self._server = server
 
     def read(self, purpose: str, path: str, tree: str | None = None) -> Response | None:
-        """Send a read; `None` for a 404 of a CI server. A 404 of another server proves nothing."""
+        """Send a read. Return `None` if the CI server responds with 404.
+
+        Raises `not_found` if another server, for example a proxy, responds with 404.
+        """
         query = {} if tree is None else {"tree": tree}
         response = self._server.read(purpose, path, query=query, expect=(200, 404))
         if response.status != 404:
@@ -36,17 +39,17 @@ class ServerObjects:
         if "X-Jenkins" not in response.headers and "X-Hudson" not in response.headers:
             raise response.error(
                 "not_found",
-                "the server returned 404, and does not look like a CI server: check url",
+                "the server returned 404, but it is not a CI server: check url",
             )
         return None
 
     def shown(self, purpose: str, path: str, tree: str) -> Mapping[str, Any] | None:
-        """Return an object as JSON; `None` if it does not exist."""
+        """Return the JSON of an object, or `None` if the object does not exist."""
         response = self.read(purpose, f"{path}/api/json", tree)
         return None if response is None else object_of(response)
 
     def document(self, purpose: str, path: str) -> XmlElement | None:
-        """Return the XML of an object; `None` if it does not exist."""
+        """Return the XML configuration of an object, or `None` if the object does not exist."""
         response = self.read(purpose, f"{path}/config.xml")
         if response is None:
             return None
@@ -58,6 +61,7 @@ class ServerObjects:
             raise response.error("protocol", message) from None
 
     def send(self, purpose: str, path: str, root: XmlElement, verify: Verify, **parts: Any) -> None:
+        """Send the XML configuration of an object."""
         text = f"<?xml version='1.1' encoding='UTF-8'?>\n{xml_reader.written_in_lines(root)}"
         self.write(purpose, path, verify, headers=_XML, body=text.encode(), **parts)
 

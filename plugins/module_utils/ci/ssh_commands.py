@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""SSH command interface of the CI server, through the system's OpenSSH client.
+"""Run commands of the CI server over SSH, with the OpenSSH client of the system.
 
-Sources: written interface [W4.4] (the commands `groovy` with the script on standard input, given as
-`=`, and `list-plugins`); server facts [ci-17]: keys only, no shell, the exit codes, and
-`X-SSH-Endpoint` on the login page. The settings of `~/.ssh/config` for the host apply as always.
+The interface description [W4.4] names the commands `groovy =`, which reads a script from standard
+input, and `list-plugins`. Server facts [ci-17]: the server accepts only SSH keys, has no shell, and
+sends the address of its SSH server as `X-SSH-Endpoint` with the login page.
+
+The user's `~/.ssh/config` applies.
 """
 
 from __future__ import annotations
@@ -22,15 +24,15 @@ from ..core.module.task import Task
 from ..core.module.typed_options import Option, PathText
 from .client import server_of
 
-#: Exit code of the client: no connection, or a lost one.
+#: Exit code of the OpenSSH client if it cannot connect or loses the connection.
 _NO_CONNECTION = 255
-#: Server fact [ci-17]: exit codes of a command; all others are errors of the command itself.
+#: Server fact [ci-17]: exit codes of rejected commands. Other codes come from the command itself.
 _KINDS: dict[int, Kind] = {6: "permission", 7: "auth"}
-#: Exit codes of a command that the server did not start: bad arguments, and those above.
-_NOT_BEGUN = (2, *_KINDS)
+#: Exit codes of commands that the server did not start; 2 means invalid arguments.
+_NOT_STARTED = (2, *_KINDS)
 _NAME = re.compile(r"(?!-)[^\s\"'`$\\;&<>|(){}/]+")
-#: Error messages of the client with their kind and a hint; no command was sent.
-_REFUSALS: tuple[tuple[str, Kind, str], ...] = (
+#: Parts of the client's error messages if no command was sent, with error kind and hint.
+_CLIENT_ERRORS: tuple[tuple[str, Kind, str], ...] = (
     ("host key verification failed", "network", "the host is not in known_hosts: verify its key"),
     (
         "host identification has changed",
@@ -60,7 +62,7 @@ class SshOptions:
 
 @dataclass(frozen=True)
 class SshEndpoint:
-    """Address of the SSH interface, and the account."""
+    """Host, port and account of the SSH interface."""
 
     host: str
     port: int
@@ -74,21 +76,21 @@ class SshEndpoint:
 
 @dataclass(frozen=True)
 class SshResult:
-    """Output of a command, and the server that ran it."""
+    """Output of a command, and the endpoint that ran it."""
 
     purpose: str
     output: str
     endpoint: SshEndpoint
 
     def error(self, kind: Kind, message: str, detail: str | None = None) -> ToolchainError:
-        """Return an error of this kind for the output."""
+        """Return an error that names the command's purpose and endpoint."""
         return ToolchainError(
             kind, f"{self.purpose}: {message}", url=self.endpoint.url, detail=detail or None
         )
 
 
 class SshCommands:
-    """Sends commands; in check mode only reads."""
+    """Runs commands over SSH. In check mode it runs only commands that read."""
 
     def __init__(self, task: Task, options: SshOptions) -> None:
         self._task, self._options = task, options
@@ -96,26 +98,33 @@ class SshCommands:
         self._endpoint: SshEndpoint | None = None
         for name, value in (("ssh_host", options.ssh_host), ("ssh_user", options.ssh_user)):
             if value is not None and _NAME.fullmatch(value) is None:
-                raise invalid(f"{name} is {value!r}, which is not a name")
+                raise invalid(
+                    f"{name} is {value!r}: it must not contain blanks or shell characters, or"
+                    " begin with '-'"
+                )
         files = {"ssh_key": options.ssh_key, "ssh_known_hosts": options.ssh_known_hosts}
         for name, file in files.items():
             if file is not None and not os.access(file, os.R_OK):
                 raise invalid(f"{name}: {file} cannot be read")
 
     def run(self, purpose: str, command: str, *, reads: bool, stdin: str = "") -> SshResult:
-        """Run a command with `stdin` on its standard input. Raises unless it succeeds."""
+        """Run a command. Raises an error unless the exit code is 0.
+
+        :param reads: whether the command only reads; other commands are rejected in check mode
+        :param stdin: text for the standard input
+        """
         if self._task.read_only and not reads:
             raise invalid(
-                f"{purpose}: stopped, because a command that writes must not be sent in check mode"
+                f"{purpose}: not sent, because the command writes and the task is in check mode"
             )
-        endpoint = self._found()
+        endpoint = self._resolve_endpoint()
         code, output, stderr = self._exchange(
             purpose, [*self._client(endpoint), command], reads, stdin
         )
         done = SshResult(purpose, output, endpoint)
         if code == _NO_CONNECTION:
-            raise self._refusal(done, stderr, reads)
-        if not reads and code not in _NOT_BEGUN:
+            raise self._connection_error(done, stderr, reads)
+        if not reads and code not in _NOT_STARTED:
             self._task.accounting.add(acknowledged=1)
         if code != 0:
             detail = f" {stderr}" if stderr else ""
@@ -123,31 +132,30 @@ class SshCommands:
             raise done.error(kind, f"the command failed with exit code {code}:{detail}", stderr)
         return done
 
-    def _found(self) -> SshEndpoint:
+    def _resolve_endpoint(self) -> SshEndpoint:
         if self._endpoint is None:
             connection, options = self._task.connection, self._options
             self._endpoint = SshEndpoint(
                 options.ssh_host or urlsplit(connection.url).hostname or "",
-                self._advertised() if options.ssh_port is None else options.ssh_port,
+                self._read_port() if options.ssh_port is None else options.ssh_port,
                 options.ssh_user or connection.username,
             )
         return self._endpoint
 
-    def _advertised(self) -> int:
-        """Return the port from the server's login page, which needs no login."""
+    def _read_port(self) -> int:
+        """Return the SSH port from the headers of the login page, which needs no login."""
         purpose = "reading the SSH port"
         response = server_of(self._task).read(purpose, "login")
         port = response.headers.get("X-SSH-Endpoint", "").rpartition(":")[2].strip()
         if not port.isdecimal():
             raise response.error(
                 "not_found",
-                "the server does not report an SSH port: its SSH server is switched off; otherwise"
-                " set ssh_port",
+                "the server does not report an SSH port. Enable its SSH server, or set ssh_port",
             )
         return int(port)
 
     def _client(self, endpoint: SshEndpoint) -> list[str]:
-        """Return the command line of the client: it never prompts, and verifies the host key."""
+        """Return the command line of the client, which never prompts and verifies the host key."""
         options = {
             "BatchMode": "yes",
             "StrictHostKeyChecking": "yes",
@@ -169,11 +177,11 @@ class SshCommands:
     def _exchange(
         self, purpose: str, call: list[str], reads: bool, stdin: str
     ) -> tuple[int, str, str]:
-        """Run the client; return exit code, output and standard error."""
+        """Run the client. Return its exit code, standard output and standard error."""
         try:
-            # the run_command of modules has no timeout
+            # run_command of AnsibleModule has no timeout
             # pylint: disable-next=ansible-bad-function
-            done = subprocess.run(  # noqa: S603 - the program is ours, and no shell reads the rest
+            done = subprocess.run(  # noqa: S603 - a fixed program, without a shell
                 call,
                 input=stdin.encode("utf-8"),
                 capture_output=True,
@@ -186,7 +194,7 @@ class SshCommands:
             ) from None
         except subprocess.TimeoutExpired:
             lost = "" if reads else f"; {OUTCOME_UNKNOWN}"
-            url = self._found().url
+            url = self._resolve_endpoint().url
             raise ToolchainError(
                 "timeout",
                 f"{purpose}: not finished within {self._timeout:g} s{lost} ({url})",
@@ -196,11 +204,11 @@ class SshCommands:
         stderr = done.stderr.decode("utf-8", "replace")
         return done.returncode, done.stdout.decode("utf-8", "replace"), shorten(stderr)
 
-    def _refusal(self, done: SshResult, stderr: str, reads: bool) -> ToolchainError:
-        """Return the error for a connection that was not made, or was lost."""
-        words = stderr.lower()
-        for sign, kind, hint in _REFUSALS:
-            if sign in words:
+    def _connection_error(self, done: SshResult, stderr: str, reads: bool) -> ToolchainError:
+        """Return the error for a failed or lost connection."""
+        lowered = stderr.lower()
+        for sign, kind, hint in _CLIENT_ERRORS:
+            if sign in lowered:
                 return done.error(kind, f"{stderr} ({hint})", stderr)
         lost = "" if reads else f"; {OUTCOME_UNKNOWN}"
         error = done.error("network", f"the connection was lost ({stderr}){lost}", stderr)
@@ -209,5 +217,5 @@ class SshCommands:
 
 
 def _literal(path: str) -> str:
-    """Return a path without client tokens, which begin with `%`."""
+    """Escape `%` in a path, which begins a token of the OpenSSH client."""
     return path.replace("%", "%%")

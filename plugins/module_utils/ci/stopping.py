@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Stop builds, and remove items from the queue [W4.4].
+"""Stop builds and cancel queue items [W4.4].
 
-Server facts [ci-10]: `stop`, `term` and `kill` return 302 to the referrer or to `.`, even if
-nothing runs. Only pipelines have `term` and `kill`; otherwise the 302 leads to the same address
-with a slash, which does not exist. The build ends some time later, so only a verification read
-shows it.
+Server facts [ci-10]: `stop`, `term` and `kill` redirect to the referrer or to `.`, even if the
+build is not running. Only pipeline builds support `term` and `kill`; for other builds the server
+redirects to the same URL with a trailing slash, which does not exist. The build ends later, so the
+response does not show whether it has stopped.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .client import refuse_page
 
 METHODS = ("stop", "term", "kill")
 _SENT = (200, 201, 202, 204, 302, 303)
-#: Unknown item, and an item that has left the queue; older servers return 302 or 404.
+#: Statuses for an item that is unknown or has left the queue. Older servers return 302 or 404.
 _LEFT_QUEUE = (404, 422)
 
 
@@ -32,18 +32,17 @@ def send(
     patience: float | None = None,
     verify: Verify | None = None,
 ) -> bool:
-    """Ask the server to stop a build; return false if it does not support this method for the
-    build.
+    """Request the end of a build. Return false if the build does not support the method.
 
-    :param build: the path of the build
-    :param method: a member of :data:`METHODS`
-    :param patience: maximum seconds
-    :param verify: whether the build ends
+    :param build: path of the build
+    :param method: a member of `METHODS`
+    :param patience: timeout in seconds, including retries
+    :param verify: returns whether the build ends, if the response was lost
     """
 
-    def check_way_back(response: Response) -> None:
-        """Raise for a redirect to another address (to a login page, or from a proxy), which does
-        not confirm anything.
+    def check_redirect(response: Response) -> None:
+        """Raise an error for a redirect that does not come from this method, for example to a login
+        page.
         """
         refuse_page(response)
         location = response.headers.get("Location")
@@ -58,7 +57,7 @@ def send(
         f"{build}/{method}",
         form={},
         expect=(*_SENT, 404),
-        validate=check_way_back,
+        validate=check_redirect,
         patience=patience,
         verify=verify,
     )
@@ -66,9 +65,7 @@ def send(
 
 
 def _leads_to(response: Response, method: str) -> bool:
-    """Return whether the redirect leads to the address of the method itself, which does
-    not exist.
-    """
+    """Return whether a redirect leads to the URL of the method itself: the build lacks it."""
     location = response.headers.get("Location", "")
     return path_of(target(response.url, location)).endswith(f"/{method}/")
 
@@ -81,10 +78,12 @@ def cancel(
     patience: float | None = None,
     verify: Verify | None = None,
 ) -> bool:
-    """Remove an item from the queue; return false if it has left the queue, or the server does not
-    support it.
+    """Cancel a queue item. Return false if the item has left the queue, or the server cannot cancel
+    items.
 
-    :param verify: whether it has left the queue
+    :param item: queue id
+    :param patience: timeout in seconds, including retries
+    :param verify: returns whether the item has left the queue, if the response was lost
     """
     response = server.write(
         purpose,

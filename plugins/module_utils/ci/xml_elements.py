@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read and set elements of a configuration by their names; read a wanted configuration."""
+"""Get and set elements of an XML configuration; parse the options `config` and `src`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .xml_reader import XmlElement
 
 
 def text_of(root: XmlElement, path: str) -> str:
-    """Return the text of an element; "" if it is missing."""
+    """Return the text of the element at `path`, for example `scm/url`; "" if it is missing."""
     found = child_of(root, path.partition("/")[0])
     rest = path.partition("/")[2]
     if found is None:
@@ -21,7 +21,10 @@ def text_of(root: XmlElement, path: str) -> str:
 
 
 def put(root: XmlElement, path: str, text: str, classes: Mapping[str, str] | None = None) -> None:
-    """Set the text of an element, which is added if it is missing."""
+    """Set the text of the element at `path`. Missing elements are added.
+
+    :param classes: values of the attribute `class` for elements on the path, by name
+    """
     name, _slash, rest = path.partition("/")
     found = child_of(root, name)
     if found is None:
@@ -41,8 +44,12 @@ def child_of(root: XmlElement, name: str) -> XmlElement | None:
 def wanted_configuration(
     noun: str, name: str, config: str | None, src: str | None
 ) -> XmlElement | None:
-    """Return the configuration of an object from the options `config` or `src`, with its name;
-    `None` without both.
+    """Return the parsed configuration from the option `config` or `src`; `None` without both.
+
+    The element `name` is set. Raises `invalid` for a configuration that cannot be parsed or has
+    another name.
+
+    :param noun: kind of the object, for messages
     """
     if config is None and src is None:
         return None

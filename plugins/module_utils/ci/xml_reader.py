@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Parse XML of the CI server safely: without document types, so without entities and bombs.
+"""Parse XML of the CI server. Document types are rejected, which excludes entity expansion attacks.
 
-Server fact [ci-14]: the header of a configuration declares XML 1.1, which Python's parser rejects,
-and which allows references to control characters.
+Server fact [ci-14]: configurations declare XML 1.1, which Python's parser rejects. XML 1.1 allows
+references to control characters.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from xml.parsers import expat
 
 _DECLARATION = re.compile(r"\A\ufeff?\s*<\?xml\s[^>]*\?>")
 _REFERENCE = re.compile(r"&#(?:x([0-9A-Fa-f]{1,6})|([0-9]{1,7}));")
-#: Private characters that stand for control characters, which XML 1.0 does not allow.
-_KEPT_AT = 0xE000
+#: Private-use characters that replace control characters, which XML 1.0 does not allow.
+_PRIVATE_START = 0xE000
 _DEEPEST = 200
-_KEPT = re.compile("[\ue000-\ue01f]")
+_PRIVATE = re.compile("[\ue000-\ue01f]")
 
 
 class UnreadableXml(ValueError):
-    """Raised for input that is not XML, or has a document type."""
+    """Raised for input that is not well-formed XML, or declares a document type."""
 
 
 @dataclass
 class XmlElement:
-    """An element with its children. `text` is without the text of the children."""
+    """An element with its children. `text` excludes the text of the children."""
 
     name: str
     attributes: dict[str, str] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class XmlElement:
 
 
 class _Builder:
-    """Event handlers of the parser."""
+    """Builds the element tree from events of the parser."""
 
     def __init__(self) -> None:
         self.root: XmlElement | None = None
@@ -70,15 +70,15 @@ class _Builder:
 
 
 def parse(text: str) -> XmlElement:
-    """Return the root element. Raises `UnreadableXml` for other input, and for a document type."""
+    """Return the root element. Raises `UnreadableXml` for malformed XML and document types."""
     builder, parser = _Builder(), expat.ParserCreate()
     parser.buffer_text = True
     parser.StartElementHandler = builder.start
     parser.EndElementHandler = builder.end
     parser.CharacterDataHandler = builder.data
-    parser.StartDoctypeDeclHandler = _refuse
+    parser.StartDoctypeDeclHandler = _reject_doctype
     try:
-        parser.Parse(_REFERENCE.sub(_keep, without_declaration(text)), True)
+        parser.Parse(_REFERENCE.sub(_to_private, without_declaration(text)), True)
     except expat.ExpatError as error:
         raise UnreadableXml(f"it is not well-formed: {error}") from None
     if builder.root is None:
@@ -87,24 +87,22 @@ def parse(text: str) -> XmlElement:
 
 
 def without_declaration(text: str) -> str:
-    """Return the document without the header with version and encoding."""
+    """Return the document without its XML declaration."""
     return _DECLARATION.sub("", text, count=1)
 
 
-def _refuse(*_declared: object) -> None:
+def _reject_doctype(*_declared: object) -> None:
     raise UnreadableXml("it has a document type declaration, which is not supported")
 
 
-def _keep(reference: re.Match[str]) -> str:
-    """Return a reference to a control character as a private character; other
-    references unchanged.
-    """
+def _to_private(reference: re.Match[str]) -> str:
+    """Replace a reference to a control character by a private-use character."""
     code = int(reference[1], 16) if reference[1] else int(reference[2])
-    return chr(_KEPT_AT + code) if code < 0x20 and code not in (9, 10, 13) else reference[0]
+    return chr(_PRIVATE_START + code) if code < 0x20 and code not in (9, 10, 13) else reference[0]
 
 
 def shown(element: XmlElement, indent: str = "") -> str:
-    """Return an element as lines, with sorted attributes."""
+    """Return an element as indented lines with sorted attributes, for a diff."""
     attributes = "".join(
         f' {name}="{_escaped(value)}"' for name, value in sorted(element.attributes.items())
     )
@@ -117,15 +115,15 @@ def shown(element: XmlElement, indent: str = "") -> str:
 
 
 def written(element: XmlElement) -> str:
-    """Serialize an element without changes, except for blanks between elements."""
-    head, text = _parts_written(element)
+    """Serialize an element without added line breaks."""
+    head, text = _start_tag_and_text(element)
     inner = "".join(map(written, element.children))
     return f"{head}>{text}{inner}</{element.name}>"
 
 
 def written_in_lines(element: XmlElement, indent: str = "") -> str:
-    """Serialize an element with a line per element, unless there is text between them."""
-    head, text = _parts_written(element)
+    """Serialize an element with one line per element. Mixed content stays on a single line."""
+    head, text = _start_tag_and_text(element)
     if text or not element.children:
         inner = "".join(map(written, element.children))
         return f"{indent}{head}>{text}{inner}</{element.name}>\n"
@@ -133,17 +131,17 @@ def written_in_lines(element: XmlElement, indent: str = "") -> str:
     return f"{indent}{head}>\n{below}{indent}</{element.name}>\n"
 
 
-def _parts_written(element: XmlElement) -> tuple[str, str]:
-    """Return the start tag of an element, and its own text."""
+def _start_tag_and_text(element: XmlElement) -> tuple[str, str]:
+    """Return the start tag of an element without its `>`, and the escaped text."""
     attributes = "".join(
-        f' {name}="{_line_breaks_kept(value)}"' for name, value in element.attributes.items()
+        f' {name}="{_escaped_attribute(value)}"' for name, value in element.attributes.items()
     )
     content = "" if element.children and not element.text.strip() else element.text
     return f"<{element.name}{attributes}", _escaped(content).replace("\r", "&#xd;")
 
 
-def _line_breaks_kept(value: str) -> str:
-    """Escape line breaks in an attribute, which a parser would turn into blanks."""
+def _escaped_attribute(value: str) -> str:
+    """Escape an attribute value, including line breaks, which parsers would turn into spaces."""
     text = _escaped(value).replace("\t", "&#x9;")
     return text.replace("\n", "&#xa;").replace("\r", "&#xd;")
 
@@ -151,4 +149,4 @@ def _line_breaks_kept(value: str) -> str:
 def _escaped(text: str) -> str:
     for character, reference in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")):
         text = text.replace(character, reference)
-    return _KEPT.sub(lambda found: f"&#x{ord(found[0]) - _KEPT_AT:x};", text)
+    return _PRIVATE.sub(lambda found: f"&#x{ord(found[0]) - _PRIVATE_START:x};", text)
