@@ -240,7 +240,7 @@ def test_restart_only_if_a_plugin_requires_it(
 @pytest.mark.parametrize(
     ("response", "kind", "words"),
     [
-        (Reply(500, "<html><h2>Oops!</h2></html>"), "server", "cannot restart itself"),
+        (Reply(500, "<html><h2>Oops!</h2></html>"), "server", "unable to restart itself"),
         (
             Reply(403, "no", {"X-Required-Permission": "hudson.model.Hudson.Manage"}),
             "permission",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`ci_export`: save the state of the server as `ci.yml` of a desired state [C9]."""
+"""Export the state of the server as `ci.yml` of a desired state: `ci_export` [C9]."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _NOT_EXPORTED = (
     "Credentials of users and of multibranch projects are not exported.",
     "The view of all jobs, which every server and folder has, is not exported.",
 )
-#: The lists of `ci.yml` that an option of their name leaves out, besides the plugins. A function
-#: returns the entries, `None` if they cannot be read.
-_KINDS: Mapping[str, Callable[[ExportRun], list[dict[str, Any]] | None]] = {
+#: Exporters by the name of their list in `ci.yml`, which is also the name of their option. An
+#: exporter returns the entries, or `None` if they cannot be read.
+_EXPORTERS: Mapping[str, Callable[[ExportRun], list[dict[str, Any]] | None]] = {
     "configuration": exported_configuration,
     "credentials": exported_credentials,
     "nodes": exported_nodes,
@@ -40,7 +40,7 @@ _KINDS: Mapping[str, Callable[[ExportRun], list[dict[str, Any]] | None]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class CiExportOptions(ExportOptions):
-    """The options of `ci_export`. A kind that is `None` is exported if the server permits it."""
+    """The options of `ci_export`. `None` exports a kind if the account may read it."""
 
     jobs: list[str] | None = None
     exclude: list[str] = field(default_factory=list)
@@ -53,7 +53,7 @@ class CiExportOptions(ExportOptions):
 
 
 class CiExportOperation(ServiceExport):
-    """Write the jobs that match the patterns, and the other kinds."""
+    """Exports the jobs that match the patterns, and the other selected kinds of objects."""
 
     descriptor: ClassVar = Descriptor("ci", {"read": reads()})
 
@@ -62,9 +62,9 @@ class CiExportOperation(ServiceExport):
     def __init__(self, task: Task, options: CiExportOptions) -> None:
         super().__init__(task, options)
         if options.parallel < 1:
-            raise invalid("parallel must be at least 1")
+            raise invalid(f"parallel is {options.parallel}: set it to at least 1")
         self._options = options
-        self._chosen = {name: getattr(options, name) for name in _KINDS}
+        self._chosen = {name: getattr(options, name) for name in _EXPORTERS}
 
     def read(self) -> ServiceState:
         state = ServiceState(untold=_NOT_EXPORTED)
@@ -77,33 +77,33 @@ class CiExportOperation(ServiceExport):
             self._task.warn(warning)
         if self._options.jobs != []:
             state.values["jobs"] = jobs
-        for name, kind in _KINDS.items():
+        for name, kind in _EXPORTERS.items():
             chosen = self._chosen[name]
-            one = replace(run, folders=exported.folders, requested=chosen is True)
-            entries = None if chosen is False else kind(one)
+            kind_run = replace(run, folders=exported.folders, requested=chosen is True)
+            entries = None if chosen is False else kind(kind_run)
             if entries is not None:
                 state.values[name] = entries
         return state
 
     def _plugins(self, state: ServiceState) -> list[dict[str, Any]]:
-        wanted: list[dict[str, Any]] = []
+        entries: list[dict[str, Any]] = []
         for plugin in plugin_list.read(server_of(self._task)):
             if plugin.deleted is True:
                 state.leave_out(
                     "plugin", plugin.short_name, "it will be removed when the server restarts"
                 )
             elif plugin.works:
-                wanted.append(_working(plugin, state))
+                entries.append(_working(plugin, state))
             elif plugin.enabled is False:
-                wanted.append({"name": plugin.short_name, "state": "disabled"})
+                entries.append({"name": plugin.short_name, "state": "disabled"})
             else:
                 state.leave_out("plugin", plugin.short_name, "it is not loaded")
-        return wanted
+        return entries
 
 
 def _working(plugin: Plugin, state: ServiceState) -> dict[str, Any]:
-    """Return the entry of an active plugin, with its version as the minimum if it can
-    be compared.
+    """Return the entry of an active plugin. Its version is the minimum version, unless it cannot be
+    compared.
     """
     try:
         least = least_version(plugin.version, "version")

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Restart the server safely once, and follow it until it is up again: `ci_restart`.
+"""Restart the server after its running builds, and wait until it is up again: `ci_restart`.
 
-Server facts [ci-3, ci-19]: `POST /safeRestart` returns 302, which proves nothing. Running builds
-finish while the server responds as always; then it returns 503, refuses connections, and returns
-503 again. `X-Jenkins-Session` differs after each start; sessions and crumbs are then invalid.
+Server facts [ci-3, ci-19]: `POST /safeRestart` returns 302 even if it has no effect. The server
+responds normally until the running builds have finished. It then returns 503, refuses connections,
+and returns 503 again while it starts. Each start changes `X-Jenkins-Session` and invalidates login
+sessions and CSRF crumbs.
 """
 
 from __future__ import annotations
@@ -25,23 +26,24 @@ from ..permissions import MANAGE, READ_SERVER
 from ..plugins import plugin_list
 from ..waiting import PollingFactory, WaitOptions
 
-#: Addresses that show a running server; the written interface has only the second address.
+#: Paths and `tree` queries that show a running server. The interface description has only the
+#: second path.
 _PROBES = (("api/json", "quietingDown"), ("pluginManager/api/json", "plugins[shortName]"))
 _EXECUTORS = "currentExecutable[fullDisplayName]"
 _RUNNING = f"computer[executors[{_EXECUTORS}],oneOffExecutors[{_EXECUTORS}]]"
-_WHAT = "restarting the CI server"
+_PURPOSE = "restarting the CI server"
 _SHOWN_BUILDS = 3
-#: Minimum seconds for a poll, however little time is left.
+#: Minimum timeout of a poll in seconds, even if less time is left.
 _SHORTEST_POLL = 0.5
 
 
 @dataclass(frozen=True)
 class ServerState:
-    """State in a complete response; `None` for unknown parts.
+    """State of the server from a complete response. `None` means unknown.
 
-    :param mark: the session id, which changes with each start
-    :param quieting: whether it starts no builds, as before a restart
-    :param probe: address and tree of the response
+    :param mark: id that changes with each start of the server
+    :param quieting: whether the server starts no more builds, as before a restart
+    :param probe: path and `tree` query of the request
     """
 
     mark: str | None
@@ -60,7 +62,10 @@ class CiRestartOptions(WaitOptions):
 
 
 class CiRestartOperation:
-    """Restarts the server and waits; `polling` makes the polling interval."""
+    """Restarts the server and waits until it is up again.
+
+    :param polling: creates the polling interval from a timeout and an interval in seconds
+    """
 
     descriptor: ClassVar = Descriptor(
         "ci",
@@ -93,23 +98,21 @@ class CiRestartOperation:
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         polling = self._polling(self._options.wait_timeout, self._options.poll_interval)
-        lost = self._ask(polling, plan.data)
+        response_error = self._request_restart(polling, plan.data)
         if not self._options.wait:
             return {}
         try:
-            values = self._watched(polling, plan.data)
+            values = self._wait_interruptibly(polling, plan.data)
         except PollTimeout as error:
-            raise lost or _unfinished(error) from None
+            raise response_error or _with_result(error) from None
         except ToolchainError as error:
-            raise _unfinished(error) from None
+            raise _with_result(error) from None
         if self._options.when_plugins_pending and (left := self._pending()):
-            self._warn(
-                f"{_WHAT}: these changes still wait for a restart after it: {', '.join(left)}"
-            )
+            self._warn(f"{_PURPOSE}: changes that still require a restart: {', '.join(left)}")
         return values
 
     def _first_state(self) -> ServerState:
-        """Return the state before the restart, from the first address that the server knows."""
+        """Return the state before the restart, from the first of `_PROBES` that the server has."""
         purpose = "reading the state of the CI server"
         for path, tree in _PROBES:
             response = self._server.read(purpose, path, query={"tree": tree}, expect=(200, 404))
@@ -118,9 +121,7 @@ class CiRestartOperation:
         raise self._server.failure(response)
 
     def _pending(self) -> list[str]:
-        """Return the changes that wait for a restart: plugins, and updates that the update center
-        has installed.
-        """
+        """Return the changes that require a restart: names of plugins, and "installed updates"."""
         found = [plugin.short_name for plugin in plugin_list.read(self._server) if plugin.waits]
         response = self._server.read(
             "checking whether a restart is needed",
@@ -135,22 +136,24 @@ class CiRestartOperation:
             found.append("installed updates")
         return found
 
-    def _ask(self, polling: PollInterval, before: ServerState) -> ToolchainError | None:
-        """Request the restart once; return the error of a lost response if it is unknown whether
-        the server acts.
+    def _request_restart(self, polling: PollInterval, before: ServerState) -> ToolchainError | None:
+        """Request the restart once.
+
+        Returns the error if it is unknown whether the server will restart, for example after a lost
+        response.
         """
         try:
             self._server.write(
-                _WHAT,
+                _PURPOSE,
                 "POST",
                 "safeRestart",
                 expect=(200, 201, 202, 204, 302, 303),
                 validate=self._validate,
-                verify=lambda: self._acted(polling, before),
+                verify=lambda: self._is_restarting(polling, before),
             )
         except ToolchainError as error:
             if error.status == 500:
-                error.with_hint("a server that cannot restart itself responds like this")
+                error.with_hint("the server may be unable to restart itself; restart its service")
             may_restart = (
                 error.outcome_unknown and not error.verified_undone and error.retry_after is None
             )
@@ -160,8 +163,8 @@ class CiRestartOperation:
         return None
 
     def _validate(self, response: Response) -> None:
-        """Raise if the request did not reach the server. Server fact [ci-19]: the redirect leads to
-        the start page.
+        """Raise an error unless the response comes from `safeRestart`, which redirects to the start
+        page [ci-19].
         """
         refuse_page(response)
         location = response.headers.get("Location")
@@ -171,31 +174,32 @@ class CiRestartOperation:
         if path not in ("", path_of(self._server.connection.url).rstrip("/")):
             raise self._server.failure(response)
 
-    def _acted(self, polling: PollInterval, before: ServerState) -> bool | None:
-        """Return whether the server acts on a request whose response was lost; `None` if it is
-        unknown.
+    def _is_restarting(self, polling: PollInterval, before: ServerState) -> bool | None:
+        """After a lost response, return whether the server restarts or is about to restart.
+
+        Returns `None` if that is unknown.
         """
-        state = self._verify(polling, before)
+        state = self._poll(polling, before)
         if state is None or before.quieting is not False:
             return None
         return state.quieting is True or _is_new(state, before, was_down=False)
 
-    def _watched(self, polling: PollInterval, before: ServerState) -> dict[str, Any]:
-        """Wait, interruptible by the user."""
+    def _wait_interruptibly(self, polling: PollInterval, before: ServerState) -> dict[str, Any]:
+        """Wait for the restart. Ctrl-C ends the task, but not the restart."""
         with interruptible() as say:
             try:
-                return self._waited(polling, before)
+                return self._wait(polling, before)
             except KeyboardInterrupt:
-                message = f"{_WHAT}: interrupted; the restart continues"
+                message = f"{_PURPOSE}: interrupted; the restart continues"
                 say(message)
                 raise ToolchainError("failed", message) from None
 
-    def _waited(self, polling: PollInterval, before: ServerState) -> dict[str, Any]:
-        """Wait until the server is up again; return the return values."""
+    def _wait(self, polling: PollInterval, before: ServerState) -> dict[str, Any]:
+        """Wait until the server is up again, and return the values for the result."""
         down_since: float | None = None
         quieting = False
         while True:
-            state = self._verify(polling, before)
+            state = self._poll(polling, before)
             if state is None:
                 down_since = polling.now() if down_since is None else down_since
                 self._report("the server is down")
@@ -205,19 +209,22 @@ class CiRestartOperation:
                 self._report(f"the server is up again, release {state.version}")
                 return {"version": state.version, "downtime": round(downtime, 3)}
             elif quieting and state.quieting is False:
-                raise ToolchainError("failed", f"{_WHAT}: someone cancelled the restart")
+                raise ToolchainError("failed", f"{_PURPOSE}: another user cancelled the restart")
             else:
                 down_since, quieting = None, quieting or state.quieting is True
                 self._report(self._draining())
-            polling.pause(f"{_WHAT}: {self._last_line}")
+            polling.pause(f"{_PURPOSE}: {self._last_line}")
 
-    def _verify(self, polling: PollInterval, before: ServerState) -> ServerState | None:
-        """Poll once; `None` without a complete response. A rejected login ends the task."""
+    def _poll(self, polling: PollInterval, before: ServerState) -> ServerState | None:
+        """Return the current state, or `None` without a complete response.
+
+        Raises an error if the login is rejected.
+        """
         path, tree = before.probe
         patience = max(_SHORTEST_POLL, polling.left)
         try:
             response = self._server.read(
-                _WHAT, path, query={"tree": tree}, once=True, patience=patience
+                _PURPOSE, path, query={"tree": tree}, once=True, patience=patience
             )
             return _state(response, before.probe)
         except ToolchainError as error:
@@ -226,7 +233,7 @@ class CiRestartOperation:
             return None
 
     def _draining(self) -> str:
-        """Return the work that a responding server waits for."""
+        """Return a progress line with the builds that the server waits for before it restarts."""
         builds = self._builds()
         if not builds:
             return "the server is about to go down"
@@ -236,12 +243,14 @@ class CiRestartOperation:
         return f"the server waits for {len(builds)} running {noun}: {shown}{more}"
 
     def _builds(self) -> list[str]:
-        """Return the names of the running builds; empty if unknown."""
+        """Return the names of the running builds, or an empty list if they cannot be read."""
         if not self._reports_builds:
             return []
         try:
             query = {"tree": _RUNNING}
-            shown = object_of(self._server.read(_WHAT, "computer/api/json", query=query, once=True))
+            shown = object_of(
+                self._server.read(_PURPOSE, "computer/api/json", query=query, once=True)
+            )
         except ToolchainError:
             self._reports_builds = False
             return []
@@ -256,13 +265,11 @@ class CiRestartOperation:
     def _report(self, line: str) -> None:
         if line != self._last_line:
             self._last_line = line
-            self._say(f"{_WHAT}: {line}")
+            self._say(f"{_PURPOSE}: {line}")
 
 
 def _state(response: Response, probe: tuple[str, str]) -> ServerState:
-    """Return the state in a response. Server fact [ci-3]: pages have the session id as well; a
-    response without it must be JSON.
-    """
+    """Return the state in a response, which must be JSON if it has no session id [ci-3]."""
     mark = response.headers.get("X-Jenkins-Session")
     try:
         quieting = object_of(response).get("quietingDown")
@@ -275,13 +282,15 @@ def _state(response: Response, probe: tuple[str, str]) -> ServerState:
 
 
 def _is_new(state: ServerState, before: ServerState, *, was_down: bool) -> bool:
-    """Return whether the server has restarted; without a session id, whether it was down."""
+    """Return whether the server has restarted: its session id has changed. Without session ids,
+    return whether it was down.
+    """
     if state.mark is None or before.mark is None:
         return was_down
     return state.mark != before.mark
 
 
-def _unfinished(error: ToolchainError) -> ToolchainError:
-    """Return an error after the restart was requested: the server restarts, or will do so."""
+def _with_result(error: ToolchainError) -> ToolchainError:
+    """Add the result to an error that occurred after the restart was requested."""
     error.result = {"changed": True, "version": None, "downtime": None, **error.result}
     return error

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Java versions that the releases of the CI server support [W9].
 
-Long-term releases have three numbers, weekly releases two. The lines have separate columns, because
-their numbers overlap: the weekly release 2.361 is not the long-term line 2.361.1.
+Long-term releases have three numbers, weekly releases two. The table has a column for each, because
+their numbers overlap: the weekly release 2.361 and the long-term release 2.361.1 are different.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ _RELEASE = re.compile(r"[0-9]+\.[0-9]+(\.[0-9]+)?")
 
 @dataclass(frozen=True)
 class JavaSupport:
-    """Java versions from a release up to the next row of its line.
+    """Java versions of a range of releases, which ends before the next newer row.
 
-    :param java: versions of the written interface, `None` if it does not have the row
-    :param vendor: versions of the Java support policy on jenkins.io ([ci-20]; the newest long-term
-        line is in the upgrade guide there), `None` if it agrees
-    :param lts: the first long-term release
+    :param weekly: first weekly release
+    :param lts: first long-term release
+    :param java: versions in the interface description; `None` if it lacks this range
+    :param vendor: versions in the Java support policy and the upgrade guide on jenkins.io [ci-20];
+        `None` if they are the same as `java`
     """
 
     weekly: str
@@ -36,8 +37,8 @@ class JavaSupport:
         return self.java is not None and self.vendor is not None
 
 
-#: Newest first. The vendor's policy supplies rows that the written interface lacks: the three
-#: newest rows, and the long-term release 2.426.1, which did not exist yet ("none").
+#: Newest first. The interface description lacks the three newest rows and the long-term release
+#: 2.426.1; these come from the vendor's policy.
 TABLE: tuple[JavaSupport, ...] = (
     JavaSupport("2.545", "2.555.1", None, (21, 25)),
     JavaSupport("2.534", "2.541.1", None, (17, 21, 25)),
@@ -50,7 +51,7 @@ TABLE: tuple[JavaSupport, ...] = (
 
 
 def supported(release: str, *, vendor: bool = False) -> tuple[tuple[int, ...], bool]:
-    """Return the Java versions of a release, and whether the sources disagree.
+    """Return the Java versions of a release, and whether the two sources disagree.
 
     :param release: `2.346.1` for a long-term release, `2.340` for a weekly release
     :param vendor: prefer the vendor's versions if the sources disagree
