@@ -97,7 +97,7 @@ def test_scan_is_not_awaited_without_wait() -> None:
         (
             Scans(more={"_class": "com.cloudbees.hudson.plugins.folder.Folder"}),
             "rejected",
-            "it is a folder, but must be a multibranch project",
+            "it is a folder: set job to a multibranch project",
         ),
         (Scans(["", NEW + "Finished: FAILURE\n"]), "failed", "the scan ended with FAILURE"),
         (Scans([OLD]), "timeout", "wait_timeout (60 s) expired"),

@@ -182,7 +182,7 @@ def test_missing_job_cannot_receive_kept_secrets() -> None:
     with Stub(response=server({}, {"": []})) as stub:
         chosen = options_of(CiJobOptions, job="gone", config=text)
         with pytest.raises(
-            ToolchainError, match="refers to the server's secret in apiToken"
+            ToolchainError, match=r"has '.kept by the server.' in apiToken"
         ) as caught:
             Run(stub.url).play(lambda task: CiJobOperation(task, chosen))
     assert caught.value.kind == "invalid"

@@ -59,7 +59,7 @@ def test_unreadable_verification_is_a_protocol_error(what: str, before: Reply) -
     server = Server(UNREADABLE[what], before)
     error = _error(server)
     assert (error.kind, server.writes) == ("protocol", 1)
-    assert "saved version cannot be read" in str(error)
+    assert "cannot be read back" in str(error)
 
 
 @pytest.mark.parametrize("what", UNREADABLE)

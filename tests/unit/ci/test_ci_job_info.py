@@ -306,9 +306,9 @@ def test_server_may_offer_only_one_list_of_builds(shown: str, all_builds: bool) 
 @pytest.mark.parametrize(
     ("response", "words"),
     [
-        ({}, "does not show the builds"),
-        ({"builds": [{"number": n} for n in range(100)]}, "there may be more"),
-        ({"builds": "none"}, "but not as a list"),
+        ({}, "does not contain the builds"),
+        ({"builds": [{"number": n} for n in range(100)]}, "older builds may exist"),
+        ({"builds": "none"}, "is not a list"),
     ],
 )
 def test_unsupported_all_builds_is_an_error(response: dict[str, Any], words: str) -> None:
@@ -334,7 +334,10 @@ def test_unsupported_all_builds_is_an_error(response: dict[str, Any], words: str
 def test_hidden_parameters_are_not_found(body: dict[str, Any]) -> None:
     options = ci_job_info.BuildParametersOptions(job="j", build="7")
     unshown = Stub(response=lambda seen: Reply(body=body))
-    with unshown as stub, pytest.raises(ToolchainError, match="does not show the parameters"):
+    with (
+        unshown as stub,
+        pytest.raises(ToolchainError, match="does not contain the build parameters"),
+    ):
         ci_job_info.build_parameters(Played(stub).task(), options)
     newest = Reply(body={"lastBuild": {"number": 9}})
     gone = Stub(response=lambda seen: Reply(404) if "/7/" in seen.target else newest)

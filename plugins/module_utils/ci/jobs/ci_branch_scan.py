@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Scan a multibranch project or organization folder: `ci_branch_scan` [C3.8, ci-29]."""
+"""Scan the branches of a multibranch project or organization folder: `ci_branch_scan` [C3.8]."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from .computed_folders import is_computed
 from .scan_log import ScanLog
 
 _TREE = "_class,buildable,jobs[name]"
-#: Maximum seconds for a scan to begin after a request whose response was lost.
-_READING_BACK = 5.0
-#: Maximum characters of the returned log.
+#: Maximum seconds to wait for the start of the scan if the response was lost.
+_VERIFY_SECONDS = 5.0
+#: Maximum number of characters of the returned log.
 _MAX_LOG = 1 << 16
 
 
@@ -39,8 +39,9 @@ class CiBranchScanOptions(WaitOptions):
 
 
 class CiBranchScanOperation:
-    """Starts a scan, waits for its end, and compares the branches; `make_polling` makes the polling
-    interval.
+    """Starts a scan, waits for its end, and compares the branches before and after it.
+
+    :param make_polling: creates the polling interval from a timeout and an interval in seconds
     """
 
     descriptor: ClassVar = Descriptor(
@@ -70,7 +71,7 @@ class CiBranchScanOperation:
             kind = "folder" if "jobs" in shown else "job"
             raise ToolchainError(
                 "rejected",
-                f"{self._purpose}: it is a {kind}, but must be a multibranch project or an"
+                f"{self._purpose}: it is a {kind}: set job to a multibranch project or an"
                 " organization folder",
             )
         if shown.get("buildable") is False:
@@ -105,12 +106,12 @@ class CiBranchScanOperation:
         if response.status == 404:
             raise response.error(
                 "not_found",
-                "the server returned 404: there is no such project, or the account cannot see it",
+                "the server returned 404: the project does not exist, or the account cannot see it",
             )
         return object_of(response)
 
     def _validate(self, response: Response) -> None:
-        # server fact [ci-29]: 500 for a disabled project
+        # server fact [ci-29]: a scan of a disabled project causes a 500
         if response.status == 500 and self._read().get("buildable") is False:
             raise self._disabled()
         require_confirmation(self._server, response)
@@ -118,13 +119,12 @@ class CiBranchScanOperation:
     def _disabled(self) -> ToolchainError:
         return ToolchainError(
             "conflict",
-            f"{self._purpose}: the project or a folder above it is disabled on the server: enable"
-            " it with ci_job",
+            f"{self._purpose}: the project or a parent folder is disabled: enable it with ci_job",
         )
 
     def _is_started(self) -> bool | None:
-        """Return whether our scan has begun; a scan that waits in the queue cannot be seen."""
-        polling = self._make_polling(_READING_BACK, self._options.poll_interval)
+        """Return true if the scan has started; `None` if not, because it may be in the queue."""
+        polling = self._make_polling(_VERIFY_SECONDS, self._options.poll_interval)
         try:
             while True:
                 self._log.read(patience(polling))
@@ -135,12 +135,12 @@ class CiBranchScanOperation:
             return None
 
     def _follow(self, before: list[str]) -> None:
-        """Wait for the end of the scan. Raises `failed` if it was not successful."""
+        """Wait for the end of the scan. Raises `failed` if the scan failed."""
         polling = self._make_polling(self._options.wait_timeout, self._options.poll_interval)
         while not (self._poll(polling) and self._log.is_new and self._log.result is not None):
             try:
-                goes_on = "goes on" if self._log.is_new else "has not begun"
-                polling.pause(f"{self._purpose}: the scan {goes_on} ({self._url})")
+                state = "is running" if self._log.is_new else "has not started"
+                polling.pause(f"{self._purpose}: the scan {state} ({self._url})")
             except PollTimeout as error:
                 changed = self._log.is_new
                 error.result = {"changed": changed, "scan": _scan(None, self._log.text)}
@@ -154,7 +154,7 @@ class CiBranchScanOperation:
             )
 
     def _poll(self, polling: PollInterval) -> bool:
-        """Read the log; return false while the server is unreachable."""
+        """Read the log. Return false if the server is temporarily unreachable."""
         try:
             self._log.read(patience(polling))
         except ToolchainError as error:
@@ -182,5 +182,7 @@ def _scan(result: str | None, log: str) -> dict[str, Any]:
 
 
 def _branches(shown: Mapping[str, Any]) -> list[str]:
-    """Return the names of the branches. Server fact [ci-5]: stored names are encoded."""
+    """Return the decoded names of the branches. Server fact [ci-5]: job names of branches are
+    percent-encoded.
+    """
     return sorted(unquote(str(obj.get("name"))) for obj in objects(shown.get("jobs")))

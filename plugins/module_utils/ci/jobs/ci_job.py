@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Manage a job or folder by its configuration: `ci_job` [C8.4]."""
+"""Create, update, copy or delete a job or folder: `ci_job` [C8.4]."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .configuration import ConfigurationDrift
 from .job_store import JobStore, is_disabled, is_there_already
 from .kept_secrets import KEPT, marked, with_kept_secrets, with_secrets
 
-_NOT_SAVED = "it was copied and never saved, so it cannot be built"
+_NOT_SAVED = "the job was copied and never saved, so it cannot be built"
 _MAX_NAMED = 10
 
 
@@ -76,8 +76,8 @@ class CiJobOperation:
         creates = options.folder or source is not None or self._text is not None
         if creates and options.state == "present" and "://" not in str(options.job):
             self._store.check_name()
-        #: Someone else created the job meanwhile, exactly as wanted.
-        self._made_by_others = False
+        #: Whether a third party has created the same job between `plan` and `apply`.
+        self._created_by_others = False
 
     def plan(self) -> Plan:
         plan = self._planned()
@@ -91,13 +91,13 @@ class CiJobOperation:
                 if number:  # earlier steps have been done
                     error.result.setdefault("job", plan.result["job"])
                 raise
-        return {"changed": False} if self._made_by_others else {}
+        return {"changed": False} if self._created_by_others else {}
 
     def predict(self, plan: Plan) -> None:
         if plan.action == "delete":
             self._store.predict_deletion()
         elif plan.action == "create":
-            self._store.predict(folder=self._makes_folder, enabled=self._options.enabled)
+            self._store.predict(folder=self._creates_folder, enabled=self._options.enabled)
 
     def _planned(self) -> Plan:
         if self._options.state == "absent":
@@ -117,14 +117,14 @@ class CiJobOperation:
             return self._switching(predicted)
         raise ToolchainError(
             "not_found",
-            f"{self._store.purpose}: there is no such job, or the account cannot see it; to create"
-            " it, set config, src or copy_from",
+            f"{self._store.purpose}: the job does not exist, or the account cannot see it. To"
+            " create it, set config, src or copy_from",
             status=404,
         )
 
     def _given_text(self) -> str | None:
-        """Return the wanted configuration including `enabled`. Raises `invalid` if it cannot be
-        used.
+        """Return the configuration to save, with `enabled` applied; `None` without `config` and
+        `src`. Raises `invalid` for an unusable configuration.
         """
         name, text = "config", self._options.config
         if self._options.src is not None:
@@ -141,31 +141,27 @@ class CiJobOperation:
                 self._task.hide(secret)
         if stars:
             raise invalid(
-                f"{name} has stars instead of a secret in {', '.join(sorted(set(stars)))}: the"
-                " server would save the stars as the secret"
+                f"{name} has asterisks instead of a secret in {', '.join(sorted(set(stars)))}: the"
+                " server would save the asterisks as the secret"
             )
         is_folder = kind == computed_folders.FOLDER
         if self._options.folder and not is_folder:
             folder = computed_folders.FOLDER
-            raise invalid(f"{name} describes a {kind}, but folder is true, which means a {folder}")
+            raise invalid(f"{name} describes a {kind}, but folder: true requires a {folder}")
         if is_folder and self._options.enabled is not None:
-            raise invalid(
-                "enabled cannot be combined with a plain folder: the server disables jobs,"
-                " multibranch"
-                " projects and organization folders"
-            )
+            raise invalid("enabled cannot be set for a plain folder: the server cannot disable it")
         return configuration.with_enabled(text, self._options.enabled)
 
     def _creation(self, text: str) -> Plan:
         self._store.check_name()
         self._store.require_folder()
-        self._reject_marks(marked(text), "there is no such job")
+        self._reject_marks(marked(text), "the job does not exist")
         steps = [lambda: self._create(text), lambda: self._verify(text)]
         after = configuration.normalized(text)
         return Plan("", after, "create", result={"differences": []}, data=steps)
 
     @property
-    def _makes_folder(self) -> bool:
+    def _creates_folder(self) -> bool:
         text = self._text
         return (
             self._options.folder
@@ -179,7 +175,7 @@ class CiJobOperation:
         except ToolchainError as error:
             if not is_there_already(error) or self._differs(text):
                 raise
-            self._made_by_others = True
+            self._created_by_others = True
 
     def _copy(self, source: Job) -> Plan:
         self._store.check_name()
@@ -188,8 +184,8 @@ class CiJobOperation:
         if text is None:
             raise ToolchainError(
                 "not_found",
-                f"{self._store.purpose}: there is no job '{source.name}' to copy, or the account"
-                " cannot see it",
+                f"{self._store.purpose}: copy_from: the job '{source.name}' does not exist, or the"
+                " account cannot see it",
                 status=404,
             )
         self._hide_secrets(text)
@@ -201,11 +197,11 @@ class CiJobOperation:
         return Plan("", after, "create", data=steps).with_result(differences=[])
 
     def _release(self, enabled: bool | None) -> None:
-        held = self._store.release(enabled)
-        if held:
+        not_buildable = self._store.release(enabled)
+        if not_buildable:
             self._task.warn(
-                f"{self._store.purpose}: the server still does not allow builds of {_named(held)}:"
-                " save it once in its web form"
+                f"{self._store.purpose}: save these jobs in their web forms, because the server"
+                f" still does not allow builds of them: {_listed(not_buildable)}"
             )
 
     def _update(self, live: str, wanted: str) -> Plan:
@@ -217,20 +213,20 @@ class CiJobOperation:
         found = configuration.drift(live, wanted, resent=always)
         if found.uncompared:
             self._task.warn(
-                f"{self._store.purpose}: secrets cannot be compared, because the server encrypts"
-                f" them again with each save: {_named(found.uncompared)}"
+                f"{self._store.purpose}: secrets are not compared, because the server encrypts"
+                f" them again with each save: {_listed(found.uncompared)}"
             )
         if not found.found:
             return unchanged({"differences": []}, state=found.before)
-        self._refuse_stars(live, "it")
+        self._refuse_stars(live, "this job")
         sent = wanted if always else with_kept_secrets(live, wanted)
         steps = [lambda: self._save(sent, live), lambda: self._verify(sent, found.before)]
         result = {"differences": [difference.path for difference in found.differences]}
         return Plan(found.before, found.after, "update", result=result, data=steps)
 
     def _save(self, wanted: str, before: str) -> None:
-        """Save a configuration. Server fact [ci-15]: its secrets change with each save, which
-        shows that it was saved if nothing else differs.
+        """Save a configuration. Server fact [ci-15]: each save encrypts the secrets again, so a
+        changed configuration shows that the save took place.
         """
 
         def saved() -> bool:
@@ -248,20 +244,20 @@ class CiJobOperation:
         return None if live is None else configuration.drift(live, wanted)
 
     def _verify(self, wanted: str, before: str = "") -> None:
-        """Verify the saved configuration. Server fact [ci-21]: the server drops unknown elements
-        and reports success. `before` is the configuration before the save.
+        """Compare the saved configuration with `wanted`. Server fact [ci-21]: the server drops
+        unknown elements and reports success.
+
+        :param before: normalized configuration before the save
         """
         try:
             found = self._live_drift(wanted)
         except ToolchainError as error:
-            raise error.with_hint(
-                "the server saved the configuration, but the saved version cannot be read"
-            ) from None
+            raise error.with_hint("the configuration was saved, but cannot be read back") from None
         if found is None:
             raise ToolchainError(
                 "failed",
-                f"{self._store.purpose}: the server accepted the request, but the job does not"
-                " exist",
+                f"{self._store.purpose}: the server accepted the request, but did not create the"
+                " job",
                 result={"changed": False},
             )
         dropped = [
@@ -270,26 +266,26 @@ class CiJobOperation:
         if dropped:
             raise ToolchainError(
                 "rejected",
-                f"{self._store.purpose}: the server dropped {_named(dropped)}, as it does with"
-                " unknown elements: a plugin may be missing",
+                f"{self._store.purpose}: the server dropped {_listed(dropped)} as unknown elements:"
+                " check that the plugin for them is installed",
                 result={"changed": found.before != before, "differences": dropped},
             )
         others = [difference.path for difference in found.differences]
         if others:
             self._task.warn(
-                f"{self._store.purpose}: the server changed {_named(others)} while saving: use the"
-                " server's version in the configuration, or every run will find a difference"
+                f"{self._store.purpose}: the server changed {_listed(others)} while saving. Use the"
+                " server's version in the configuration to avoid a difference in every run"
             )
 
     def _switching(self, shown: Mapping[str, Any]) -> Plan:
-        """Plan without a configuration: folder, enabled, and saved once."""
+        """Plan to enable or disable an existing job, or to save a copied job for the first time."""
         self._check_kind("jobs" in shown, computed_folders.is_computed(shown))
         disabled, enabled = is_disabled(shown), self._options.enabled
         before = {"job": self._store.job.name, "enabled": not disabled}
         differences: list[str] = []
         steps: list[Callable[[], None]] = []
-        held = shown.get("buildable") is False and not disabled and "jobs" not in shown
-        if held and self._source is not None:
+        not_buildable = shown.get("buildable") is False and not disabled and "jobs" not in shown
+        if not_buildable and self._source is not None:
             differences.append(_NOT_SAVED)
             steps = [lambda: self._release(enabled)]
         if enabled is not None and enabled is disabled:
@@ -298,28 +294,28 @@ class CiJobOperation:
         if not differences:
             return unchanged({"differences": []}, state=before)
         after = {**before, "enabled": not disabled if enabled is None else enabled}
-        if held:
+        if not_buildable:
             before, after = {**before, "saved": False}, {**after, "saved": True}
         return Plan(before, after, "update", data=steps).with_result(differences=differences)
 
     def _deletion(self) -> Plan:
         shown = self._store.state()
         if shown is None:
-            self._store.check_name()  # no existing job has such a name, in particular no pattern
+            self._store.check_name()  # reports a pattern or a typo instead of "no change"
             return unchanged({"differences": []})
         if self._options.folder:
             self._check_kind("jobs" in shown)
-        held = [word for word in ("builds", "jobs") if objects(shown.get(word))]
-        if held and not self._options.force:
+        content = [name for name in ("builds", "jobs") if objects(shown.get(name))]
+        if content and not self._options.force:
             raise invalid(
-                f"{self._store.purpose}: it has {held[0]}, which would be deleted with it; force:"
-                " true allows that"
+                f"{self._store.purpose}: it contains {content[0]}, which would be deleted too. To"
+                " delete them, set force: true"
             )
         live, steps = self._normalized_or_name(), [self._store.delete]
         return Plan(live, "", "delete", result={"differences": []}, data=steps)
 
     def _normalized_or_name(self) -> str:
-        """Return the configuration for the diff; the name if the account must not read it."""
+        """Return the configuration for the diff, or the name if the account may not read it."""
         try:
             live = self._store.configuration()
         except ToolchainError as error:
@@ -334,20 +330,20 @@ class CiJobOperation:
     def _reject_marks(self, names: list[str], reason: str) -> None:
         if names:
             raise invalid(
-                f"{self._store.purpose}: the configuration refers to the server's secret in"
-                f" {_named(sorted(set(names)))}, but {reason}: write the secret, encrypted with"
-                " Ansible Vault, or enter it on the server"
+                f"{self._store.purpose}: the configuration has '{KEPT}' in"
+                f" {_listed(sorted(set(names)))}, but {reason}. Replace it by the secret, encrypted"
+                " with Ansible Vault, or enter the secret on the server"
             )
 
     def _refuse_stars(self, live: str, name: str) -> None:
-        """Raise `permission` if the server shows stars instead of secrets: the account may read the
-        configuration, but neither change it nor copy the job [ci-14, ci-21].
+        """Raise `permission` if the server has masked the secrets. Server facts [ci-14, ci-21]: it
+        masks them for accounts that may not change the configuration or copy the job.
         """
         if configuration.masked_secrets(live):
             raise ToolchainError(
                 "permission",
-                f"{self._store.purpose}: the account lacks the permission Job/Configure for {name}:"
-                " the server shows it stars instead of the secrets",
+                f"{self._store.purpose}: the account lacks the permission Job/Configure for {name},"
+                " so the server masks the secrets",
             )
 
     def _hide_secrets(self, live: str) -> None:
@@ -355,16 +351,16 @@ class CiJobOperation:
             self._task.hide(secret)
 
     def _check_same_kind(self, live: str, wanted: str) -> None:
-        theirs, ours = configuration.kind_of(live), configuration.kind_of(wanted)
-        if theirs != ours:
+        live_kind, wanted_kind = configuration.kind_of(live), configuration.kind_of(wanted)
+        if live_kind != wanted_kind:
             raise ToolchainError(
                 "conflict",
-                f"{self._store.purpose}: it is a {theirs} on the server, but the configuration"
-                f" describes a {ours}; the kind cannot be changed: delete the job first",
+                f"{self._store.purpose}: the job is a {live_kind}, but the configuration describes"
+                f" a {wanted_kind}. To change its kind, delete the job first",
             )
 
     def _check_kind(self, is_folder: bool, is_computed: bool = False) -> None:
-        """Raise `conflict` for a job instead of a folder, `invalid` for enabling or disabling a
+        """Raise `conflict` for a job instead of a folder, and `invalid` if `enabled` is set for a
         plain folder.
         """
         if self._options.folder and not is_folder:
@@ -386,7 +382,7 @@ def _check(options: CiJobOptions) -> None:
         if options.force:
             raise invalid("force requires state=absent: it allows the deletion of jobs with builds")
         if options.update_secrets == "always" and options.config is options.src is None:
-            raise invalid("update_secrets is 'always', but there is no config or src to send")
+            raise invalid("update_secrets: always requires config or src")
         return
     for name in ("config", "src", "copy_from", "enabled"):
         if getattr(options, name) is not None:
@@ -395,6 +391,6 @@ def _check(options: CiJobOptions) -> None:
         raise invalid("update_secrets cannot be combined with state=absent")
 
 
-def _named(paths: tuple[str, ...] | list[str]) -> str:
+def _listed(paths: tuple[str, ...] | list[str]) -> str:
     more = f" and {len(paths) - _MAX_NAMED} more" if len(paths) > _MAX_NAMED else ""
     return ", ".join(paths[:_MAX_NAMED]) + more

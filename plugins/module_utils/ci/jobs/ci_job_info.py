@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read jobs, builds, parameters and configurations: `ci_job_info` and two lookups [C3.4]."""
+"""Read jobs, builds, parameters and configurations [C3.4].
+
+Used by the module `ci_job_info` and the lookups `ci_build_parameters` and `ci_builds`.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ from . import configuration
 from .computed_folders import is_folder
 from .kept_secrets import with_secrets
 
-#: Fields of the builds in a list [W2.4].
+#: Fields to read for each build in a list [W2.4].
 FIELDS = (
     "building",
     "description",
@@ -39,12 +42,13 @@ FIELDS = (
     "url",
 )
 _PARAMETERS = "actions[parameters[*]]"
-#: Return values that are null if they were not requested.
+#: Return values that are null unless they were requested.
 _RETURNED = ("job", "builds", "build", "config_xml", "value")
-#: Server fact [ci-12]: an expression that returns a string instead of an element is rejected (403).
+#: Expressions that return a string. Server fact [ci-12]: the server rejects them with 403, so the
+#: element is requested and its text is extracted here.
 _TEXT_OF = re.compile(r"(?:string\((.+)\)|(.+)/text\(\))\Z", re.DOTALL)
 #: Messages for an expression that selects no element (403) or several (500).
-_REFUSED_XPATH = re.compile(r"primitive XPath|matched \d+ nodes", re.IGNORECASE)
+_INVALID_XPATH = re.compile(r"primitive XPath|matched \d+ nodes", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,12 +77,12 @@ class CiJobInfoOperation(ReadOnly):
         self._job = job_of(options.job, task.connection.url)
         self._build = None if options.build is None else build_segment(options.build)
         if options.xpath is not None and self._build is None:
-            raise invalid("xpath requires build: it selects an element of a build's XML")
+            raise invalid("xpath requires build, because it selects an element of a build's XML")
         if options.tree is not None and options.depth is not None:
             raise invalid("tree and depth are mutually exclusive: the server would ignore depth")
         if options.expected_config is not None:
             for secret in _secrets_expected(options.expected_config):
-                task.hide(secret)  # before a server can return it
+                task.hide(secret)  # before a message of the server can contain it
         self._purpose = f"reading the job '{self._job.name}'"
         self._server = server_of(task)
 
@@ -127,34 +131,38 @@ class CiJobInfoOperation(ReadOnly):
         if response.status == 404:
             raise response.error(
                 "not_found",
-                "the server returned 404: there is no such job, or the account cannot see it",
+                "the server returned 404: the job does not exist, or the account cannot see it",
             )
         return response
 
     def _value(self, path: str, xpath: str) -> str:
-        """Return the text of the only element that the expression selects.
+        """Return the text of the single element that the XPath expression selects.
 
-        Server facts [ci-12]: an expression without a leading slash starts above the root element
-        (below it in the written interface); no match is 404, several are 500.
+        Server facts [ci-12]: the server responds with 404 to an expression without a match, and
+        with 500 to several matches. A relative expression starts above the root element, but the
+        interface description starts it at the root element. So both are tried.
         """
         wanted = _TEXT_OF.fullmatch(xpath.strip())
         element = xpath.strip() if wanted is None else wanted[1] or wanted[2]
-        tried = [element] if element.startswith(("/", "(")) else [element, f"/*/{element}"]
-        for expression in tried:
+        expressions = [element] if element.startswith(("/", "(")) else [element, f"/*/{element}"]
+        for expression in expressions:
             response = self._selected(path, expression)
             if response.status == 200:
                 return _text_of(response)
-        raise response.error("not_found", f"nothing matches the expression {xpath}")
+        raise response.error("not_found", f"xpath matches no element: {xpath}")
 
     def _selected(self, path: str, expression: str) -> Response:
-        """Return the response to an expression, including 404."""
+        """Return the response to an XPath expression, which may be 404.
+
+        Raises `rejected` if the expression selects no element or several.
+        """
         query = {"xpath": expression}
         try:
             return self._server.read(
                 self._purpose, f"{path}/api/xml", query=query, expect=(200, 404)
             )
         except ToolchainError as error:
-            if _REFUSED_XPATH.search(error.detail or "") is None:
+            if _INVALID_XPATH.search(error.detail or "") is None:
                 raise
             error.kind = "rejected"
             raise error.with_hint("xpath must select exactly one element") from None
@@ -187,7 +195,7 @@ def _secrets_expected(text: str) -> list[str]:
 
 
 def _text_of(response: Response) -> str:
-    """Return the text of a response, which is an XML element or plain text."""
+    """Return the text of a response that is an XML element or plain text."""
     if not response.text.lstrip().startswith("<"):
         return response.text
     try:
@@ -197,51 +205,60 @@ def _text_of(response: Response) -> str:
 
 
 def _defaults(job: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a job with their visible defaults."""
+    """Return the default values of a job's parameters by name; `None` for hidden defaults."""
     defined = parameters.definitions_of(job) or ()
     return {definition.name: definition.default for definition in defined}
 
 
 def _read_builds(
-    server: Transport, purpose: str, job: Job, name: str, fields: Sequence[str], *, cut: str = ""
+    server: Transport,
+    purpose: str,
+    job: Job,
+    name: str,
+    fields: Sequence[str],
+    *,
+    limit_suffix: str = "",
 ) -> list[Any]:
-    """Return the builds of a job, newest first, from the list `name`.
+    """Return the builds of a job, newest first.
 
-    A server that ignores `tree` may have only one list. A server without `allBuilds` ignores that
-    name. Raises `protocol` if the list may be incomplete.
+    :param name: `builds` or `allBuilds`; the other list is used if the server lacks this one
+    :param fields: fields to read for each build
+    :param limit_suffix: range for the `tree` query, for example `{0,10}`
+
+    Raises `protocol` if `allBuilds` is requested and the server may have omitted builds.
     """
     names = (name, "allBuilds", "builds")
-    for asked in dict.fromkeys((name, "builds")):
-        query = {"tree": f"{asked}[{','.join(fields)}]{cut}"}
+    for requested in dict.fromkeys((name, "builds")):
+        query = {"tree": f"{requested}[{','.join(fields)}]{limit_suffix}"}
         response = server.read(purpose, f"{job.path}/api/json", query=query)
         shown = object_of(response)
-        found = next(((each, shown[each]) for each in names if shown.get(each) is not None), None)
+        found = next(((key, shown[key]) for key in names if shown.get(key) is not None), None)
         if found is not None:
             break
     else:
-        raise response.error("protocol", "the server does not show the builds of the job")
-    known_as, builds = found
+        raise response.error("protocol", "the response does not contain the builds of the job")
+    list_name, builds = found
     if not isinstance(builds, list):
-        raise response.error("protocol", f"the server returned {known_as}, but not as a list")
-    if name == "allBuilds" and known_as == "builds" and len(builds) >= records.NEWEST:
+        raise response.error("protocol", f"{list_name} in the response is not a list")
+    if name == "allBuilds" and list_name == "builds" and len(builds) >= records.NEWEST:
         raise response.error(
             "protocol",
-            f"the server does not support allBuilds: it returned the newest {len(builds)} builds,"
-            " and there may be more",
+            f"the server does not support allBuilds. It returned only the newest {len(builds)}"
+            " builds; older builds may exist",
         )
     return [parameters.masked(build) for build in objects(builds)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class BuildParametersOptions:
-    """Options of the lookup `ci_build_parameters` for a job."""
+    """Options of the lookup `ci_build_parameters`."""
 
     job: JobName
     build: str
 
 
 def build_parameters(task: Task, options: BuildParametersOptions) -> dict[str, Any]:
-    """Return the result of the lookup `ci_build_parameters`."""
+    """Return the parameters of a build by name, for the lookup `ci_build_parameters`."""
     job = job_of(options.job, task.connection.url)
     segment = build_segment(options.build)
     server, purpose = server_of(task), f"reading build {segment} of the job '{job.name}'"
@@ -253,13 +270,13 @@ def build_parameters(task: Task, options: BuildParametersOptions) -> dict[str, A
     actions = objects(shown.get("actions"))
     listed = [entry for action in actions for entry in objects(action.get("parameters"))]
     if "actions" not in shown or not all("name" in entry for entry in listed):
-        raise response.error("protocol", "the server does not show the parameters of builds")
+        raise response.error("protocol", "the response does not contain the build parameters")
     return parameters.displayed(shown)
 
 
 @dataclass(frozen=True, kw_only=True)
 class BuildListOptions:
-    """Options of the lookup `ci_builds` for a job."""
+    """Options of the lookup `ci_builds`."""
 
     job: JobName
     fields: list[str]
@@ -268,15 +285,17 @@ class BuildListOptions:
 
 
 def build_list(task: Task, options: BuildListOptions) -> list[dict[str, Any]]:
-    """Return the result of the lookup `ci_builds`: builds, newest first."""
+    """Return the builds of a job, newest first, for the lookup `ci_builds`."""
     limit = options.limit
     if not options.fields:
         raise invalid("fields is empty: list the fields to read from a build")
     if limit is not None and limit < 0:
-        raise invalid(f"limit is {limit}, but must be 0 or more")
+        raise invalid(f"limit is {limit}: set it to 0 or more")
     job = job_of(options.job, task.connection.url)
     more = options.all_builds or (limit is not None and limit > records.NEWEST)
     name = "allBuilds" if more else "builds"
-    cut = "" if limit is None else f"{{0,{limit}}}"
+    limit_suffix = "" if limit is None else f"{{0,{limit}}}"
     purpose = f"reading the builds of the job '{job.name}'"
-    return _read_builds(server_of(task), purpose, job, name, options.fields, cut=cut)[:limit]
+    return _read_builds(
+        server_of(task), purpose, job, name, options.fields, limit_suffix=limit_suffix
+    )[:limit]

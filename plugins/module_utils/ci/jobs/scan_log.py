@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Follow the log of a scan, which is the only sign of its beginning and its end [ci-29]."""
+"""Follow a branch scan by its log. The server reports its start and end nowhere else [ci-29]."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _RESULT = re.compile(r"^Finished: ([A-Z_]+)\s*\Z", re.MULTILINE)
 
 
 class ScanLog:
-    """The log of the latest scan of a computed folder, which the next scan replaces."""
+    """The log of a computed folder's latest scan. The next scan replaces the log."""
 
     def __init__(self, server: Transport, job: Job, purpose: str) -> None:
         self._server, self._job, self._purpose = server, job, purpose
@@ -21,7 +21,10 @@ class ScanLog:
         self.running = False
 
     def read(self, patience: float | None = None) -> None:
-        """Read the log; it is empty if the folder was never scanned."""
+        """Read the log. It is empty if the folder was never scanned.
+
+        :param patience: timeout in seconds, including retries
+        """
         response = self._server.read(
             self._purpose,
             f"{self._job.path}/computation/logText/progressiveText",
@@ -30,17 +33,19 @@ class ScanLog:
             patience=patience,
         )
         self.text = response.text if response.status == 200 else ""
-        # server fact [ci-29]: the header is there while the scan runs
+        # server fact [ci-29]: the server sends this header while the scan is running
         self.running = response.headers.get("X-More-Data") == "true"
 
     def remember(self) -> None:
-        """Remember the log of the scan before ours."""
+        """Store the current log as that of the previous scan."""
         self._previous = self.text
 
     @property
     def is_new(self) -> bool:
-        """Return whether the log belongs to a scan that began after `remember`. An earlier scan
-        that still runs only adds to its log; a new one begins with another time.
+        """Return whether the log belongs to a scan that started after `remember`.
+
+        A previous scan that is still running only appends to its log. The log of a new scan begins
+        with another time.
         """
         if self._previous and self.text.startswith(self._previous):
             self._previous = self.text
@@ -49,6 +54,6 @@ class ScanLog:
 
     @property
     def result(self) -> str | None:
-        """Return the result at the end of the log; `None` while the scan runs."""
+        """Return the result at the end of the log, or `None` if the scan is still running."""
         found = None if self.running else _RESULT.search(self.text)
         return None if found is None else found[1]
