@@ -243,7 +243,7 @@ def test_truncated_log_is_discarded(fetch: Fetching) -> None:
     [
         ({"patterns": ["nothing"]}, "it has 2 others", "not_found"),
         ({"build": "8"}, "has no build 8; its newest build is 9", "not_found"),
-        ({"build": "../7"}, "must be a number", "invalid"),
+        ({"build": "../7"}, "set it to a number", "invalid"),
         ({"parallel": 0}, "parallel is 0", "invalid"),
         ({"console": "logs/"}, "console is 'logs/', which is a folder", "invalid"),
         ({"console": "/dev/null"}, "/dev/null is a device", "invalid"),

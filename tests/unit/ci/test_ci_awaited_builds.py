@@ -132,7 +132,7 @@ def test_check_mode_does_not_wait() -> None:
         ({"build": "7", "state": "started"}, "build refers to an existing build"),
         ({"build": "7", "queue_id": 14}, "queue_id and build are mutually exclusive"),
         ({"build": "7", "wait": False}, "wait is false"),
-        ({"build": "first one"}, "must be a number or a permalink"),
+        ({"build": "first one"}, "set it to a number or a permalink"),
         ({"queue_id": 0}, "queue_id is 0"),
         ({}, "requires queue_id or build"),
         ({"job": None, "builds": [{"job": "a", "state": "started", "build": "7"}]}, "builds[0]:"),

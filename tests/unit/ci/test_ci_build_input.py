@@ -91,7 +91,7 @@ def test_parameters_are_converted_to_the_types_of_the_input() -> None:
             "wait for the input Other, but for the input 'Dep",
         ),
         ({}, {"action": "abort", "parameters": {"A": 1}}, "invalid", "omit them to abort"),
-        ({}, {"build": "../1"}, "invalid", "must be a number or a permalink"),
+        ({}, {"build": "../1"}, "invalid", "set it to a number or a permalink"),
     ],
 )
 def test_invalid_reply_is_not_sent(

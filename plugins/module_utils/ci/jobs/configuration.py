@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Compare the configuration of a job with an expected one by its meaning.
+"""Compare two XML configurations of a job by their meaning.
 
-These differences are ignored: the order of attributes and of an object's members, white space
-around text, the plugin version of an element, the class of a collection, and a member with its
-default that the other side omits. The order of lists counts. Server facts [ci-14, ci-15]: secrets
-are encrypted again each time a configuration is saved, and masked for accounts that must not
-configure the job, so they cannot be compared.
+The comparison ignores the order of attributes and of an object's members, white space around text,
+plugin versions, classes of collections, and members with default values that only one configuration
+contains. The order of a list counts.
+
+Server facts [ci-14, ci-15]: secrets cannot be compared, because each save encrypts them again. They
+are masked for accounts that may not configure the job.
 """
 
 from __future__ import annotations
@@ -19,41 +20,43 @@ from typing import Literal, TypeAlias
 from ...core.secret import MASK
 from ..xml_reader import XmlElement, parse, shown, without_declaration, written
 
-#: `{AQAAABAAAAAg...=}`: a value that the server has encrypted.
+#: Value that the server has encrypted, for example `{AQAAABAAAAAg...=}`.
 _ENCRYPTED = re.compile(r"\{[A-Za-z0-9+/]{8,}={0,2}\}")
 _SECRET_NAME = re.compile(
     r"(secret|password|passwd|token|passphrase|private_?key|secret_?key|api_?key)s?$",
     re.IGNORECASE,
 )
 _STARS = re.compile(r"\*{4,}")
-#: Stands for a secret that is sent without a comparison.
+#: Replaces a secret that is sent without comparison, in the diff.
 _RESENT = "(new secret)"
 _PLUGIN = "plugin"
-#: Classes of collections, of which the server writes the one that it was given.
+#: Classes of collections. The server keeps the class with which the configuration was written.
 _COLLECTION = re.compile(r"java\.util\.|(?:[a-z]+-)*(?:list|set|map|array)$|vector$")
-#: Members with names that the server makes up.
+#: Elements with random values that the server generates.
 _GENERATED = frozenset({"randomName"})
 _SHORTEST_SECRET = 6
-#: Short names under which the server writes the root of some kinds; it reads both names.
+#: Short names of root elements, which the server writes. It also reads the class names.
 _SHORT_ROOTS = {
     "hudson.model.FreeStyleProject": "project",
     "hudson.matrix.MatrixProject": "matrix-project",
     "hudson.maven.MavenModuleSet": "maven2-moduleset",
     "org.jenkinsci.plugins.workflow.job.WorkflowJob": "flow-definition",
 }
-# Server fact [ci-15]: members that the server writes as true by default. Other omitted members are
-# false or empty.
+# Server fact [ci-15]: members with the default true. Other members are false or empty by default.
 _TRUE_BY_DEFAULT = frozenset({"canRoam", "sandbox", "defaultExcludes", "caseSensitive"})
 _NO_SCM = "hudson.scm.NullSCM"
 
-#: An element on the server, and the expected element in its place.
+#: Element on the server and expected element; `None` if one of the configurations lacks it.
 Pair: TypeAlias = "tuple[XmlElement | None, XmlElement | None]"
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A difference: an element is `missing` on the server, it is unexpected (`extra`), or its text
-    or attributes differ.
+    """A difference between the server's and the expected configuration.
+
+    :param path: path of the element, for example `scm/userRemoteConfigs/url[2]`
+    :param kind: `missing` if the server lacks the element, `extra` if the element is not expected,
+        `changed` if its text or attributes differ
     """
 
     path: str
@@ -62,8 +65,11 @@ class Difference:
 
 @dataclass(frozen=True)
 class ConfigurationDrift:
-    """Normalized configurations: `before` of the server, `after` as expected; secrets are masked.
-    `uncompared`: elements with a secret on both sides.
+    """Result of a comparison.
+
+    :param before: normalized configuration of the server with masked secrets
+    :param after: normalized expected configuration with masked secrets
+    :param uncompared: paths of elements that contain a secret in both configurations
     """
 
     before: str
@@ -79,7 +85,9 @@ class ConfigurationDrift:
 def drift(live: str, expected: str, *, resent: bool = False) -> ConfigurationDrift:
     """Compare two configurations. Raises `UnreadableXml` if a configuration cannot be parsed.
 
-    :param resent: secrets that cannot be compared are differences
+    :param live: XML of the server
+    :param expected: XML of the task
+    :param resent: whether secrets, which cannot be compared, count as differences
     """
     server, user = _comparable(live), _comparable(expected)
     comparison = _Comparison()
@@ -93,31 +101,34 @@ def drift(live: str, expected: str, *, resent: bool = False) -> ConfigurationDri
 
 
 def normalized(text: str) -> str:
-    """Return a configuration in its normalized form with masked secrets."""
+    """Return the normalized form of a configuration with masked secrets, for a diff."""
     root = _comparable(text)
-    for element in _sealed(root):
+    for element in _encrypted_elements(root):
         element.text = MASK
     return shown(root)
 
 
 def kind_of(text: str) -> str:
-    """Return the name of the root element, which is the kind of job."""
+    """Return the kind of a job: the short name of the configuration's root element."""
     return short_root(parse(text).name)
 
 
 def short_root(name: str) -> str:
-    """Return the short name of a root element."""
+    """Return the short name of a root element, for example `project`."""
     return _SHORT_ROOTS.get(name, name)
 
 
 def is_enabled(text: str) -> bool:
-    """Return whether a configuration is that of an enabled job."""
+    """Return whether a configuration describes an enabled job."""
     children = parse(text).children
     return all(child.text.strip() != "true" for child in children if child.name == "disabled")
 
 
 def with_enabled(text: str, enabled: bool | None) -> str:
-    """Return a configuration without its header, enabled or disabled; `None`: unchanged."""
+    """Return a configuration without XML declaration that enables or disables the job.
+
+    :param enabled: state of the job; `None` leaves the state unchanged
+    """
     root = parse(text)
     switch = next((child for child in root.children if child.name == "disabled"), None)
     disabled = switch is not None and switch.text.strip() == "true"
@@ -131,29 +142,30 @@ def with_enabled(text: str, enabled: bool | None) -> str:
 
 
 def secrets(text: str) -> list[str]:
-    """Return the recognizable secrets in a configuration."""
+    """Return the secrets in a configuration that are recognizable by element name or encryption."""
     elements = parse(text).iterate()
-    found = [value for element, holder in elements for value in secret_texts(element, holder)]
+    found = [value for element, parent in elements for value in secret_texts(element, parent)]
     return [value for value in found if len(value) >= _SHORTEST_SECRET and set(value) != {"*"}]
 
 
 def masked_secrets(text: str) -> list[str]:
-    """Return the names of elements with stars instead of a secret: if sent to the server, the stars
-    become the secret [ci-14].
+    """Return the names of elements that have asterisks instead of a secret.
+
+    Server fact [ci-14]: a configuration with asterisks overwrites the secret with them.
     """
     return [
         element.name
-        for element, holder in parse(text).iterate()
-        if any(_STARS.fullmatch(value) for value in secret_texts(element, holder))
+        for element, parent in parse(text).iterate()
+        if any(_STARS.fullmatch(value) for value in secret_texts(element, parent))
     ]
 
 
 def _comparable(text: str) -> XmlElement:
-    """Return the configuration in its normalized form."""
+    """Return the normalized tree of a configuration."""
     root = parse(text)
     root.name = short_root(root.name)
-    for element, holder in list(root.iterate()):
-        for secret in secret_texts(element, holder):
+    for element, parent in list(root.iterate()):
+        for secret in secret_texts(element, parent):
             if _ENCRYPTED.fullmatch(element.text.strip()) is None:
                 element.text = element.text.replace(secret, MASK)
     for element, _holder in list(root.iterate()):
@@ -165,8 +177,9 @@ def _comparable(text: str) -> XmlElement:
 
 
 def _simplify(element: XmlElement) -> None:
-    """Remove what depends on the program that wrote the element [ci-31]: the class of a collection,
-    an array within it, and generated names.
+    """Remove the class of a collection, an inner array, and generated elements.
+
+    They depend on the program that wrote the configuration [ci-31].
     """
     children = [child for child in element.children if child.name not in _GENERATED]
     if not class_of(element):
@@ -177,22 +190,22 @@ def _simplify(element: XmlElement) -> None:
 
 
 def class_of(element: XmlElement) -> str:
-    """Return the class of an element; "" for a collection."""
+    """Return the attribute `class` of an element, or "" for a collection."""
     name = element.attributes.get("class", "")
     return "" if _COLLECTION.match(name) else name
 
 
-def _sealed(root: XmlElement) -> Iterator[XmlElement]:
-    """Yield the elements with a text that the server has encrypted completely."""
-    return (each for each, _holder in root.iterate() if _ENCRYPTED.fullmatch(each.text))
+def _encrypted_elements(root: XmlElement) -> Iterator[XmlElement]:
+    """Yield the elements whose whole text is an encrypted value."""
+    return (element for element, _holder in root.iterate() if _ENCRYPTED.fullmatch(element.text))
 
 
-def secret_texts(element: XmlElement, holder: XmlElement | None) -> Iterator[str]:
-    """Yield the secret parts of an element's own text: encrypted values, or the whole text because
-    of the element's name.
+def secret_texts(element: XmlElement, parent: XmlElement | None) -> Iterator[str]:
+    """Yield the secrets in the text of an element: the whole text if the element is named like a
+    secret, otherwise the encrypted values.
     """
     text = element.text.strip()
-    of_password = holder is not None and "Password" in holder.name.rpartition(".")[2]
+    of_password = parent is not None and "Password" in parent.name.rpartition(".")[2]
     by_name = _SECRET_NAME.search(element.name.rpartition(".")[2]) is not None
     if text and not element.children and (by_name or (of_password and "Value" in element.name)):
         yield text
@@ -201,7 +214,7 @@ def secret_texts(element: XmlElement, holder: XmlElement | None) -> Iterator[str
 
 
 class _Comparison:
-    """Finds differences, and removes ignored ones from both sides."""
+    """Compares two element trees, and removes ignored differences from both."""
 
     def __init__(self) -> None:
         self.differences: list[Difference] = []
@@ -209,7 +222,7 @@ class _Comparison:
         self._secrets: list[XmlElement] = []
 
     def resend(self) -> None:
-        """Turn the secrets that cannot be compared into differences."""
+        """Report the secrets as differences, because the task sends them again."""
         for path in self.uncompared:
             self._add(path, "changed")
         for element in self._secrets:
@@ -222,12 +235,12 @@ class _Comparison:
             self._add(wanted.name, "missing")
         else:
             self._element(live, wanted, "")
-        for element in (*_sealed(live), *_sealed(wanted)):
+        for element in (*_encrypted_elements(live), *_encrypted_elements(wanted)):
             element.text = MASK
 
     def _element(self, live: XmlElement, wanted: XmlElement, path: str) -> None:
         if _ENCRYPTED.fullmatch(live.text) and wanted.text:
-            live.text = wanted.text = MASK  # whatever the name of the element is
+            live.text = wanted.text = MASK  # an encrypted value is a secret under any name
         if _ENCRYPTED.fullmatch(wanted.text) and live.text:
             live.text = wanted.text = MASK
         if live.text != wanted.text or live.attributes != wanted.attributes:
@@ -236,7 +249,7 @@ class _Comparison:
             self.uncompared.append(path or live.name)
             self._secrets.append(wanted)
         in_list = is_list(live.children) or is_list(wanted.children)
-        pair = _by_place if in_list else _by_name
+        pair = _pairs_by_position if in_list else _pairs_by_name
         self._children(live, wanted, list(pair(live.children, wanted.children)), path, in_list)
 
     def _children(
@@ -248,52 +261,57 @@ class _Comparison:
         in_list: bool,
     ) -> None:
         live.children, wanted.children = [], []
-        place = _Places(pairs)
-        for theirs, ours in pairs:
-            here = f"{path}/{place.of(theirs, ours)}".lstrip("/")
-            if theirs is not None and ours is not None:
-                self._element(theirs, ours, here)
-            elif not in_list and _is_default(theirs or ours):
+        place = _ChildPaths(pairs)
+        for server_child, wanted_child in pairs:
+            here = f"{path}/{place.of(server_child, wanted_child)}".lstrip("/")
+            if server_child is not None and wanted_child is not None:
+                self._element(server_child, wanted_child, here)
+            elif not in_list and _is_default(server_child or wanted_child):
                 continue
             else:
-                self._add(here, "missing" if theirs is None else "extra")
-            live.children += [theirs] if theirs is not None else []
-            wanted.children += [ours] if ours is not None else []
+                self._add(here, "missing" if server_child is None else "extra")
+            live.children += [server_child] if server_child is not None else []
+            wanted.children += [wanted_child] if wanted_child is not None else []
 
     def _add(self, path: str, kind: Literal["missing", "extra", "changed"]) -> None:
         self.differences.append(Difference(path, kind))
 
 
-class _Places:
-    """Names for the children of an element, numbered if a name is repeated."""
+class _ChildPaths:
+    """Path segments of an element's children: the name, with a number if the name is repeated."""
 
     def __init__(self, pairs: Iterable[Pair]) -> None:
-        names = [(theirs or ours or XmlElement("")).name for theirs, ours in pairs]
+        names = [
+            (server_child or wanted_child or XmlElement("")).name
+            for server_child, wanted_child in pairs
+        ]
         self._repeated = {name for name, count in Counter(names).items() if count > 1}
         self._seen: Counter[str] = Counter()
 
-    def of(self, theirs: XmlElement | None, ours: XmlElement | None) -> str:
-        name = (theirs or ours or XmlElement("")).name
+    def of(self, server_child: XmlElement | None, wanted_child: XmlElement | None) -> str:
+        name = (server_child or wanted_child or XmlElement("")).name
         self._seen[name] += 1
         return f"{name}[{self._seen[name]}]" if name in self._repeated else name
 
 
 def is_list(children: Sequence[XmlElement]) -> bool:
-    """Return whether the children are a list: named by class, or all alike; members of an object
-    are named by field.
+    """Return whether elements are the items of a list and not the members of an object.
+
+    List items have class names or repeated names; members have the names of fields.
     """
     names = [child.name for child in children]
     return len(set(names)) < len(names) or any("." in name for name in names)
 
 
-def _by_name(live: Sequence[XmlElement], wanted: Sequence[XmlElement]) -> Iterable[Pair]:
-    theirs = {child.name: child for child in live}
-    ours = {child.name: child for child in wanted}
-    return [(theirs.get(name), ours.get(name)) for name in (theirs | ours)]
+def _pairs_by_name(live: Sequence[XmlElement], wanted: Sequence[XmlElement]) -> Iterable[Pair]:
+    live_by_name = {child.name: child for child in live}
+    wanted_by_name = {child.name: child for child in wanted}
+    names = live_by_name | wanted_by_name
+    return [(live_by_name.get(name), wanted_by_name.get(name)) for name in names]
 
 
-def _by_place(live: Sequence[XmlElement], wanted: Sequence[XmlElement]) -> Iterable[Pair]:
-    """Pair the common start and the common end of two lists; the elements between are unpaired."""
+def _pairs_by_position(live: Sequence[XmlElement], wanted: Sequence[XmlElement]) -> Iterable[Pair]:
+    """Pair the items at the common start and end of two lists. Items in between have no partner."""
     most = min(len(live), len(wanted))
     head = next((n for n in range(most) if live[n].name != wanted[n].name), most)
     left = most - head
@@ -305,7 +323,7 @@ def _by_place(live: Sequence[XmlElement], wanted: Sequence[XmlElement]) -> Itera
 
 
 def _is_default(element: XmlElement | None) -> bool:
-    """Return whether a member of an object has its default."""
+    """Return whether a member of an object has its default value."""
     if element is None or element.children or set(element.attributes) - {"class"}:
         return False
     kind = element.attributes.get("class", "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Jobs and folders of the server as entries for `ci_job`, without secrets."""
+"""Export jobs and folders as entries for `ci_job`, without secrets."""
 
 from __future__ import annotations
 
@@ -25,36 +25,40 @@ _DEEPEST = 50
 
 @dataclass(frozen=True)
 class _Item:
-    """A job or folder. `stem`: its file, without the ending; `made_below`: number of jobs that the
-    server creates in it.
+    """A job or folder on the server.
+
+    :param names: name of each level, as the server stores it
+    :param stem: path of the exported file without extension
+    :param kind: class name
+    :param generated_count: number of jobs that the server has generated in it
     """
 
     job: Job
     names: tuple[str, ...]
     stem: str
     kind: str
-    made_below: int
+    generated_count: int
 
 
 class ExportedJobs:
-    """The jobs that match the patterns.
+    """Exports the jobs that match the patterns.
 
-    :param jobs: patterns of the exported jobs and folders; `None` for all
-    :param exclude: patterns of jobs and folders to skip
+    :param jobs: patterns of the jobs and folders to export; `None` means all
+    :param exclude: patterns of the jobs and folders to skip
     """
 
     def __init__(self, run: ExportRun, jobs: Sequence[str] | None, exclude: Sequence[str]) -> None:
         self._run, self._all, self._none = run, jobs is None, jobs == []
         self._jobs, self._exclude = Patterns("jobs", jobs), Patterns("exclude", exclude)
         self._server = server_of(run.task, connections=max(10, run.parallel))
-        #: The exported folders, without those whose content the server makes.
+        #: Exported folders, without computed folders. `entries` fills the list.
         self.folders: list[Job] = []
 
     def entries(self) -> list[dict[str, Any]]:
-        """Return the entries, parents first; also finds the folders."""
+        """Return the entries for `ci_job`, parent folders first, and fill `folders`."""
         items = [] if self._none else list(self._below((), "ci/jobs"))
         found = []
-        for item, text in self._run.read_each("job", items, self._text, lambda one: one.job.name):
+        for item, text in self._run.read_each("job", items, self._text, lambda item: item.job.name):
             entry = self._entry(item, text)
             found += [entry] if entry else []
         return found
@@ -70,7 +74,7 @@ class ExportedJobs:
         ).configuration()
 
     def _entry(self, item: _Item, text: str) -> dict[str, Any] | None:
-        """Return the entry of a job for `ci_job`; its configuration is a separate file."""
+        """Return the entry of a job for `ci_job`, and add its configuration as a file."""
         try:
             stripped, _count = without_secrets(text)
             is_folder = configuration.kind_of(stripped) == _FOLDER
@@ -78,21 +82,23 @@ class ExportedJobs:
         except (UnreadableXml, UnicodeEncodeError) as error:
             self._run.state.leave_out("job", item.job.name, str(error))
             return None
-        if item.made_below:
+        if item.generated_count:
             name, reason = f"{item.job.name}/*", "created by the server itself"
-            self._run.state.leave_out("job", name, f"{item.made_below} jobs {reason}")
+            self._run.state.leave_out("job", name, f"{item.generated_count} jobs {reason}")
         if is_folder:
             self.folders.append(item.job)
         src = f"{item.stem}.xml"
         self._run.state.files[src] = stripped
         return {"job": item.job.name, "src": src, **({"folder": True} if is_folder else {})}
 
-    def _below(self, above: tuple[str, ...], stem: str) -> Iterator[_Item]:
-        """Yield the jobs of a folder recursively, parents first, without the jobs that are left
-        out.
+    def _below(self, parents: tuple[str, ...], stem: str) -> Iterator[_Item]:
+        """Yield the jobs of a folder and its subfolders that the patterns select, parents first.
+
+        :param parents: names of the folder and its parents
+        :param stem: path of the folder in the export
         """
-        for shown in self._listed(above):
-            names = (*above, str(shown.get("name")))
+        for shown in self._listed(parents):
+            names = (*parents, str(shown.get("name")))
             item = self._item(names, stem, shown)
             if item is None:
                 reason = "ci_job does not support its name"
@@ -105,16 +111,16 @@ class ExportedJobs:
             if item.kind == _FOLDER and len(names) < _DEEPEST:
                 yield from self._below(names, item.stem)
 
-    def _listed(self, above: tuple[str, ...]) -> list[Mapping[str, Any]]:
-        purpose = f"listing the jobs of {'/'.join(above) or 'the server'}"
-        place = "".join(f"job/{path(name)}/" for name in above)
+    def _listed(self, parents: tuple[str, ...]) -> list[Mapping[str, Any]]:
+        purpose = f"listing the jobs of {'/'.join(parents) or 'the server'}"
+        folder_path = "".join(f"job/{path(name)}/" for name in parents)
         query = {"tree": "jobs[name,_class,jobs[name]]"}
         try:
-            response = self._server.read(purpose, f"{place}api/json", query=query)
+            response = self._server.read(purpose, f"{folder_path}api/json", query=query)
         except ToolchainError as error:
-            if not above or error.kind not in ("permission", "not_found"):
+            if not parents or error.kind not in ("permission", "not_found"):
                 raise
-            self._run.state.leave_out("job", f"{'/'.join(above)}/*", error.message)
+            self._run.state.leave_out("job", f"{'/'.join(parents)}/*", error.message)
             return []
         jobs = object_of(response).get("jobs")
         if not isinstance(jobs, list):
@@ -122,7 +128,7 @@ class ExportedJobs:
         return objects(jobs)
 
     def _item(self, names: tuple[str, ...], stem: str, shown: Mapping[str, Any]) -> _Item | None:
-        """Return a job or folder; `None` if the option `job` of `ci_job` cannot name it."""
+        """Return a job or folder, or `None` if the option `job` of `ci_job` cannot name it."""
         kind = str(shown.get("_class", ""))
         text = "/".join(names)
         try:
@@ -132,11 +138,11 @@ class ExportedJobs:
             return None
         if not same:
             return None
-        made = 0 if kind == _FOLDER else len(objects(shown.get("jobs")))
-        return _Item(job, names, self._run.names.name(stem, unquote(names[-1])), kind, made)
+        generated = 0 if kind == _FOLDER else len(objects(shown.get("jobs")))
+        return _Item(job, names, self._run.names.name(stem, unquote(names[-1])), kind, generated)
 
 
 def _is_named(item: _Item, patterns: Patterns) -> bool:
-    """Return whether a pattern matches the job, or a folder above it."""
+    """Return whether a pattern matches the job or one of its parent folders."""
     depths = range(1, len(item.names) + 1)
     return patterns.fits(*("/".join(item.names[:depth]) for depth in depths))

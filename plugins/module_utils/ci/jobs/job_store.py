@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read and change a job or folder on the server [ci-21]."""
+"""Read, create, change and delete a job or folder on the server [ci-21]."""
 
 from __future__ import annotations
 
@@ -20,20 +20,24 @@ from ..job_address import Job
 from . import computed_folders
 from .configuration import is_enabled, with_enabled
 
-#: Fields of a job to read besides its configuration.
+#: `tree` query for the state of a job.
 _STATE = "_class,name,buildable,disabled,color,builds[number]{0,1},jobs[name]{0,1}"
 _XML = {"Content-Type": "application/xml; charset=utf-8"}
-# Server fact [ci-5]: characters that no name may have; surrounding blanks would be removed.
+# Server fact [ci-5]: names must not contain these characters. The server would strip outer blanks.
 _BAD_NAME = re.compile(r"[?*/\\%!@#$^&|<>\[\]:;\x00-\x1f\x7f-\x9f]|^\s|\s$|\.$|^\.{1,2}$")
-#: Characters that only XML 1.1 supports; very old servers read 1.0 only [ci-14].
+#: Characters that require XML 1.1. Very old servers can only read XML 1.0 [ci-14].
 _NEWER = re.compile(r"&#|[\x01-\x08\x0b\x0c\x0e-\x1f]")
 _DONE = (200, 201, 202, 204, 302, 303)
-#: Maximum depth of nested folders to process after a folder was copied.
+#: Maximum depth of folders in which copied jobs are saved.
 _DEEPEST = 20
 
 
 class JobStore:
-    """A job or folder; `purpose` is operation and object for messages."""
+    """Access to a job or folder.
+
+    :param purpose: operation and object for messages
+    :param predictions: jobs that earlier tasks in check mode would have created
+    """
 
     def __init__(
         self, server: Transport, job: Job, purpose: str, predictions: Predictions | None = None
@@ -47,7 +51,7 @@ class JobStore:
 
     @property
     def _above(self) -> str:
-        """Return the path of its folder with a trailing slash; "" for the server."""
+        """Return the path of the parent folder with a trailing slash; "" at the top level."""
         parent = self.job.path.rpartition("/job/")[0]
         return f"{parent}/" if parent else ""
 
@@ -56,7 +60,7 @@ class JobStore:
         return unquote(self.job.path.rpartition("/")[2])
 
     def check_name(self) -> None:
-        """Raise `invalid` if no job can have this name."""
+        """Raise `invalid` if the server would reject or change the name."""
         if _BAD_NAME.search(self.name):
             raise invalid(
                 f"job: '{shorten(self.job.name)}' cannot be the name of a job: it contains one of"
@@ -65,10 +69,11 @@ class JobStore:
             )
 
     def configuration(self, job: Job | None = None) -> str | None:
-        """Return the configuration; `None` if there is no such job, or the account may not see it.
+        """Return the XML configuration; `None` if the job does not exist or is not visible.
 
-        Raises:
-            ToolchainError: `protocol` if the response is not XML, as an empty body.
+        Raises `protocol` if the response is not XML, for example empty.
+
+        :param job: another job to read
         """
         path = (job or self.job).path
         response = self._read(f"{path}/config.xml")
@@ -83,7 +88,7 @@ class JobStore:
         return response.text
 
     def state(self) -> Mapping[str, Any] | None:
-        """Return the state of the job; `None` if it does not exist."""
+        """Return the JSON object of the job, or `None` if the job does not exist."""
         response = self._read(f"{self.job.path}/api/json", _STATE)
         if response is None:
             return None
@@ -93,8 +98,9 @@ class JobStore:
         return shown
 
     def _is_disabled_itself(self) -> bool:
-        """Return whether a computed folder is disabled, and not only a folder above it. Server fact
-        [ci-29]: `buildable` does not distinguish them.
+        """Return whether a computed folder itself is disabled, and not only a parent folder.
+
+        Server fact [ci-29]: `buildable` is false in both cases.
         """
         try:
             text = self.configuration()
@@ -105,12 +111,12 @@ class JobStore:
         return text is None or not is_enabled(text)
 
     def predicted_state(self) -> Mapping[str, Any] | None:
-        """Return the state of a job that an earlier task in check mode would create."""
+        """Return the state of a job that an earlier task in check mode would create, or `None`."""
         state: Mapping[str, Any] | None = self._predictions.get("job", self.job.name)
         return state
 
     def predict(self, *, folder: bool, enabled: bool | None) -> None:
-        """In check mode, remember the state of the job that the task would create."""
+        """Record the job that the task would create, for later tasks in check mode."""
         state = {"buildable": enabled is not False, **({"jobs": []} if folder else {})}
         self._predictions.add("job", self.job.name, value=state)
 
@@ -118,7 +124,7 @@ class JobStore:
         self._predictions.remove("job", self.job.name)
 
     def require_folder(self) -> None:
-        """Raise unless the folder of the job exists."""
+        """Raise `not_found` if the parent folder does not exist, `conflict` if it is a job."""
         response = self._read(f"{self._above}api/json", "_class,jobs[name]{0,1}")
         parent = self.job.name.rpartition("/")[0]
         predicted = self._predictions.get("job", parent)
@@ -126,11 +132,11 @@ class JobStore:
             return
         if response is None:
             missing = (
-                f"there is no folder '{parent}' ('{parent}' is not created automatically), or the"
-                " account cannot see it"
+                f"the folder '{parent}' does not exist, or the account cannot see it. To create"
+                " the folder, use ci_job with folder: true"
                 if parent
                 else (
-                    "this server does not list its top-level jobs (api/json), and cannot create"
+                    "the server does not list its top-level jobs (api/json), so it cannot create"
                     " jobs"
                 )
             )
@@ -139,7 +145,10 @@ class JobStore:
             raise ToolchainError("conflict", f"{self.purpose}: '{parent}' is a job, not a folder")
 
     def _read(self, path: str, tree: str | None = None) -> Response | None:
-        """Send a read; `None` for a 404 of a CI server. A 404 of another server proves nothing."""
+        """Send a read. Return `None` if the CI server responds with 404.
+
+        Raises `not_found` if another server, for example a proxy, responds with 404.
+        """
         query = {} if tree is None else {"tree": tree}
         response = self._server.read(self.purpose, path, query=query, expect=(200, 404))
         if response.status != 404:
@@ -148,41 +157,42 @@ class JobStore:
         if "X-Jenkins" not in response.headers and "X-Hudson" not in response.headers:
             raise response.error(
                 "not_found",
-                "the server returned 404, and does not look like a CI server: check url",
+                "the server returned 404, but it is not a CI server: check url",
             )
         return None
 
     def create(self, text: str) -> None:
-        """Create the job from its configuration."""
-        self._make({"name": self.name}, headers=_XML, body=_document(text))
+        """Create the job with this XML configuration."""
+        self._create({"name": self.name}, headers=_XML, body=_document(text))
 
     def copy(self, source: Job) -> None:
-        """Copy a job; the copy is not buildable before it is saved once."""
+        """Copy a job. The copy cannot be built until `release` has saved it."""
         segments = [unquote(part) for part in source.path.split("/")[1::2]]
         query = {"name": self.name, "mode": "copy", "from": "/" + "/".join(segments)}
-        self._make(query, form={})
+        self._create(query, form={})
 
-    def _make(self, query: Mapping[str, str], **parts: Any) -> None:
+    def _create(self, query: Mapping[str, str], **parts: Any) -> None:
         path = f"{self._above}createItem"
         self._write(path, lambda: self.state() is not None, query=query, **parts)
 
     def save(self, text: str, verify: Verify) -> None:
-        """Replace the configuration; `verify` checks whether that was done."""
+        """Replace the configuration. `verify` is called after a lost response."""
         body = _document(text)
         self._write(f"{self.job.path}/config.xml", verify, headers=_XML, body=body)
 
     def switch(self, enabled: bool) -> None:
-        """Enable or disable the job. Raises `rejected` for a kind that cannot be disabled."""
-        word = "enable" if enabled else "disable"
+        """Enable or disable the job. Raises `rejected` if its kind cannot be disabled."""
+        action = "enable" if enabled else "disable"
 
         def done() -> bool:
             return is_disabled(self.state() or {}) is not enabled
 
-        self._write(f"{self.job.path}/{word}", done, form={}, repeatable=True)
+        self._write(f"{self.job.path}/{action}", done, form={}, repeatable=True)
         if not done():
             raise ToolchainError(
                 "rejected",
-                f"{self.purpose}: the job was not {word}d: jobs of its kind cannot be disabled",
+                f"{self.purpose}: the server did not {action} the job; it cannot disable jobs of"
+                " this kind",
             )
 
     def delete(self) -> None:
@@ -194,17 +204,17 @@ class JobStore:
         try:
             self._write(f"{self.job.path}/doDelete", gone, form={})
         except ToolchainError as error:
-            # deleted meanwhile, or by a concurrent deletion
+            # another client may have deleted the job at the same time
             if error.status not in (400, 404) or not gone():
                 raise
 
     def release(self, enabled: bool | None) -> list[str]:
-        """Save a copied job once, so that it is buildable; for a folder all jobs in it.
+        """Save a copied job, or all jobs of a copied folder, to make them buildable.
 
-        :param enabled: state of the job itself; `None`: as in the copied job
-        :returns: the names of jobs that are still not buildable
+        :param enabled: whether to enable the job; `None` keeps the state of the source job
+        :returns: names of the jobs that are still not buildable
         """
-        held = []
+        not_buildable = []
         for job in self._below(self.job, 0):
             text = self.configuration(job)
             if text is not None:
@@ -212,15 +222,16 @@ class JobStore:
                 try:
                     self._release(job, text)
                 except ToolchainError as error:
-                    words = f"'{job.name}' cannot be built until it has been saved once"
-                    raise error.with_hint(words) from None
+                    hint = f"'{job.name}' cannot be built until it has been saved once"
+                    raise error.with_hint(hint) from None
                 if self._is_buildable(job) is False:
-                    held.append(job.name)
-        return held
+                    not_buildable.append(job.name)
+        return not_buildable
 
     def _release(self, job: Job, text: str) -> None:
-        """Save a copied job, so that it can be built. Server fact [ci-21]: very old servers require
-        that its description is saved too; it is sent unchanged.
+        """Save a copied job to make it buildable.
+
+        Server fact [ci-21]: on very old servers the description must be saved too, here unchanged.
         """
         verify, body = partial(self._is_buildable, job), _document(text)
         self._write(f"{job.path}/config.xml", verify, headers=_XML, body=body, repeatable=True)
@@ -257,18 +268,22 @@ class JobStore:
 
 
 def _document(text: str) -> bytes:
-    """Return a configuration as bytes to send."""
+    """Return a configuration as an XML document in UTF-8."""
     version = "1.1" if _NEWER.search(text) else "1.0"
     return f"<?xml version='{version}' encoding='UTF-8'?>\n{text}".encode()
 
 
 def is_disabled(shown: Mapping[str, Any]) -> bool:
-    """Return whether a job is disabled. Server fact [ci-21]: some kinds show it as a color only."""
+    """Return whether a job is disabled. Server fact [ci-21]: some kinds of jobs show this only by
+    their color.
+    """
     return shown.get("disabled") is True or str(shown.get("color")).startswith("disabled")
 
 
 def is_there_already(error: ToolchainError) -> bool:
-    """Return whether someone else created a job of this name meanwhile, which is a `conflict`."""
+    """Return whether a creation failed because the job already exists, and set the error's kind to
+    `conflict`.
+    """
     if error.status == 400 and "already exists" in (error.detail or ""):
         error.kind = "conflict"
         return True
