@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The module `ci_credential`: credentials in the stores of the server [C3.20]."""
+"""Create, update and delete credentials in the stores of the server: `ci_credential` [C3.20]."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from ..permissions import (
 from ..xml_elements import put, text_of
 from ..xml_reader import XmlElement
 from . import secret_record
-from .credential_store import CredentialPlace, CredentialStores
+from .credential_store import CredentialLocation, CredentialStores
 from .kinds import KINDS, XML, kind_of
 from .wanted import Wanted, WantedDocument, require_same_kind, wanted_of
 
 _BAD_ID = re.compile(r"[/\\?#%\x00-\x1f\x7f]|^\s|\s$|^\.{1,2}$")
 _SECRET = "(secret)"
-#: Options that go with some kinds only.
+#: Options that are valid only for some kinds of credentials.
 _OF_KINDS = {
     "username": ("username_password", "ssh_key"),
     "password": ("username_password", "certificate"),
@@ -74,7 +74,7 @@ class CiCredentialEntry:
     def require_sense(self, kind: str | None) -> None:
         """Raise `invalid` for contradictory options.
 
-        :param kind: the kind of the credential, as far as it is known
+        :param kind: kind of the credential; `None` if unknown
         """
         if _BAD_ID.search(self.id):
             raise invalid(
@@ -83,16 +83,16 @@ class CiCredentialEntry:
         if self.secret is not None and self.src is not None:
             raise invalid("secret and src both set the content of the file: set only one of them")
         if self.kind == XML and self.state == "present" and self.config is None:
-            raise invalid("config is missing: the kind xml requires the XML of the credential")
+            raise invalid("the kind xml requires config: set it to the XML of the credential")
         if self.folder and self.scope == "system":
-            raise invalid("scope system is only for the system store: omit folder or scope")
+            raise invalid("scope: system is only valid in the system store: omit folder or scope")
         for option, kinds in _OF_KINDS.items():
             if getattr(self, option) is None:
                 continue
             if self.state == "absent":
-                raise invalid(f"{option} cannot be combined with state 'absent': leave it out")
+                raise invalid(f"{option} cannot be combined with state: absent: omit it")
             if kind is not None and kind not in kinds:
-                raise invalid(f"{option} cannot be combined with the kind {kind}: leave it out")
+                raise invalid(f"{option} cannot be combined with the kind {kind}: omit it")
 
 
 @dataclass(frozen=True)
@@ -125,29 +125,29 @@ class CiCredentialOptions:
 
 
 class Credentials(EntryKind[CiCredentialEntry]):
-    """Credentials as objects of a task. A description carries the record of the secret."""
+    """Compares and writes credentials. Their descriptions contain a digest of the secret."""
 
     noun = "credential"
 
     def __init__(self, task: Task) -> None:
         self._task, self._stores = task, CredentialStores(task)
-        self._found: dict[CredentialPlace, XmlElement | None] = {}
+        self._found: dict[CredentialLocation, XmlElement | None] = {}
 
     def name(self, entry: CiCredentialEntry) -> str:
         entry.require_sense(entry.kind)
-        return self._place(entry).name
+        return self._location(entry).name
 
-    def _place(self, entry: CiCredentialEntry) -> CredentialPlace:
-        return self._stores.place(entry.folder, entry.domain, entry.id)
+    def _location(self, entry: CiCredentialEntry) -> CredentialLocation:
+        return self._stores.location(entry.folder, entry.domain, entry.id)
 
     def load(self, entries: Sequence[CiCredentialEntry]) -> None:
-        """Read nothing: the list of a store does not show the fields of a credential."""
+        """Read nothing, because the list of a store does not contain the credentials' fields."""
 
     def compare(self, entry: CiCredentialEntry) -> Plan:
-        place = self._place(entry)
-        live = self._found[place] = self._stores.read(place)
+        location = self._location(entry)
+        live = self._found[location] = self._stores.read(location)
         if entry.state == "absent":
-            return self._deletion(place, live)
+            return self._deletion(location, live)
         wanted = self._wanted(entry, live)
         kind = entry.kind or ("username_password" if live is None else kind_of(live))
         if live is not None:
@@ -156,16 +156,16 @@ class Credentials(EntryKind[CiCredentialEntry]):
         state = "same" if live is None else _secret_state(live, wanted)
         found = self._with_secret(entry, found, state)
         if found.changed:
-            found = replace(found, failure=_lack_of_secrets(wanted, live, found))
+            found = replace(found, failure=_missing_secrets_error(wanted, live, found))
         elif state == "unknown" and wanted.secret is not None:
             self._task.warn(
-                f"the secret of the credential '{place.name}' cannot be compared, and was not"
-                " written: its description has no digest of it; update_secret: always writes it"
+                f"the secret of the credential '{location.name}' was not written, because its"
+                " description has no digest to compare: set update_secret: always to write it"
             )
-        return found.with_result(credential=_shown(place, kind, found.after, state))
+        return found.with_result(credential=_shown(location, kind, found.after, state))
 
-    def _deletion(self, place: CredentialPlace, live: XmlElement | None) -> Plan:
-        shown = None if live is None else {"id": place.id, "kind": kind_of(live)}
+    def _deletion(self, location: CredentialLocation, live: XmlElement | None) -> Plan:
+        shown = None if live is None else {"id": location.id, "kind": kind_of(live)}
         return plan(shown, None).with_result(credential=None)
 
     def _wanted(self, entry: CiCredentialEntry, live: XmlElement | None) -> Wanted:
@@ -185,7 +185,7 @@ class Credentials(EntryKind[CiCredentialEntry]):
         return wanted
 
     def _with_secret(self, entry: CiCredentialEntry, found: Plan, state: str) -> Plan:
-        """Add the secret to the changes if it differs, or is always written."""
+        """Add the secret to the changes if it differs or `update_secret` is `always`."""
         differs = entry.update_secret == "on_change" and state == "different"
         always = entry.update_secret == "always"
         if found.action == "create":
@@ -201,59 +201,65 @@ class Credentials(EntryKind[CiCredentialEntry]):
         )
 
     def write(self, entry: CiCredentialEntry, plan: Plan) -> Mapping[str, Any]:
-        place = self._place(entry)
+        location = self._location(entry)
         if plan.action == "delete":
-            self._stores.delete(place)
+            self._stores.delete(location)
             return plan.result
-        live = self._found[place]
+        live = self._found[location]
         wanted = self._wanted(entry, live)
         root = wanted.document(live)
         record = "" if wanted.secret is None else secret_record.record_of(wanted.secret)
         reported = secret_record.split(text_of(root, "description"))[0]
-        put(root, "description", secret_record.joined(reported, record))
-        verify = partial(self._is_done, place, wanted, record, creates=plan.action == "create")
+        put(root, "description", secret_record.with_record(reported, record))
+        verify = partial(self._is_done, location, wanted, record, creates=plan.action == "create")
         try:
             send = self._stores.create if plan.action == "create" else self._stores.update
-            send(place, root, verify)
+            send(location, root, verify)
         except ToolchainError as error:
             raise _with_plugin(error, kind_of(root)) from None
-        self._verify(place, wanted)
+        self._verify(location, wanted)
         return plan.result
 
     def _is_done(
-        self, place: CredentialPlace, wanted: Wanted, record: str, *, creates: bool
+        self, location: CredentialLocation, wanted: Wanted, record: str, *, creates: bool
     ) -> bool:
-        live = self._stores.read(place)
+        live = self._stores.read(location)
         if live is None:
             return False
         if record and secret_record.split(text_of(live, "description"))[1] == record:
             return True
-        # an equal credential that another host has created
+        # another host may have created an equal credential
         same = not plan(wanted.current(live), wanted.fields(live)).changed
         return same and (creates or not record) and _secret_state(live, wanted) != "different"
 
-    def _verify(self, place: CredentialPlace, wanted: Wanted) -> None:
-        """Raise `rejected` for fields that the server did not keep."""
-        live = self._stores.read(place)
+    def _verify(self, location: CredentialLocation, wanted: Wanted) -> None:
+        """Raise `rejected` for fields that the server did not save."""
+        live = self._stores.read(location)
         if live is None:
             raise ToolchainError(
-                "failed", f"the server accepted the credential '{place.name}', but does not show it"
+                "failed",
+                f"the server accepted the credential '{location.name}', but the credential does"
+                " not exist",
             )
         changes = plan(wanted.current(live), wanted.fields(live)).changes
-        lost = [change.field for change in changes]
+        unsaved = [change.field for change in changes]
         if isinstance(wanted, WantedDocument):
-            lost = wanted.dropped(live)
-        if lost:
+            unsaved = wanted.dropped(live)
+        if unsaved:
             raise ToolchainError(
                 "rejected",
-                f"the credential '{place.name}': the server did not save {', '.join(lost)}",
+                f"the credential '{location.name}': the server did not save {', '.join(unsaved)}",
                 result={"changed": True},
             )
 
 
-def _lack_of_secrets(wanted: Wanted, live: XmlElement | None, found: Plan) -> ToolchainError | None:
-    """Return the error for a change that lacks its secrets. It depends on the state of the server,
-    so it stops only this credential.
+def _missing_secrets_error(
+    wanted: Wanted, live: XmlElement | None, found: Plan
+) -> ToolchainError | None:
+    """Return the error for a change that requires secrets which the task does not set, or `None`.
+
+    Whether secrets are required depends on the state of the server, so the error affects only this
+    credential.
     """
     try:
         wanted.document(live)
@@ -265,7 +271,7 @@ def _lack_of_secrets(wanted: Wanted, live: XmlElement | None, found: Plan) -> To
 
 
 def _secret_state(live: XmlElement, wanted: Wanted) -> str:
-    """Return whether the secret on the server equals the wanted secret, according to its record."""
+    """Compare the secret with the digest in the description: "same", "different" or "unknown"."""
     record = secret_record.split(text_of(live, "description"))[1]
     if wanted.secret is None or not record:
         return "unknown"
@@ -273,27 +279,27 @@ def _secret_state(live: XmlElement, wanted: Wanted) -> str:
 
 
 def _shown(
-    place: CredentialPlace, kind: str, after: Mapping[str, Any], state: str
+    location: CredentialLocation, kind: str, after: Mapping[str, Any], state: str
 ) -> dict[str, Any]:
     return {
-        "id": place.id,
+        "id": location.id,
         "kind": kind,
         "description": after.get("description", ""),
-        "folder": place.folder,
-        "domain": place.domain,
+        "folder": location.folder,
+        "domain": location.domain,
         "secret": state,
     }
 
 
 def _with_plugin(error: ToolchainError, kind: str) -> ToolchainError:
-    """Name the plugin of a class that the server may not know."""
+    """Add a hint about the required plugin to a server error."""
     if error.status is None or error.status < 500 or kind == XML:
         return error
     return error.with_hint(f"the plugin {KINDS[kind].plugin} may be missing")
 
 
 class CiCredentialOperation(ObjectsOperation[CiCredentialEntry]):
-    """A credential, or the credentials of `entries`."""
+    """Manages a credential, or the credentials of `entries`."""
 
     descriptor: ClassVar = Descriptor(
         "ci",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read and write credentials in a store of the server [ci-40]."""
+"""Read and write credentials in the stores of the server [ci-40]."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from ..xml_reader import XmlElement
 
 
 @dataclass(frozen=True)
-class CredentialPlace:
-    """The place of a credential. `folder` is empty for the store of the system."""
+class CredentialLocation:
+    """Folder, domain and id of a credential. `folder` is "" for the system store."""
 
     folder: str
     domain: str
@@ -31,107 +31,125 @@ class CredentialPlace:
 
 
 class CredentialStores:
-    """The stores of a server."""
+    """Reads and writes credentials in all stores of a server."""
 
     def __init__(self, task: Task) -> None:
         self._objects = ServerObjects(server_of(task))
         self._predictions, self._url = task.predictions, task.connection.url
         self._domains: dict[str, set[str] | None] = {}
 
-    def place(self, folder: str | None, domain: str, id_: str) -> CredentialPlace:
-        """Return a place. Raises `invalid` for an invalid folder name."""
+    def location(self, folder: str | None, domain: str, id_: str) -> CredentialLocation:
+        """Return the location of a credential. Raises `invalid` for an invalid folder name."""
         if not folder:
-            return CredentialPlace("", domain, id_)
+            return CredentialLocation("", domain, id_)
         try:
-            return CredentialPlace(job_of(folder, self._url).name, domain, id_)
+            return CredentialLocation(job_of(folder, self._url).name, domain, id_)
         except ToolchainError as error:
             raise invalid(f"folder '{folder}' cannot be used: {error.message}") from None
 
-    def read(self, place: CredentialPlace) -> XmlElement | None:
-        """Return a credential. Raises `not_found` if its folder or domain does not exist."""
-        found = self._objects.document(f"reading the credential '{place.name}'", self._path(place))
+    def read(self, location: CredentialLocation) -> XmlElement | None:
+        """Return the XML of a credential, or `None` if the credential does not exist.
+
+        Raises `not_found` if its folder or domain does not exist.
+        """
+        found = self._objects.document(
+            f"reading the credential '{location.name}'", self._path(location)
+        )
         if found is None:
-            self._require_domain(place)
+            self._require_domain(location)
         return found
 
-    def create(self, place: CredentialPlace, root: XmlElement, verify: Verify) -> None:
-        purpose = f"creating the credential '{place.name}'"
-        self._objects.send(purpose, f"{self._domain(place)}/createCredentials", root, verify)
+    def create(self, location: CredentialLocation, root: XmlElement, verify: Verify) -> None:
+        purpose = f"creating the credential '{location.name}'"
+        self._objects.send(purpose, f"{self._domain(location)}/createCredentials", root, verify)
 
-    def update(self, place: CredentialPlace, root: XmlElement, verify: Verify) -> None:
-        purpose = f"changing the credential '{place.name}'"
+    def update(self, location: CredentialLocation, root: XmlElement, verify: Verify) -> None:
+        purpose = f"changing the credential '{location.name}'"
         self._objects.send(
-            purpose, f"{self._path(place)}/config.xml", root, verify, repeatable=True
+            purpose, f"{self._path(location)}/config.xml", root, verify, repeatable=True
         )
 
-    def delete(self, place: CredentialPlace) -> None:
+    def delete(self, location: CredentialLocation) -> None:
         self._objects.write(
-            f"deleting the credential '{place.name}'",
-            f"{self._path(place)}/config.xml",
-            lambda: self._objects.document("verifying the deletion", self._path(place)) is None,
+            f"deleting the credential '{location.name}'",
+            f"{self._path(location)}/config.xml",
+            lambda: self._objects.document("verifying the deletion", self._path(location)) is None,
             "DELETE",
             repeatable=True,
         )
 
-    def places(self, folder: str) -> list[CredentialPlace]:
-        """Return the places of all credentials in a store. Raises `not_found` without the store."""
+    def locations(self, folder: str) -> list[CredentialLocation]:
+        """Return the locations of all credentials in a store. Raises `not_found` if the store does
+        not exist.
+        """
         purpose = f"listing the credentials of {folder or 'the system'}"
-        place = CredentialPlace(folder, "_", "")
-        domains = self._domains_of(place, purpose)
+        location = CredentialLocation(folder, "_", "")
+        domains = self._domains_of(location, purpose)
         if domains is None:
-            raise ToolchainError("not_found", f"{purpose}: {_missing(place, None)}", status=404)
+            raise ToolchainError(
+                "not_found", f"{purpose}: {_missing_message(location, None)}", status=404
+            )
         found = []
         for domain in sorted(domains):
-            place = CredentialPlace(folder, domain, "")
-            shown = self._objects.shown(purpose, self._domain(place), "credentials[id]")
+            location = CredentialLocation(folder, domain, "")
+            shown = self._objects.shown(purpose, self._domain(location), "credentials[id]")
             listed = part(shown).get("credentials")
             if not isinstance(listed, list):
                 raise ToolchainError(
                     "not_found", f"{purpose}: the response has no list of credentials"
                 )
-            found += [replace(place, id=str(obj["id"])) for obj in objects(listed) if obj.get("id")]
+            found += [
+                replace(location, id=str(obj["id"])) for obj in objects(listed) if obj.get("id")
+            ]
         return found
 
-    def _require_domain(self, place: CredentialPlace) -> None:
-        """Raise `not_found` unless the domain exists, now or after an earlier task of the run."""
-        purpose = f"reading the domains of the credential '{place.name}'"
-        known = self._domains_of(place, purpose)
-        if known is None and place.domain == "_" and self._is_predicted(place):
+    def _require_domain(self, location: CredentialLocation) -> None:
+        """Raise `not_found` unless the domain exists, or an earlier task in check mode would create
+        its folder.
+        """
+        purpose = f"reading the domains of the credential '{location.name}'"
+        known = self._domains_of(location, purpose)
+        if known is None and location.domain == "_" and self._is_predicted(location):
             return
-        if known is None or place.domain not in known:
-            raise ToolchainError("not_found", f"{purpose}: {_missing(place, known)}", status=404)
+        if known is None or location.domain not in known:
+            raise ToolchainError(
+                "not_found", f"{purpose}: {_missing_message(location, known)}", status=404
+            )
 
-    def _domains_of(self, place: CredentialPlace, purpose: str) -> set[str] | None:
-        """Return the domains of a store; `None` if there is no such store."""
-        if place.folder not in self._domains:
-            store = self._objects.shown(purpose, self._store(place), "domains[urlName]")
+    def _domains_of(self, location: CredentialLocation, purpose: str) -> set[str] | None:
+        """Return the domain names of a store, or `None` if the store does not exist."""
+        if location.folder not in self._domains:
+            store = self._objects.shown(purpose, self._store(location), "domains[urlName]")
             found = None if store is None else store.get("domains")
-            named = set(found) if isinstance(found, Mapping) else None
+            names = set(found) if isinstance(found, Mapping) else None
             if isinstance(found, list):
-                named = {str(obj.get("urlName")) for obj in objects(found)}
-            self._domains[place.folder] = named
-        return self._domains[place.folder]
+                names = {str(obj.get("urlName")) for obj in objects(found)}
+            self._domains[location.folder] = names
+        return self._domains[location.folder]
 
-    def _is_predicted(self, place: CredentialPlace) -> bool:
-        predicted = self._predictions.get("job", place.folder) if place.folder else None
+    def _is_predicted(self, location: CredentialLocation) -> bool:
+        predicted = self._predictions.get("job", location.folder) if location.folder else None
         return predicted is not None and "jobs" in predicted
 
-    def _store(self, place: CredentialPlace) -> str:
-        if not place.folder:
+    def _store(self, location: CredentialLocation) -> str:
+        if not location.folder:
             return "credentials/store/system"
-        return f"{job_of(place.folder, self._url).path}/credentials/store/folder"
+        return f"{job_of(location.folder, self._url).path}/credentials/store/folder"
 
-    def _domain(self, place: CredentialPlace) -> str:
-        return f"{self._store(place)}/domain/{path(place.domain)}"
+    def _domain(self, location: CredentialLocation) -> str:
+        return f"{self._store(location)}/domain/{path(location.domain)}"
 
-    def _path(self, place: CredentialPlace) -> str:
-        return f"{self._domain(place)}/credential/{path(place.id)}"
+    def _path(self, location: CredentialLocation) -> str:
+        return f"{self._domain(location)}/credential/{path(location.id)}"
 
 
-def _missing(place: CredentialPlace, known: set[str] | None) -> str:
+def _missing_message(location: CredentialLocation, known: set[str] | None) -> str:
     if known is None:
-        where = f"there is no folder '{place.folder}'" if place.folder else "there is no store"
-        return f"{where} with credentials, or the account cannot see it"
-    return (
-        f"there is no domain '{place.domain}': create it, or use one of {', '.join(sorted(known))}"
-    )
+        if not location.folder:
+            return "the server has no credential store, or the account cannot see it"
+        return (
+            f"the folder '{location.folder}' does not exist or has no credential store, or the"
+            " account cannot see it"
+        )
+    domains = ", ".join(sorted(known))
+    return f"the domain '{location.domain}' does not exist: create it, or use one of {domains}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The kinds of credentials, and the elements of their XML [ci-40]."""
+"""Supported kinds of credentials and the XML elements of their options [ci-40]."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ _REDACTED = "secret-redacted"
 class CredentialClass:
     """A kind of credential.
 
-    :param root: class on the server
-    :param fields: option to element
-    :param secrets: option to element; an element in another one is `outer/inner`
-    :param classes: outer element to its class
-    :param optional: secrets that may be missing
+    :param root: name of the root element, which is a class of the server
+    :param plugin: plugin that contains the class
+    :param fields: option name to element path
+    :param secrets: option name to element path, for example `privateKeySource/privateKey`
+    :param classes: element name to the value of its attribute `class`
+    :param optional: names of secrets that may be omitted
     """
 
     root: str
@@ -71,12 +72,12 @@ XML = "xml"
 
 
 def kind_of(root: XmlElement) -> str:
-    """Return the kind of a credential; `xml` for any class that is not listed."""
+    """Return the kind of a credential, or `xml` for a class that is not in `KINDS`."""
     return next((name for name, kind in KINDS.items() if kind.root == root.name), XML)
 
 
 def redacted(root: XmlElement) -> Iterator[XmlElement]:
-    """Return the elements whose secret the server does not show."""
+    """Yield the elements that contain `<secret-redacted/>` instead of a secret."""
     return (element for element, _holder in root.iterate() if is_redacted(element))
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Record a salted digest of a secret in a description, so that the next run can compare it.
+"""Store a salted digest of a secret in the description of a credential.
 
-Server fact [ci-40]: no response shows a secret, and everybody who sees the credential sees its
-description. So the digest is slow to compute, and its salt is random.
+The next run compares the secret with this record. Server fact [ci-40]: no response contains a
+secret, and every account that sees the credential sees its description. A slow digest with a random
+salt makes it hard to guess the secret.
 """
 
 from __future__ import annotations
@@ -20,24 +21,24 @@ _RECORD = re.compile(
 
 
 def record_of(secret: str) -> str:
-    """Return a new record of a secret."""
+    """Return a record of a secret: salt and digest in brackets."""
     salt = secrets.token_bytes(_SALT)
     return f"[toolchain pbkdf2:{salt.hex()}:{_digest(secret, salt)}]"
 
 
 def split(description: str) -> tuple[str, str]:
-    """Return a description without its record, and the record; "" if there is none."""
+    """Split a description into the text without the record, and the record or ""."""
     found = _RECORD.search(description)
     return (description, "") if found is None else (description[: found.start()], found[0].strip())
 
 
-def joined(description: str, record: str) -> str:
-    """Return a description with a record."""
+def with_record(description: str, record: str) -> str:
+    """Append a record to a description."""
     return f"{description} {record}".strip() if record else description
 
 
 def matches(record: str, secret: str) -> bool:
-    """Return whether a record was made of this secret."""
+    """Return whether the record contains the digest of this secret."""
     found = _RECORD.search(record)
     return found is not None and hmac.compare_digest(
         _digest(secret, bytes.fromhex(found[1])), found[2]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The wanted state of a credential, as fields and as the XML to send [ci-40]."""
+"""The desired state of a credential, for comparison and as XML to send [ci-40]."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _SHORTEST_SECRET = 6
 
 
 class Wanted(Protocol):
-    """The wanted state of a credential.
+    """The desired state of a credential.
 
-    :ivar secret: all secrets as one string for the digest; `None` if they are not given
+    :ivar secret: all secrets as a single string for the digest; `None` if they are not set
     """
 
     secret: str | None
@@ -35,19 +35,22 @@ class Wanted(Protocol):
         """Return the fields of the credential on the server."""
 
     def fields(self, live: XmlElement | None) -> dict[str, Any]:
-        """Return the wanted fields."""
+        """Return the desired fields to compare with `current`."""
 
     def document(self, live: XmlElement | None) -> XmlElement:
-        """Return the XML to send, without a record. Raises `invalid` for missing secrets."""
+        """Return the XML to send, without a digest in the description.
+
+        Raises `invalid` for missing secrets.
+        """
 
 
 class WantedFields:
-    """A credential of a known kind, by its fields."""
+    """Desired state of a credential whose kind is in `KINDS`, given by options."""
 
     def __init__(self, kind: str, id_: str, values: Mapping[str, Any]) -> None:
         self._name, self._kind, self._id = kind, KINDS[kind], id_
         self._values = without_none(values, ("scope", "description", *self._kind.fields))
-        if "description" in self._values:  # may be copied from the server, with its record
+        if "description" in self._values:  # it may contain a copied record
             self._values["description"] = secret_record.split(self._values["description"])[0]
         self._secrets = without_none(values, self._kind.secrets)
         if "secret" in self._secrets and kind == "secret_file":
@@ -61,7 +64,10 @@ class WantedFields:
             "kind": self._name,
             "scope": text_of(live, "scope").lower() or "global",
             "description": secret_record.split(text_of(live, "description"))[0],
-            **{name: text_of(live, place) for name, place in self._kind.fields.items()},
+            **{
+                name: text_of(live, element_path)
+                for name, element_path in self._kind.fields.items()
+            },
         }
 
     def fields(self, live: XmlElement | None) -> dict[str, Any]:
@@ -72,32 +78,32 @@ class WantedFields:
         root = XmlElement(self._kind.root) if live is None else deepcopy(live)
         put(root, "id", self._id)
         fields = self.fields(live)
-        places = {"description": "description", **self._kind.fields}
-        for name, place in places.items():
+        paths = {"description": "description", **self._kind.fields}
+        for name, element_path in paths.items():
             if name in fields or live is None:
-                put(root, place, str(fields.get(name, "")))
+                put(root, element_path, str(fields.get(name, "")))
         if "scope" in fields:
             put(root, "scope", fields["scope"].upper())
         if self._missing and (live is None or any(redacted(live))):
-            raise invalid(self._lack(live))
+            raise invalid(self._missing_message(live))
         if self._secrets:
-            for name, place in self._kind.secrets.items():
-                put(root, place, self._secrets.get(name, ""), self._kind.classes)
+            for name, element_path in self._kind.secrets.items():
+                put(root, element_path, self._secrets.get(name, ""), self._kind.classes)
         _require_no_redacted(root)
         return root
 
-    def _lack(self, live: XmlElement | None) -> str:
+    def _missing_message(self, live: XmlElement | None) -> str:
         options = ", ".join(
             "login_password (password in entries)" if name == "password" else name
             for name in self._missing
         )
         if live is None:
             return f"a new credential of the kind {self._name} requires {options}"
-        return f"to change the credential, set {options}: otherwise the server would empty it"
+        return f"to change the credential, set {options}; otherwise the server would empty it"
 
 
 class WantedDocument:
-    """A credential of any class, by its XML."""
+    """Desired state of a credential of any class, given as XML."""
 
     def __init__(self, id_: str, config: str, description: str | None) -> None:
         try:
@@ -106,23 +112,23 @@ class WantedDocument:
             raise invalid(f"config is not the XML of a credential: {error}") from None
         if any(redacted(self._root)):
             raise invalid(
-                "config has <secret-redacted/>, which the server would read as an empty secret:"
-                " write the secrets"
+                "config contains <secret-redacted/>, which the server would save as an empty"
+                " secret: replace it by the secret"
             )
         if text_of(self._root, "id") not in ("", id_):
             raise invalid(f"config has the id '{text_of(self._root, 'id')}', but id is '{id_}'")
         put(self._root, "id", id_)
-        told = text_of(self._root, "description") if description is None else description
-        if told or description is not None:
-            put(self._root, "description", secret_record.split(told)[0])
-        self.secret: str | None = xml_reader.written(_bare(self._root))
+        given = text_of(self._root, "description") if description is None else description
+        if given or description is not None:
+            put(self._root, "description", secret_record.split(given)[0])
+        self.secret: str | None = xml_reader.written(_without_description(self._root))
 
     @property
     def root_name(self) -> str:
         return self._root.name
 
     def possible_secrets(self) -> list[str]:
-        """Return the values that may be secrets: only the server knows which are."""
+        """Return the values that may be secrets. Only the server knows which of them are."""
         elements = (element for element, _holder in self._root.iterate())
         return [
             xml_element.text.strip()
@@ -136,7 +142,7 @@ class WantedDocument:
 
     def fields(self, live: XmlElement | None) -> dict[str, Any]:
         if live is None:
-            # which elements are secrets is known only after the server has shown them
+            # omit the XML: which elements are secrets is unknown before the server returns them
             return {"kind": XML, "config": "(new)"}
         return {"config": self._compared(live)[1]}
 
@@ -144,18 +150,18 @@ class WantedDocument:
         return deepcopy(self._root)
 
     def dropped(self, live: XmlElement) -> list[str]:
-        """Return the elements that the server did not keep."""
+        """Return the paths of the elements that the server did not save."""
         found = configuration.drift(*_comparable(live, self._root))
         return [difference.path for difference in found.differences if difference.kind == "missing"]
 
     def _compared(self, live: XmlElement) -> tuple[str, str]:
-        """Return both sides as text; equal if they mean the same."""
+        """Return the live and the desired XML for the diff, equal if they have the same meaning."""
         found = configuration.drift(*_comparable(live, self._root))
         return (found.before, found.after if found.found else found.before)
 
 
 def wanted_of(id_: str, kind: str, values: Mapping[str, Any]) -> Wanted:
-    """Return the wanted state of a credential from the options of its entry."""
+    """Return the desired state of a credential from the options of its entry."""
     if kind == XML:
         return WantedDocument(id_, values["config"], values.get("description"))
     return WantedFields(kind, id_, values)
@@ -163,14 +169,14 @@ def wanted_of(id_: str, kind: str, values: Mapping[str, Any]) -> Wanted:
 
 def require_same_kind(live: XmlElement, wanted: Wanted, kind: str) -> None:
     """Raise `conflict` if the credential on the server is of another kind."""
-    ours = wanted.root_name if isinstance(wanted, WantedDocument) else KINDS[kind].root
-    if live.name != ours:
-        theirs = kind_of(live)
-        shown = live.name if XML in (theirs, kind) else theirs
+    wanted_copy = wanted.root_name if isinstance(wanted, WantedDocument) else KINDS[kind].root
+    if live.name != wanted_copy:
+        live_copy = kind_of(live)
+        shown = live.name if XML in (live_copy, kind) else live_copy
         raise ToolchainError(
             "conflict",
-            f"the credential already exists with the kind {shown}: delete it first, or use that"
-            " kind",
+            f"the credential already exists with the kind {shown}: use that kind, or delete the"
+            " credential first",
         )
 
 
@@ -178,28 +184,28 @@ def _require_no_redacted(root: XmlElement) -> None:
     left = [element.name for element in redacted(root)]
     if left:
         raise invalid(
-            f"the server would empty {', '.join(left)}: use kind xml, and set config to the"
-            " complete XML"
+            f"the server would clear {', '.join(left)}: set kind: xml, and config to the complete"
+            " XML"
         )
 
 
-def _bare(root: XmlElement) -> XmlElement:
-    """Return a copy without the description."""
+def _without_description(root: XmlElement) -> XmlElement:
+    """Return a copy of the XML without the description."""
     copy = deepcopy(root)
     copy.children = [child for child in copy.children if child.name != "description"]
     return copy
 
 
 def _comparable(live: XmlElement, wanted: XmlElement) -> tuple[str, str]:
-    """Return both documents with marks instead of secrets, and without the record."""
-    theirs, ours = deepcopy(live), deepcopy(wanted)
-    put(theirs, "description", secret_record.split(text_of(theirs, "description"))[0])
-    _mark(theirs, ours)
-    return xml_reader.written(theirs), xml_reader.written(ours)
+    """Return both XML documents with masked secrets and without records."""
+    live_copy, wanted_copy = deepcopy(live), deepcopy(wanted)
+    put(live_copy, "description", secret_record.split(text_of(live_copy, "description"))[0])
+    _mask_redacted(live_copy, wanted_copy)
+    return xml_reader.written(live_copy), xml_reader.written(wanted_copy)
 
 
-def _mark(live: XmlElement, wanted: XmlElement | None) -> None:
-    """Replace redacted elements, and their wanted counterparts, with a placeholder."""
+def _mask_redacted(live: XmlElement, wanted: XmlElement | None) -> None:
+    """Replace elements that the server has redacted by a placeholder, in both trees."""
     if is_redacted(live):
         for element in (live, wanted):
             if element is not None:
@@ -207,4 +213,6 @@ def _mark(live: XmlElement, wanted: XmlElement | None) -> None:
         return
     for child in live.children:
         same = () if wanted is None else wanted.children
-        _mark(child, next((each for each in same if each.name == child.name), None))
+        _mask_redacted(
+            child, next((sibling for sibling in same if sibling.name == child.name), None)
+        )
