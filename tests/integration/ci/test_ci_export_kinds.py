@@ -137,14 +137,14 @@ def test_unrepresentable_configuration_is_omitted(ci: Ci, tmp_path: Path) -> Non
         "credentials": "the list credentials describes it",
         "unclassified.mailer.authentication.password": "it is a secret",
         "unclassified.broken": "the server cannot export it",
-        "unclassified.twins": "entries of the list have the same name",
+        "unclassified.twins": "items of the list have the same name",
         "unclassified.hooks[x].url": "it is a secret",
         "unclassified.logins[0].token": "it is a secret",
-        "unclassified.logins": "an entry of the list cannot be exported",
+        "unclassified.logins": "an item of the list cannot be exported",
         "unclassified.apiTokens[0]": "it is a secret",
-        "unclassified.apiTokens": "an entry of the list cannot be exported",
+        "unclassified.apiTokens": "an item of the list cannot be exported",
         "unclassified.env[DEPLOY_TOKEN].value": "it is a secret",
-        "unclassified.env": "an entry of the list cannot be exported",
+        "unclassified.env": "an item of the list cannot be exported",
         "unclassified.named[DEPLOY_TOKEN].value": "it is a secret",
     }
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Compare a wanted configuration with the exported one by its paths [ci-43].
+"""Compare a desired configuration with the server's export, path by path [ci-43].
 
-Only paths that the wanted configuration names are compared. The server replaces lists as a whole.
+Only paths in the desired configuration are compared. A list is compared as a whole, because the
+server replaces lists as a whole.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from typing import Any
 
 from ...core.secret import is_secret_name
 
-#: Mark of a part that the server could not export.
+#: Marker in a value that the server could not export.
 FAILED = "FAILED TO EXPORT"
 _ENCRYPTED = re.compile(r"\{[A-Za-z0-9+/]{8,}={0,2}\}")
 _VARIABLE = re.compile(r"(?<!\^)\$\{")
-_PLACE = re.compile(r"\[[^\]]*\]")
-#: The value of a variable in a list, with the name of the variable.
+_ITEM_NAME = re.compile(r"\[[^\]]*\]")
+#: Path of a variable's value; the group is the name of the variable.
 _VALUE = re.compile(r"\[([^\]]*)\]\.value$")
 _SECRET = "(secret)"
 _MISSING = object()
@@ -27,12 +28,12 @@ _MISSING = object()
 
 @dataclass
 class ConfigurationComparison:
-    """Differences between the wanted and the exported configuration.
+    """Differences between the desired and the exported configuration.
 
-    :ivar changes: `path`, `before` and `after`, without secrets
+    :ivar changes: objects with `path`, `before` and `after`, with masked secrets
     :ivar unknown: paths that cannot be compared
-    :ivar lost: path of a list to the names of the entries that it would lose
-    :ivar unclear: sentences about values whose meaning is not clear
+    :ivar lost: path of a list to the names of the items that the change would remove
+    :ivar unclear: error messages for ambiguous values
     """
 
     changes: list[dict[str, Any]] = field(default_factory=list)
@@ -49,26 +50,28 @@ class ConfigurationComparison:
         elif isinstance(wanted, list) and isinstance(live, list):
             self._compare_lists(path, wanted, live)
         elif isinstance(live, list) and live:
-            # the server would take a single value for a list with one entry
-            self.unclear.append(f"{path} is a list on the server: list all of its entries")
+            # the server would accept a single value as a list with one item
+            self.unclear.append(f"{path} is a list on the server: set it to the complete list")
         elif isinstance(live, Mapping) and live and wanted in (None, "", {}, []):
-            self.unclear.append(f"{path} is empty: omit it, or list its values")
+            self.unclear.append(f"{path} is empty, but has values on the server: omit or set it")
         elif not _is_equal(wanted, live):
             self._add(path, None if live is _MISSING else live, wanted)
 
     def _compare_lists(self, path: str, wanted: list[Any], live: list[Any]) -> None:
-        ours, theirs = _by_name(wanted, live)
-        if [*ours] != [*theirs] and not any(isinstance(each, Mapping) for each in (*wanted, *live)):
+        wanted_items, live_items = _items_by_name(wanted, live)
+        if [*wanted_items] != [*live_items] and not any(
+            isinstance(item, Mapping) for item in (*wanted, *live)
+        ):
             self._add(path, live, wanted)
         else:
-            for name, each in ours.items():
-                self.compare(f"{path}[{name}]", each, theirs.get(name, _MISSING))
-            for name, each in theirs.items():
-                if name not in ours:
-                    self._add(f"{path}[{name}]", each, None)
-        gone = [name for name in theirs if name not in ours]
-        if gone:
-            self.lost.setdefault(plain_path(path), []).extend(gone)
+            for name, item in wanted_items.items():
+                self.compare(f"{path}[{name}]", item, live_items.get(name, _MISSING))
+            for name, item in live_items.items():
+                if name not in wanted_items:
+                    self._add(f"{path}[{name}]", item, None)
+        removed = [name for name in live_items if name not in wanted_items]
+        if removed:
+            self.lost.setdefault(plain_path(path), []).extend(removed)
 
     def _add(self, path: str, before: Any, after: Any) -> None:
         variable = _VALUE.search(path)
@@ -85,25 +88,28 @@ def compared(wanted: Mapping[str, Any], live: Mapping[str, Any]) -> Configuratio
 
 
 def sections(wanted: Mapping[str, Any], live: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the part of the wanted configuration to send: sections of the second level that
-    differ, with their live members that the wanted configuration does not name.
+    """Return the configuration to send: the sections of the second level that differ.
+
+    Members that only the live configuration contains are added to them.
     """
     sent: dict[str, Any] = {}
     for top, content in wanted.items():
-        theirs = live.get(top)
-        if not isinstance(content, Mapping) or not isinstance(theirs, Mapping):
+        live_items = live.get(top)
+        if not isinstance(content, Mapping) or not isinstance(live_items, Mapping):
             if compared({top: content}, live).changes:
                 sent[top] = content
             continue
         for name, value in content.items():
-            if compared({name: value}, theirs).changes:
-                sent.setdefault(top, {})[name] = _completed(value, theirs.get(name))
+            if compared({name: value}, live_items).changes:
+                sent.setdefault(top, {})[name] = _with_live_members(value, live_items.get(name))
     return sent
 
 
 def without_failed(sent: Mapping[str, Any]) -> tuple[Any, list[str]]:
-    """Return sections without the parts that the server could not export, and the paths of these
-    parts: the server may reset them.
+    """Remove values that the server could not export.
+
+    Returns the remaining configuration, and the paths of the removed values. The server may reset
+    these values when it applies the configuration.
     """
     lost: list[str] = []
 
@@ -113,36 +119,36 @@ def without_failed(sent: Mapping[str, Any]) -> tuple[Any, list[str]]:
             return _MISSING
         if isinstance(value, Mapping):
             members = {
-                name: cleaned(f"{path}.{name}".lstrip("."), each) for name, each in value.items()
+                name: cleaned(f"{path}.{name}".lstrip("."), item) for name, item in value.items()
             }
-            return {name: each for name, each in members.items() if each is not _MISSING}
+            return {name: item for name, item in members.items() if item is not _MISSING}
         if isinstance(value, list):
-            entries = [cleaned(f"{path}[{number}]", each) for number, each in enumerate(value)]
-            return [each for each in entries if each is not _MISSING]
+            entries = [cleaned(f"{path}[{number}]", item) for number, item in enumerate(value)]
+            return [item for item in entries if item is not _MISSING]
         return value
 
     return cleaned("", sent), lost
 
 
 def plain_path(path: str) -> str:
-    """Return a path without the names of list entries."""
-    return _PLACE.sub("", path)
+    """Return a path without the names of list items."""
+    return _ITEM_NAME.sub("", path)
 
 
-def _by_name(wanted: list[Any], live: list[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the entries of both lists by their names, or by their content for repeated names."""
+def _items_by_name(wanted: list[Any], live: list[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the items of both lists by name, or by content if a name is repeated."""
     sides: list[dict[str, Any]] = []
-    for name in (name_of, _content_of):
-        sides = [{name(each): each for each in entries} for entries in (wanted, live)]
+    for name in (name_of, _as_text):
+        sides = [{name(item): item for item in entries} for entries in (wanted, live)]
         if [*map(len, sides)] == [len(wanted), len(live)]:
             break
     return sides[0], sides[1]
 
 
 def name_of(entry: Any) -> str:
-    """Return the name of a list entry, which identifies it in the list."""
+    """Return the id or name of a list item, or its content if the item has neither."""
     if isinstance(entry, Mapping):
-        # alone, a key may be a secret
+        # without a member `value`, the member `key` may be a secret
         for key in ("id", "name", "key") if "value" in entry else ("id", "name"):
             if isinstance(entry.get(key), (str, int)):
                 return str(entry[key])
@@ -154,69 +160,80 @@ def name_of(entry: Any) -> str:
             ((_kind, inner),) = entry.items()
             if isinstance(inner, Mapping):
                 return name_of(inner)
-    return _content_of(entry)
+    return _as_text(entry)
 
 
-def _content_of(entry: Any) -> str:
+def _as_text(entry: Any) -> str:
     return json.dumps(entry, sort_keys=True, default=str) if _is_nested(entry) else str(entry)
 
 
 def _members(value: Mapping[Any, Any]) -> Iterator[tuple[Any, str, Any]]:
-    """Yield the members of an object with the names that show if they are secrets: a variable is
-    named by its key.
+    """Yield key, name and value of the members of an object.
+
+    The name decides whether the value is a secret. For the value of a variable it is the name of
+    the variable.
     """
     variable = value.get("key", value.get("name"))
     is_variable = "value" in value and isinstance(variable, str)
-    for key, each in value.items():
+    for key, item in value.items():
         member = {"key": "", "value": variable}.get(key, str(key)) if is_variable else str(key)
-        yield key, str(member), each
+        yield key, str(member), item
 
 
 def shown_value(name: str, value: Any) -> Any:
-    """Return a value without its secrets."""
+    """Return a value with masked secrets."""
     if isinstance(value, Mapping):
-        return {key: shown_value(name, each) for key, name, each in _members(value)}
+        return {key: shown_value(name, item) for key, name, item in _members(value)}
     if isinstance(value, list):
-        return [shown_value(name, each) for each in value]
+        return [shown_value(name, item) for item in value]
     is_secret = is_secret_name(name) or _is_encrypted(value)
     return _SECRET if is_secret and value not in (None, "") else value
 
 
 def secrets_in(name: str, value: Any) -> list[str]:
-    """Return the values under names of secrets."""
+    """Return the strings in a value whose names are those of secrets."""
     if isinstance(value, Mapping):
         members = _members(value)
-        return [text for _key, name, each in members for text in secrets_in(name, each)]
+        return [text for _key, name, item in members for text in secrets_in(name, item)]
     if isinstance(value, list):
-        return [text for each in value for text in secrets_in(name, each)]
+        return [text for item in value for text in secrets_in(name, item)]
     return [value] if isinstance(value, str) and value and is_secret_name(name) else []
 
 
-def _completed(wanted: Any, live: Any) -> Any:
-    """Return a wanted value with the members that only the live one has, such as secrets: the
-    server creates nested objects and entries of lists again [ci-43].
+def _with_live_members(wanted: Any, live: Any) -> Any:
+    """Add members that only the live value has, for example secrets, to a desired value.
+
+    Server fact [ci-43]: the server creates nested objects and list items again and so would lose
+    these members.
     """
     if isinstance(wanted, list) and isinstance(live, list):
-        ours, theirs = _by_name(wanted, live)
-        return [_completed(each, theirs.get(name)) for name, each in ours.items()]
+        wanted_items, live_items = _items_by_name(wanted, live)
+        return [
+            _with_live_members(item, live_items.get(name)) for name, item in wanted_items.items()
+        ]
     if not isinstance(wanted, Mapping) or not isinstance(live, Mapping):
         return wanted
     if _is_other_kind(wanted, live):
         return wanted
-    return {**live, **{name: _completed(value, live.get(name)) for name, value in wanted.items()}}
+    return {
+        **live,
+        **{name: _with_live_members(value, live.get(name)) for name, value in wanted.items()},
+    }
 
 
 def _is_other_kind(wanted: Mapping[str, Any], live: Mapping[str, Any]) -> bool:
-    """Return whether both are objects of different kinds, as `{ldap: ...}` and `{local: ...}`."""
-    objects = all(isinstance(each, Mapping) for each in (*wanted.values(), *live.values()))
+    """Return whether two objects differ in kind, such as `{ldap: ...}` and `{local: ...}`."""
+    objects = all(isinstance(item, Mapping) for item in (*wanted.values(), *live.values()))
     return objects and len(wanted) == len(live) == 1 and [*wanted] != [*live]
 
 
 def _is_unknown(wanted: Any, live: Any) -> bool:
-    """Return whether two values cannot be compared: the live one is encrypted or could not be
-    exported, or the server replaces a variable in the wanted one.
+    """Return whether two values cannot be compared.
+
+    This is so if a value is encrypted, the server could not export it, or the desired value
+    contains a variable that the server replaces.
     """
-    if any(isinstance(each, str) and FAILED in each for each in (wanted, live)):
+    if any(isinstance(item, str) and FAILED in item for item in (wanted, live)):
         return True
     if live is _MISSING:
         return False
@@ -233,7 +250,7 @@ def _is_nested(value: Any) -> bool:
 
 
 def _is_equal(wanted: Any, live: Any) -> bool:
-    """Return whether two values mean the same. The export leaves out defaults."""
+    """Return whether two values have the same meaning. The export omits default values."""
     if live is _MISSING or live is None:
         return wanted is None or wanted is False or wanted in ("", [], {})
     if wanted is None:

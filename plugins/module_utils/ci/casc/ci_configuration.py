@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The module `ci_configuration`: the configuration of the server as code, with a plan [C3.23]."""
+"""Apply configuration as code to the server: `ci_configuration` [C3.23]."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..client import objects, refuse_page, server_of
 from ..permissions import ADMINISTER, READ_SERVER, SYSTEM_READ
 from ..waiting import require_at_least
 from .casc_comparison import ConfigurationComparison, compared, secrets_in, sections, without_failed
-from .live_configuration import AT, live_configuration
+from .live_configuration import PLUGIN_PATH, live_configuration
 
 _YAML = {"Content-Type": "application/x-yaml; charset=utf-8"}
 _MAX_NAMED = 20
@@ -42,7 +42,7 @@ class CiConfigurationOptions:
 
 
 class CiConfigurationOperation:
-    """Compares the wanted paths with the export, and sends the sections that differ."""
+    """Compares a configuration with the server's export, and sends the sections that differ."""
 
     descriptor: ClassVar = Descriptor(
         "ci",
@@ -56,7 +56,7 @@ class CiConfigurationOperation:
 
     def __init__(self, task: Task, options: CiConfigurationOptions) -> None:
         if not HAS_YAML:
-            raise invalid("the Python library PyYAML is needed on the host where the task runs")
+            raise invalid("PyYAML is missing: install it on the host that runs the task")
         require_at_least("max_deletions", options.max_deletions, 0)
         self._task, self._options, self._server = task, options, server_of(task)
         self._wanted = _parsed(options)
@@ -78,11 +78,13 @@ class CiConfigurationOperation:
             self._task.warn(f"cannot compare the configuration at {named}")
         if not found.changes:
             return unchanged(result)
-        self._require_losses(found)
+        self._require_allowed_removals(found)
         sent, lost = without_failed(sections(self._wanted, live))
         if lost:
             named = ", ".join(lost[:_MAX_NAMED])
-            self._task.warn(f"the server cannot export {named}, and may reset it: set its value")
+            self._task.warn(
+                f"the server cannot export {named} and may reset it: set it in the configuration"
+            )
         for secret in secrets_in("", sent):
             self._task.hide(secret)
         body = str(yaml_dump(sent, allow_unicode=True, sort_keys=False)).encode()
@@ -93,12 +95,12 @@ class CiConfigurationOperation:
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         body, before = plan.data
-        # server fact [ci-43]: releases before 2025 have `apply` only
+        # server fact [ci-43]: releases before 2025 have only `apply`
         for action in ("configure", "apply"):
             response = self._server.write(
                 "configuring the server",
                 "POST",
-                f"{AT}/{action}",
+                f"{PLUGIN_PATH}/{action}",
                 expect=(200, 400, 404),
                 validate=refuse_page,
                 verify=lambda: not compared(self._wanted, live_configuration(self._server)).changes,
@@ -115,37 +117,40 @@ class CiConfigurationOperation:
         return {}
 
     def _verify(self, before: Mapping[str, Any]) -> None:
-        """Raise `rejected` for paths that the server did not take over."""
+        """Raise `rejected` for paths that the server did not save."""
         live = live_configuration(self._server)
         left = compared(self._wanted, live).changes
         if left:
-            named = ", ".join(each["path"] for each in left[:_MAX_NAMED])
+            named = ", ".join(change["path"] for change in left[:_MAX_NAMED])
             raise ToolchainError(
                 "rejected",
-                f"configuring the server: it accepted the configuration, but did not save {named}",
+                f"configuring the server: the server accepted the configuration, but did not save"
+                f" {named}",
                 result={"changed": live != before},
             )
 
-    def _require_losses(self, found: ConfigurationComparison) -> None:
-        """Raise `invalid` if a list would lose entries that the task does not allow it to lose."""
+    def _require_allowed_removals(self, found: ConfigurationComparison) -> None:
+        """Raise `invalid` if list items would be removed that `replaces` and `max_deletions` do not
+        allow.
+        """
         for path, names in found.lost.items():
             if path not in self._options.replaces:
                 raise invalid(
-                    f"the server replaces the list {path} as a whole, which would remove"
-                    f" {', '.join(names[:_MAX_NAMED])}: add them to it, or name {path} in replaces"
+                    f"{path}: the server would remove {', '.join(names[:_MAX_NAMED])} from this"
+                    f" list. Add these items to the list, or add {path} to replaces"
                 )
         count = sum(map(len, found.lost.values()))
         if count > self._options.max_deletions:
             raise invalid(
-                f"{count} list entries would be removed, which is more than max_deletions"
-                f" ({self._options.max_deletions})"
+                f"{count} list items would be removed, but max_deletions is"
+                f" {self._options.max_deletions}: increase it, or keep more items"
             )
 
     def _check(self, body: bytes) -> None:
-        """Let the server check what would be sent."""
+        """Let the server validate the configuration before it is sent. Raises `rejected`."""
         response = self._server.read(
             "checking the configuration",
-            f"{AT}/check",
+            f"{PLUGIN_PATH}/check",
             method="POST",
             expect=(200, 400),
             headers=_YAML,
@@ -154,18 +159,18 @@ class CiConfigurationOperation:
         if response.status == 400:
             raise response.error("rejected", _messages(response))
         for obj in objects(json_or_none(response.body)):
-            self._task.warn(f"the server's message about the configuration: {obj.get('message')}")
+            self._task.warn(f"checking the configuration: {obj.get('message')}")
 
 
 def _parsed(options: CiConfigurationOptions) -> Mapping[str, Any]:
-    """Return the wanted configuration. Raises `invalid` for anything but a mapping."""
+    """Return the desired configuration. Raises `invalid` if it is not a YAML mapping."""
     name, content = "config", options.config
     if options.src is not None:
         name, content = "src", read_text(options.src, "the configuration in src")
     if isinstance(content, str):
         try:
             content = yaml_load(content)
-        except Exception:  # noqa: BLE001 - the library's own classes may not be there
+        except Exception:  # noqa: BLE001 - PyYAML, and its exceptions, may be missing
             raise invalid(f"{name} is not YAML") from None
     if not isinstance(content, Mapping) or not content:
         raise invalid(f"{name} is not a mapping with sections such as jenkins or unclassified")
@@ -174,4 +179,4 @@ def _parsed(options: CiConfigurationOptions) -> Mapping[str, Any]:
 
 def _messages(response: Response) -> str:
     found = [str(obj.get("message")) for obj in objects(json_or_none(response.body))]
-    return shorten("; ".join(found)) if found else "the server rejects the configuration"
+    return shorten("; ".join(found)) if found else "the server rejected the configuration"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The module `ci_view`: views of jobs, on the server or in a folder [C3.22]."""
+"""Create, update and delete views of jobs, on the server or in a folder: `ci_view` [C3.22]."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class CiViewEntry:
         documents = list(without_none(vars(self), ("config", "src")))
         if self.state == "absent" and (names or documents):
             named = [*names, *documents][0]
-            raise invalid(f"{named} cannot be combined with state 'absent': leave it out")
+            raise invalid(f"{named} cannot be combined with state: absent: omit it")
         if documents and names:
             raise invalid(
                 f"{names[0]} cannot be combined with {documents[0]}: set it in {documents[0]}"
@@ -74,7 +74,7 @@ class CiViewOptions(CiViewEntry):
 
 
 class Views(EntryKind[CiViewEntry]):
-    """Views as objects of a task [ci-42]."""
+    """Compares and writes views [ci-42]."""
 
     noun = "view"
 
@@ -93,7 +93,7 @@ class Views(EntryKind[CiViewEntry]):
         return name
 
     def load(self, entries: Sequence[CiViewEntry]) -> None:
-        """Read nothing: the list of views does not have their configuration."""
+        """Read nothing, because the list of views does not contain their configurations."""
 
     def compare(self, entry: CiViewEntry) -> Plan:
         name, live = self.name(entry), self._read(entry)
@@ -108,8 +108,8 @@ class Views(EntryKind[CiViewEntry]):
             if live is not None and live.name != _LIST and (entry.jobs or entry.regex):
                 raise ToolchainError(
                     "conflict",
-                    f"the view '{name}' is a {live.name}, which does not list jobs: use config or"
-                    " src",
+                    f"the view '{name}' is a {live.name}, which has no list of jobs: set config or"
+                    " src instead of jobs and regex",
                 )
             wanted: dict[str, Any] = without_none(vars(entry), _FIELDS)
             before = None if live is None else _fields(live)
@@ -134,15 +134,15 @@ class Views(EntryKind[CiViewEntry]):
 
         def done() -> bool:
             now = self._read(entry)
-            return now is not None and not self._lacks(entry, now)
+            return now is not None and not self._differences(entry, now)
 
         if plan.action == "create":
-            address = f"{self._above(entry)}createView"
+            address = f"{self._parent_path(entry)}createView"
             query = {"name": str(entry.name)}
             try:
                 self._objects.send(f"creating {purpose}", address, root, done, query=query)
             except ToolchainError as error:
-                # created by another host meanwhile
+                # another host may have created the view at the same time
                 if error.status != 400 or not done():
                     raise
         else:
@@ -159,11 +159,11 @@ class Views(EntryKind[CiViewEntry]):
                 f"{purpose}: the server accepted the request, but the view does not exist",
                 result={"changed": False},
             )
-        lost = self._lacks(entry, now)
-        if lost:
+        unsaved = self._differences(entry, now)
+        if unsaved:
             raise ToolchainError(
                 "rejected",
-                f"{purpose}: the server did not save {', '.join(lost)}",
+                f"{purpose}: the server did not save {', '.join(unsaved)}",
                 result={"changed": True},
             )
 
@@ -185,8 +185,8 @@ class Views(EntryKind[CiViewEntry]):
         purpose = f"reading the view '{self.name(entry)}'"
         return self._objects.document(purpose, self._path(entry))
 
-    def _lacks(self, entry: CiViewEntry, live: XmlElement) -> list[str]:
-        """Return the names of the fields that differ from the wanted view."""
+    def _differences(self, entry: CiViewEntry, live: XmlElement) -> list[str]:
+        """Return the names of the fields that differ from the options."""
         config = self._configs.get(self.name(entry))
         if config is not None:
             return [difference.path for difference in _drift(live, config).differences]
@@ -194,7 +194,7 @@ class Views(EntryKind[CiViewEntry]):
         return [change.field for change in plan(_fields(live), wanted, {"jobs": unordered}).changes]
 
     def _document(self, entry: CiViewEntry, live: XmlElement | None) -> XmlElement:
-        """Return the XML to send."""
+        """Return the XML of the view to send."""
         config = self._configs.get(self.name(entry))
         if config is not None:
             return config
@@ -217,18 +217,20 @@ class Views(EntryKind[CiViewEntry]):
         if "jobs" not in part(predicted if shown is None else shown):
             raise ToolchainError(
                 "not_found",
-                f"there is no folder '{folder.name}', or it is not a folder",
+                f"the folder '{folder.name}' does not exist, or is a job",
                 status=404,
             )
 
     def _require_deletable(self, entry: CiViewEntry) -> None:
         """Raise `invalid` for the primary view."""
-        above = self._above(entry).rstrip("/")
+        parent = self._parent_path(entry).rstrip("/")
         purpose = f"reading the views of the view '{self.name(entry)}'"
-        response = self._objects.read(purpose, f"{above}/api/json".lstrip("/"), "primaryView[name]")
+        response = self._objects.read(
+            purpose, f"{parent}/api/json".lstrip("/"), "primaryView[name]"
+        )
         primary = {} if response is None else part(part(response.json()).get("primaryView"))
         if primary.get("name") == entry.name:
-            raise invalid(f"the view '{entry.name}' is the primary view, which cannot be deleted")
+            raise invalid(f"the view '{entry.name}' is the primary view; it cannot be deleted")
 
     def _returned(self, entry: CiViewEntry, fields: Mapping[str, Any]) -> dict[str, Any]:
         folder = self._folder(entry)
@@ -244,12 +246,12 @@ class Views(EntryKind[CiViewEntry]):
         except ToolchainError as error:
             raise invalid(f"folder '{entry.folder}' cannot be used: {error.message}") from None
 
-    def _above(self, entry: CiViewEntry) -> str:
+    def _parent_path(self, entry: CiViewEntry) -> str:
         folder = self._folder(entry)
         return "" if folder is None else f"{folder.path}/"
 
     def _path(self, entry: CiViewEntry) -> str:
-        return f"{self._above(entry)}view/{path(str(entry.name))}"
+        return f"{self._parent_path(entry)}view/{path(str(entry.name))}"
 
 
 def _fields(live: XmlElement) -> dict[str, Any]:
@@ -263,14 +265,14 @@ def _fields(live: XmlElement) -> dict[str, Any]:
 
 
 def _put_jobs(root: XmlElement, names: Sequence[str]) -> None:
-    holder = child_of(root, "jobNames")
-    if holder is None:
-        holder = XmlElement("jobNames")
-        root.children.append(holder)
-    # the server sorts the names; the comparator has to be the first element
-    kept = [child for child in holder.children if child.name != "string"]
+    job_names = child_of(root, "jobNames")
+    if job_names is None:
+        job_names = XmlElement("jobNames")
+        root.children.append(job_names)
+    # the server sorts the names, and requires the comparator as the first element
+    kept = [child for child in job_names.children if child.name != "string"]
     ordered = sorted(set(names), key=str.casefold)
-    holder.children = [*kept, *(XmlElement("string", text=name) for name in ordered)]
+    job_names.children = [*kept, *(XmlElement("string", text=name) for name in ordered)]
 
 
 def _new_view() -> XmlElement:
@@ -287,13 +289,13 @@ def _new_view() -> XmlElement:
 
 
 def _sorted(root: XmlElement) -> XmlElement:
-    """Return a copy in which the order of the jobs does not count."""
+    """Return a copy with sorted jobs, because their order has no meaning."""
     copy = deepcopy(root)
-    holder = child_of(copy, "jobNames")
-    if holder is not None:
-        holder.children = sorted(
-            (child for child in holder.children if child.name == "string"),
-            key=lambda each: each.text.strip().casefold(),
+    job_names = child_of(copy, "jobNames")
+    if job_names is not None:
+        job_names.children = sorted(
+            (child for child in job_names.children if child.name == "string"),
+            key=lambda child: child.text.strip().casefold(),
         )
     return copy
 
@@ -309,7 +311,7 @@ def _drift(live: XmlElement, wanted: XmlElement) -> configuration.ConfigurationD
 
 
 class CiViewOperation(ObjectsOperation[CiViewEntry]):
-    """A view, or the views of `entries`."""
+    """Manages a view, or the views of `entries`."""
 
     descriptor: ClassVar = Descriptor(
         "ci",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Views of the server and of folders as entries for `ci_view` [ci-42]."""
+"""Export views of the server and of folders as entries for `ci_view` [ci-42]."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ..server_objects import ServerObjects
 from ..xml_reader import XmlElement
 from .ci_view import CiViewEntry
 
-#: Every server and folder has a view of this class, with all jobs.
+#: Class of the view with all jobs, which every server and folder has.
 _ALL = "hudson.model.AllView"
 
 
-class _Place(NamedTuple):
-    """A view; `folder` is `None` for a view of the server."""
+class _ViewLocation(NamedTuple):
+    """Name and folder of a view. `folder` is `None` for a view of the server."""
 
     folder: Job | None
     name: str
@@ -33,14 +33,15 @@ class _Place(NamedTuple):
 
 
 def exported_views(run: ExportRun) -> list[dict[str, Any]] | None:
-    """Return the views of the server and of the exported folders; `None` if those of the server
-    cannot be listed.
+    """Return entries for the views of the server and of the exported folders.
+
+    Returns `None` if the views of the server cannot be listed.
     """
     server = ServerObjects(server_of(run.task, connections=max(10, run.parallel)))
-    places: list[_Place] = []
+    views: list[_ViewLocation] = []
     for folder in (None, *run.folders):
         try:
-            places += _listed(server, folder)
+            views += _listed(server, folder)
         except ToolchainError as error:
             if error.kind not in ("permission", "not_found") or (run.requested and folder is None):
                 raise
@@ -48,46 +49,50 @@ def exported_views(run: ExportRun) -> list[dict[str, Any]] | None:
             if folder is None:
                 return None
 
-    def read(place: _Place) -> XmlElement | None:
-        above = "" if place.folder is None else f"{place.folder.path}/"
-        purpose = f"exporting the view '{place.full_name}'"
-        return server.document(purpose, f"{above}view/{path(place.name)}")
+    def read(view: _ViewLocation) -> XmlElement | None:
+        parent_path = "" if view.folder is None else f"{view.folder.path}/"
+        purpose = f"exporting the view '{view.full_name}'"
+        return server.document(purpose, f"{parent_path}view/{path(view.name)}")
 
-    found = run.read_each("view", places, read, lambda place: place.full_name)
-    return [entry for place, root in found for entry in _entries(run, place, root)]
+    found = run.read_each("view", views, read, lambda view: view.full_name)
+    return [entry for view, root in found for entry in _entries(run, view, root)]
 
 
-def _listed(server: ServerObjects, folder: Job | None) -> list[_Place]:
-    """Return the views of the server or a folder, without the primary one if it has all jobs."""
-    above = "" if folder is None else f"{folder.path}/"
+def _listed(server: ServerObjects, folder: Job | None) -> list[_ViewLocation]:
+    """Return the views of the server or a folder, except a primary view with all jobs."""
+    parent_path = "" if folder is None else f"{folder.path}/"
     purpose = f"listing the views of {folder.name if folder else 'the server'}"
-    response = server.read(purpose, f"{above}api/json", "primaryView[name],views[name,_class]")
+    response = server.read(
+        purpose, f"{parent_path}api/json", "primaryView[name],views[name,_class]"
+    )
     if response is None:
         raise ToolchainError(
-            "not_found", f"{purpose}: it no longer exists, or is not visible", status=404
+            "not_found",
+            f"{purpose}: the folder no longer exists, or the account cannot see it",
+            status=404,
         )
     shown = part(response.json())
     if not isinstance(shown.get("views"), list):
         raise response.error("not_found", "the response has no list of views")
     primary = part(shown.get("primaryView")).get("name")
     return [
-        _Place(folder, str(obj.get("name")))
+        _ViewLocation(folder, str(obj.get("name")))
         for obj in objects(shown.get("views"))
         if obj.get("_class") != _ALL or obj.get("name") != primary
     ]
 
 
-def _entries(run: ExportRun, place: _Place, root: XmlElement) -> Iterator[dict[str, Any]]:
-    """Yield the entry of a view; none if it cannot be exported."""
+def _entries(run: ExportRun, view: _ViewLocation, root: XmlElement) -> Iterator[dict[str, Any]]:
+    """Yield the entry of a view. A view that cannot be exported is added to `left_out`."""
     text = xml_reader.written_in_lines(root)
     if without_secrets(text)[1]:
-        run.state.leave_out("view", place.full_name, "its configuration contains secrets")
+        run.state.leave_out("view", view.full_name, "its configuration contains secrets")
         return
-    folder = "" if place.folder is None else place.folder.name
-    entry: dict[str, Any] = {"name": place.name, **({"folder": folder} if folder else {})}
+    folder = "" if view.folder is None else view.folder.name
+    entry: dict[str, Any] = {"name": view.name, **({"folder": folder} if folder else {})}
     try:
         CiViewEntry(**entry).require_sense()
     except ToolchainError as error:
-        run.leave_out("view", place.full_name, error)
+        run.leave_out("view", view.full_name, error)
         return
-    yield {**entry, "src": run.file("ci/views", place.full_name.replace("/", "-"), text)}
+    yield {**entry, "src": run.file("ci/views", view.full_name.replace("/", "-"), text)}
