@@ -266,7 +266,7 @@ def test_documented_interface_cannot_create_jobs(ci: Ci) -> None:
     ci.sandbox.settings("ci", flavour="written")
     error = ci.fails(job="new", folder=True)
     assert error.kind == "not_found"
-    assert "this server does not list its top-level jobs (api/json)" in error.message
+    assert "the server does not list its top-level jobs (api/json)" in error.message
 
 
 def test_job_with_builds_is_deleted_only_with_force(ci: Ci) -> None:

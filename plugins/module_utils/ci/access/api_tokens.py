@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""API tokens of a user of the CI server, known by their name [ci-44]."""
+"""Issue and revoke the API tokens of a user of the CI server [ci-44]."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..client import part, refuse_page, server_of
 from ..scripts.script_console import http_console
 from ..scripts.script_run import run_script
 
-#: Lists the tokens: no other interface does. The arguments are data and never part of the source.
+#: Script that lists the tokens, which no other interface of the server does.
 LISTING = """\
 import java.time.LocalDate
 import java.time.ZoneId
@@ -56,10 +56,10 @@ _SECRET = re.compile(r"11([0-9a-f]{32})")
 
 
 class ApiTokens(NamedTokens):
-    """The API tokens of one name of a user.
+    """The API tokens of a user that were issued under the name `name`.
 
-    :param user: `None` for the user of the login
-    :param lifetime: of new tokens, in whole days; 0 or `None` if they never expire
+    :param user: name of the user; `None` means the user that is logged in
+    :param lifetime: lifetime of new tokens in whole days; 0 or `None` means that they never expire
     """
 
     def __init__(self, task: Task, name: str, user: str | None, lifetime: timedelta | None) -> None:
@@ -70,9 +70,10 @@ class ApiTokens(NamedTokens):
             "prefix": f"toolchain:{name}:",
             "digest": _digest(task.connection.password),
         }
-        #: The user, whether the login may create its tokens, and whether the server stores their
-        #: end, as listed last.
+        #: Name of the user, as reported by the latest listing.
         self.user = user or ""
+        #: Whether the login may create tokens of the user, and whether the server stores when they
+        #: expire, as reported by the latest listing.
         self.may_create = self.stores_ends = False
 
     def listed(self) -> list[Token]:
@@ -82,25 +83,25 @@ class ApiTokens(NamedTokens):
             end = run_script(console, purpose, LISTING, self._arguments, only_reads=True)
         except ToolchainError as error:
             if error.kind == "permission":
-                error.with_hint("the server shows tokens only in its script console")
+                error.with_hint("tokens can only be listed in the script console")
             elif error.kind == "failed":
-                error.with_hint("API tokens need Jenkins 2.129 or newer")
+                error.with_hint("API tokens require Jenkins 2.129 or newer")
             raise
         reader = TokenReader(lambda message: ToolchainError("protocol", f"{purpose}: {message}"))
         found = part(end.result)
         if "user" not in found:
-            raise reader.error("the server returned no user")
+            raise reader.error("the response does not contain the user")
         if found["user"] is None:
-            raise self._without_user(purpose)
+            raise self._unknown_user_error(purpose)
         self.user = str(found["user"])
         self.may_create = found.get("may_create") is True
         self.stores_ends = found.get("stores_ends") is True
         self.set_clock(moment_of(found.get("now")))
         return [_token(row, reader) for row in reader.rows(found.get("tokens"))]
 
-    def _without_user(self, purpose: str) -> ToolchainError:
+    def _unknown_user_error(self, purpose: str) -> ToolchainError:
         if self._arguments["user"] is None:
-            return ToolchainError("auth", f"{purpose}: the task has no login; set username")
+            return ToolchainError("auth", f"{purpose}: set username, because a login is required")
         return ToolchainError(
             "not_found", f"{purpose}: token_username: the user '{self.user}' does not exist"
         )
@@ -113,13 +114,14 @@ class ApiTokens(NamedTokens):
 
     def created(self, response: Response, mark: str) -> NewToken | None:
         data = part(part(json_or_none(response.body)).get("data"))
-        number, value = data.get("tokenUuid"), data.get("tokenValue")
-        if not (isinstance(number, str) and number and isinstance(value, str) and value):
+        token_id, value = data.get("tokenUuid"), data.get("tokenValue")
+        if not (isinstance(token_id, str) and token_id and isinstance(value, str) and value):
             return None
         now = self.now()
-        # The response has a localized date; the server's day ends later than this time.
+        # The response contains a localized date. The token is valid until the end of that day on
+        # the server, which is later than this time.
         expires = now + self._lifetime if self._lifetime and self.stores_ends else None
-        return NewToken(Token(number, mark, now, expires), value)
+        return NewToken(Token(token_id, mark, now, expires), value)
 
     def send_revocation(self, purpose: str, token: Token, verify: Verify) -> Response:
         return self._write(purpose, "revoke", {"tokenUuid": token.id}, verify, repeatable=True)
@@ -139,7 +141,7 @@ class ApiTokens(NamedTokens):
             f"user/{address.path(self.user)}/descriptorByName/"
             f"jenkins.security.ApiTokenProperty/{action}",
             form=form,
-            # every success: an error message would repeat the secret in the response
+            # accept every success: an error message would contain the secret in the response
             expect=range(200, 300),
             validate=_require_success,
             verify=verify,
@@ -148,13 +150,16 @@ class ApiTokens(NamedTokens):
 
 
 def _digest(password: Secret | None) -> str | None:
-    """Return the digest by which the server knows the token of the login; `None` for a password."""
+    """Return the digest that the server stores for the token of the login.
+
+    Returns `None` if the login uses a password.
+    """
     secret = _SECRET.fullmatch(password.reveal()) if password else None
     return hashlib.sha256(secret[1].encode()).hexdigest() if secret else None
 
 
 def _require_success(response: Response) -> None:
-    """Raise `rejected` for an error in a 200 [ci-44]."""
+    """Raise `rejected` for an error that the server reports with status 200 [ci-44]."""
     refuse_page(response)
     row = part(json_or_none(response.body))
     if row.get("status") == "error":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The module `ci_token`: issue, renew and revoke API tokens of the CI server [C3.24]."""
+"""Issue, renew and revoke API tokens of the CI server: `ci_token` [C3.24]."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class CiTokenOptions(TokenOptions):
 
 
 class CiTokenOperation(TokenOperation):
-    """The API tokens of a name."""
+    """Manages the API tokens that have a name."""
 
     descriptor: ClassVar = Descriptor(
         "ci",
@@ -55,8 +55,7 @@ class CiTokenOperation(TokenOperation):
         return plan
 
     def _require_creation(self) -> None:
-        """Raise `permission` if the server would reject a new token; warn if tokens never
-        expire."""
+        """Raise `permission` if the user may not create tokens. Warn if tokens never expire."""
         name, tokens = self._options.name, self._api
         if not tokens.may_create:
             raise ToolchainError(
@@ -67,17 +66,17 @@ class CiTokenOperation(TokenOperation):
             )
         if self._options.lifetime and not tokens.stores_ends:
             self._task.warn(
-                f"expires_in is {self._options.expires_in}, but the tokens of this server never"
-                " expire (Jenkins before 2.548): the task renews the token after this time, and it"
-                " stays valid until it is revoked"
+                f"expires_in is {self._options.expires_in}, but tokens never expire on Jenkins"
+                " before 2.548. The task renews the token after this time; the old token is valid"
+                " until it is revoked"
             )
 
     def _usable(self, held: list[Token]) -> Token | None:
         found = super()._usable(held)
-        return None if found and self._is_worn(found) else found
+        return None if found and self._is_too_old(found) else found
 
-    def _is_worn(self, token: Token) -> bool:
-        """Return whether a token is older than `expires_in` allows, if the server stores no end."""
+    def _is_too_old(self, token: Token) -> bool:
+        """Return whether a token without an expiry date is older than `expires_in`."""
         lifetime = self._options.lifetime
         if not lifetime or token.expires or token.created is None:
             return False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The module `ci_node`: nodes that run builds [C3.21]."""
+"""Create, update and delete nodes, and take them offline: `ci_node` [C3.21]."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from .node_store import (
     without_state,
 )
 
-#: Options and their elements in the configuration.
+#: Options to XML elements of the configuration.
 _ELEMENTS = {
     "description": "description",
     "executors": "numExecutors",
@@ -47,9 +47,9 @@ _ELEMENTS = {
     "labels": "label",
     "mode": "mode",
 }
-#: Options with the whole configuration.
-_WHOLE = ("config", "src")
-_FORM = {
+#: Options that contain the complete configuration.
+_XML_OPTIONS = ("config", "src")
+_FORM_FIELDS = {
     "description": "nodeDescription",
     "executors": "numExecutors",
     "remote_root": "remoteFS",
@@ -85,19 +85,16 @@ class CiNodeEntry:
         built_in = canonical(self.name) == BUILT_IN
         if not built_in and _BAD_NAME.search(self.name):
             raise invalid(f"name '{self.name}' is not a valid node name")
-        names = list(without_none(vars(self), (*_ELEMENTS, *_WHOLE)))
+        names = list(without_none(vars(self), (*_ELEMENTS, *_XML_OPTIONS)))
         if self.state == "absent":
             names += without_none(vars(self), ("offline", "offline_reason"))
             if built_in:
                 raise invalid("the built-in node cannot be deleted")
             if names:
-                raise invalid(f"{names[0]} cannot be combined with state 'absent': leave it out")
+                raise invalid(f"{names[0]} cannot be combined with state: absent: omit it")
         if built_in and names:
-            raise invalid(
-                f"{names[0]} cannot be combined with the built-in node: configure it with"
-                " ci_configuration"
-            )
-        if len(names) > 1 and names[-1] in _WHOLE and names[0] not in _WHOLE:
+            raise invalid(f"{names[0]} cannot be set for the built-in node: use ci_configuration")
+        if len(names) > 1 and names[-1] in _XML_OPTIONS and names[0] not in _XML_OPTIONS:
             raise invalid(f"{names[0]} cannot be combined with {names[-1]}: set it in {names[-1]}")
         if self.offline_reason is not None and self.offline is not True:
             raise invalid("offline_reason requires offline: true")
@@ -108,7 +105,7 @@ class CiNodeEntry:
         require_at_least("wait_timeout", self.wait_timeout, 0)
         for label in self.labels or ():
             if not label or re.search(r"\s", label):
-                raise invalid(f"labels has '{label}', but a label must not contain blanks")
+                raise invalid(f"labels: '{label}' must not be empty or contain blanks")
 
 
 @dataclass(frozen=True)
@@ -124,7 +121,7 @@ class CiNodeOptions(CiNodeEntry):
 
 
 class Nodes(EntryKind[CiNodeEntry]):
-    """Nodes as objects of a task."""
+    """Compares and writes nodes."""
 
     noun = "node"
 
@@ -142,7 +139,7 @@ class Nodes(EntryKind[CiNodeEntry]):
         return name
 
     def load(self, entries: Sequence[CiNodeEntry]) -> None:
-        """Read nothing: the list of nodes does not have their configuration."""
+        """Read nothing, because the list of nodes does not contain their configurations."""
 
     def compare(self, entry: CiNodeEntry) -> Plan:
         name = self.name(entry)
@@ -164,10 +161,12 @@ class Nodes(EntryKind[CiNodeEntry]):
         name = self.name(entry)
         if name == BUILT_IN:
             raise ToolchainError(
-                "not_found", "the server does not show its built-in node", status=404
+                "not_found",
+                "the built-in node does not exist, or the account cannot see it",
+                status=404,
             )
         if entry.remote_root is None and name not in self._configs:
-            raise invalid(f"the node '{name}' does not exist yet: set remote_root, config or src")
+            raise invalid(f"the node '{name}' is new: set remote_root, config or src")
         wanted = without_none(vars(entry), tuple(_ELEMENTS))
         if name in self._configs:
             wanted["config"] = configuration.normalized(_text(self._configs[name]))
@@ -178,10 +177,10 @@ class Nodes(EntryKind[CiNodeEntry]):
         return found.with_result(node=_returned(state, found.after))
 
     def _is_configured(self, entry: CiNodeEntry) -> bool:
-        return bool(without_none(vars(entry), (*_ELEMENTS, *_WHOLE)))
+        return bool(without_none(vars(entry), (*_ELEMENTS, *_XML_OPTIONS)))
 
     def _configured(self, entry: CiNodeEntry, live: XmlElement | None) -> dict[str, Any]:
-        """Return the wanted fields of the configuration."""
+        """Return the configuration fields to compare with the server."""
         config = self._configs.get(self.name(entry))
         if config is None or live is None:
             return without_none(vars(entry), tuple(_ELEMENTS))
@@ -206,7 +205,7 @@ class Nodes(EntryKind[CiNodeEntry]):
         return {"node": now.as_dict()}
 
     def _save(self, entry: CiNodeEntry, name: str) -> None:
-        """Save the configuration if it differs, and verify it."""
+        """Save the configuration if it differs, and verify that the server kept it."""
         if not self._is_configured(entry):
             return
         live = self._store.configuration(name)
@@ -216,7 +215,7 @@ class Nodes(EntryKind[CiNodeEntry]):
                 f"the node '{name}': the server accepted the request, but the node does not exist",
                 result={"changed": False},
             )
-        if not self._lacks(entry, live):
+        if not self._differences(entry, live):
             return
         if name in self._configs:
             root = with_state_of(self._configs[name], live)
@@ -225,20 +224,20 @@ class Nodes(EntryKind[CiNodeEntry]):
 
         def done() -> bool:
             now = self._store.configuration(name)
-            return now is not None and not self._lacks(entry, now)
+            return now is not None and not self._differences(entry, now)
 
         self._store.save(name, root, done)
         saved = self._store.configuration(name)
-        lost = [] if saved is None else self._lacks(entry, saved)
-        if lost:
+        unsaved = [] if saved is None else self._differences(entry, saved)
+        if unsaved:
             raise ToolchainError(
                 "rejected",
-                f"the node '{name}': the server did not save {', '.join(lost)}",
+                f"the node '{name}': the server did not save {', '.join(unsaved)}",
                 result={"changed": True},
             )
 
-    def _lacks(self, entry: CiNodeEntry, live: XmlElement) -> list[str]:
-        """Return the names of the fields that differ from the wanted configuration."""
+    def _differences(self, entry: CiNodeEntry, live: XmlElement) -> list[str]:
+        """Return the names of the fields that differ from the options."""
         config = self._configs.get(self.name(entry))
         if config is not None:
             found = configuration.drift(_text(live), _text(config))
@@ -248,7 +247,7 @@ class Nodes(EntryKind[CiNodeEntry]):
         return [change.field for change in changes]
 
     def _switch(self, name: str, wanted: Mapping[str, Any]) -> None:
-        """Take the node offline or bring it online, if it is not."""
+        """Take the node offline or bring it online, and set the reason, if they differ."""
         if not wanted:
             return
         state = self._require_state(name)
@@ -262,13 +261,13 @@ class Nodes(EntryKind[CiNodeEntry]):
         if self._require_state(name).temporarily_offline is not offline:
             raise ToolchainError(
                 "failed",
-                f"the node '{name}' was taken offline or online by someone else at the same time",
+                f"the node '{name}' was taken offline or online by another user at the same time",
             )
 
     def _require_state(self, name: str) -> NodeState:
         state = self._store.state(name)
         if state is None:
-            raise ToolchainError("failed", f"the node '{name}' has been deleted meanwhile")
+            raise ToolchainError("failed", f"the node '{name}' was deleted by another user")
         return state
 
     def _delete(self, entry: CiNodeEntry, name: str) -> None:
@@ -277,7 +276,7 @@ class Nodes(EntryKind[CiNodeEntry]):
             state = self._store.state(name)
             if state is None or state.idle:
                 break
-            polling.pause(f"the node '{name}' is running builds; force: true aborts them")
+            polling.pause(f"the node '{name}' is running builds (set force: true to abort them)")
         self._store.delete(name)
 
 
@@ -286,7 +285,7 @@ def _text(root: XmlElement) -> str:
 
 
 def configuration_of(live: XmlElement) -> dict[str, Any]:
-    """Return the options with which a node is configured."""
+    """Return the values of the options in a node's configuration."""
     executors = text_of(live, "numExecutors")
     return {
         "description": text_of(live, "description"),
@@ -298,7 +297,7 @@ def configuration_of(live: XmlElement) -> dict[str, Any]:
 
 
 def _fields(state: NodeState, live: XmlElement | None) -> dict[str, Any]:
-    """Return the fields of a node for the comparison."""
+    """Return the current values of a node to compare with the options."""
     fields = {
         "name": state.name,
         "offline": state.temporarily_offline,
@@ -316,38 +315,38 @@ def _wanted_state(entry: CiNodeEntry) -> dict[str, Any]:
 def _with_fields(live: XmlElement, entry: CiNodeEntry) -> XmlElement:
     root = deepcopy(live)
     for option, value in without_none(vars(entry), tuple(_ELEMENTS)).items():
-        put(root, _ELEMENTS[option], _sent(option, value))
+        put(root, _ELEMENTS[option], _encoded(option, value))
     return root
 
 
 def _form(entry: CiNodeEntry) -> dict[str, Any]:
     fields = {"executors": 1, "mode": "normal", "labels": [], "remote_root": "/"}
     fields |= without_none(vars(entry), tuple(_ELEMENTS))
-    return {_FORM[option]: _sent(option, value) for option, value in fields.items()}
+    return {_FORM_FIELDS[option]: _encoded(option, value) for option, value in fields.items()}
 
 
-def _sent(option: str, value: Any) -> str:
+def _encoded(option: str, value: Any) -> str:
     if option == "labels":
         return " ".join(value)
     return str(value).upper() if option == "mode" else str(value)
 
 
 def _returned(state: NodeState, after: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the known state of the node after the task."""
+    """Return the return value `node` as it will be after the task."""
     shown = state.as_dict()
-    by_hand = bool(after.get("offline", state.temporarily_offline))
+    taken_offline = bool(after.get("offline", state.temporarily_offline))
     return {
         **shown,
-        "offline": by_hand or (state.offline and not state.temporarily_offline),
-        "temporarily_offline": by_hand,
-        "offline_reason": after.get("offline_reason", "") if by_hand else "",
+        "offline": taken_offline or (state.offline and not state.temporarily_offline),
+        "temporarily_offline": taken_offline,
+        "offline_reason": after.get("offline_reason", "") if taken_offline else "",
         "labels": sorted(after.get("labels", shown["labels"])),
         "executors": after.get("executors", shown["executors"]),
     }
 
 
 class CiNodeOperation(ObjectsOperation[CiNodeEntry]):
-    """A node, or the nodes of `entries`."""
+    """Manages a node, or the nodes of `entries`."""
 
     descriptor: ClassVar = Descriptor(
         "ci",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Nodes of the server as entries for `ci_node` [ci-41]."""
+"""Export nodes as entries for `ci_node` [ci-41]."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ..xml_reader import XmlElement
 from .ci_node import CiNodeEntry, configuration_of
 from .node_store import BUILT_IN, NodeState, NodeStore, without_state
 
-#: Root of the configuration of a node that a user has made.
+#: Root element of a node that was not created by a cloud.
 _PERMANENT = "slave"
 
 
 def exported_nodes(run: ExportRun) -> list[dict[str, Any]] | None:
-    """Return the nodes as entries; `None` if they cannot be listed."""
+    """Return entries for the nodes, or `None` if the nodes cannot be listed."""
     store = NodeStore(run.task)
     try:
         states = store.all()
@@ -28,16 +28,16 @@ def exported_nodes(run: ExportRun) -> list[dict[str, Any]] | None:
             raise
         run.leave_out("node", "*", error)
         return None
-    entries = [_switched(state) for state in states if state.name == BUILT_IN]
+    entries = [_offline_options(state) for state in states if state.name == BUILT_IN]
     nodes = [state for state in states if state.name != BUILT_IN]
     found = run.read_each(
-        "node", nodes, lambda one: store.configuration(one.name), lambda one: one.name
+        "node", nodes, lambda node: store.configuration(node.name), lambda node: node.name
     )
     for state, root in found:
         if root.name != _PERMANENT:
-            run.state.leave_out("node", state.name, f"a cloud creates it itself ({root.name})")
+            run.state.leave_out("node", state.name, f"a cloud creates this node ({root.name})")
             continue
-        entry = {**_switched(state), **_configured(run, state, root)}
+        entry = {**_offline_options(state), **_configuration_options(run, state, root)}
         try:
             CiNodeEntry(**entry).require_sense()
         except ToolchainError as error:
@@ -47,8 +47,8 @@ def exported_nodes(run: ExportRun) -> list[dict[str, Any]] | None:
     return entries
 
 
-def _switched(state: NodeState) -> dict[str, Any]:
-    """Return the name of a node, and whether it is offline by hand."""
+def _offline_options(state: NodeState) -> dict[str, Any]:
+    """Return the options that name a node and take it offline."""
     reason = state.offline_reason or None
     return {
         "name": state.name,
@@ -57,13 +57,13 @@ def _switched(state: NodeState) -> dict[str, Any]:
     }
 
 
-def _configured(run: ExportRun, state: NodeState, root: XmlElement) -> dict[str, Any]:
-    """Return the configuration as a file, or as options if it has secrets."""
+def _configuration_options(run: ExportRun, state: NodeState, root: XmlElement) -> dict[str, Any]:
+    """Return the option `src` for an exported file, or separate options if the configuration
+    contains secrets.
+    """
     text = xml_reader.written_in_lines(without_state(root))
     if without_secrets(text)[1]:
-        reason = (
-            "it contains secrets, so only the settings that ci_node has options for are exported"
-        )
+        reason = "it contains secrets, so only settings with an option of ci_node are exported"
         run.state.leave_out("configuration of the node", state.name, reason)
         return configuration_of(root)
     return {"src": run.file("ci/nodes", state.name, text)}

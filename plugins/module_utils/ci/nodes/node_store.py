@@ -17,23 +17,28 @@ from ..server_objects import ServerObjects
 from ..xml_reader import XmlElement
 
 BUILT_IN = "(built-in)"
-_SLAVES = "hudson.slaves"
-_CLASS = f"{_SLAVES}.DumbSlave"
+_PACKAGE = "hudson.slaves"
+_CLASS = f"{_PACKAGE}.DumbSlave"
 _NAMES_OF_BUILT_IN = (BUILT_IN, "built-in", "master", "(master)")
 _TREE = "displayName,offline,temporarilyOffline,offlineCauseReason,idle,numExecutors"
 _LABELS = "assignedLabels[name]"
-#: Elements in which some releases keep that a node is offline by hand.
+#: Elements in which some releases store that a user has taken the node offline.
 _OFFLINE = ("temporaryOfflineCause", "temporarilyOffline")
 
 
 def canonical(name: str) -> str:
-    """Return the name of a node; all names of the built-in node are the same."""
+    """Return the name of a node, and `(built-in)` for all names of the built-in node."""
     return BUILT_IN if name.lower() in _NAMES_OF_BUILT_IN else name
 
 
 @dataclass(frozen=True)
 class NodeState:
-    """State of a node. `offline_reason` is the reason that a user gave."""
+    """State of a node.
+
+    :param offline: whether the node is offline for any reason
+    :param temporarily_offline: whether a user has taken the node offline
+    :param offline_reason: reason that this user gave
+    """
 
     name: str
     offline: bool
@@ -48,15 +53,15 @@ class NodeState:
 
 
 class NodeStore:
-    """The nodes of a server."""
+    """Reads and writes the nodes of a server."""
 
     def __init__(self, task: Task) -> None:
         self._objects = ServerObjects(server_of(task))
-        #: Path of the built-in node, which releases name differently.
+        #: Path of the built-in node, which depends on the release of the server.
         self._built_in = "computer/(built-in)"
 
     def state(self, name: str) -> NodeState | None:
-        """Return the state of a node; `None` if it does not exist."""
+        """Return the state of a node, or `None` if the node does not exist."""
         purpose = f"reading the node '{name}'"
         shown = self._objects.shown(purpose, self._path(name), f"{_TREE},{_LABELS}")
         if shown is None and name == BUILT_IN and self._built_in != "computer/(master)":
@@ -79,7 +84,7 @@ class NodeStore:
         return self._objects.document(f"reading the node '{name}'", self._path(name))
 
     def create(self, name: str, fields: Mapping[str, Any]) -> None:
-        """Create a node that nobody can connect yet, with these fields of the form."""
+        """Create a node that waits for its agent to connect, with these form fields."""
         form = {
             "name": name,
             "type": _CLASS,
@@ -92,7 +97,7 @@ class NodeStore:
                         "stapler-class": "hudson.slaves.RetentionStrategy$Always"
                     },
                     "nodeProperties": {"stapler-class-bag": "true"},
-                    "launcher": {"stapler-class": f"{_SLAVES}.JNLPLauncher"},
+                    "launcher": {"stapler-class": f"{_PACKAGE}.JNLPLauncher"},
                 }
             ),
         }
@@ -101,14 +106,14 @@ class NodeStore:
         try:
             self._objects.write(purpose, "computer/doCreateItem", verify, form=form)
         except ToolchainError as error:
-            # created by another host meanwhile
+            # another host may have created the node at the same time
             if error.status != 400 or not verify():
                 raise
 
     def save(self, name: str, root: XmlElement, verify: Callable[[], bool]) -> None:
         purpose = f"changing the node '{name}'"
-        path_of = f"{self._path(name)}/config.xml"
-        self._objects.send(purpose, path_of, root, verify, repeatable=True)
+        config_path = f"{self._path(name)}/config.xml"
+        self._objects.send(purpose, config_path, root, verify, repeatable=True)
 
     def delete(self, name: str) -> None:
         exists = self._exists(name)
@@ -122,8 +127,9 @@ class NodeStore:
                 raise
 
     def toggle(self, name: str, *, offline: bool, reason: str) -> None:
-        """Take a node offline, or bring it online. The request undoes itself if it is repeated, so
-        that the caller must have read the state.
+        """Take a node offline, or bring it online.
+
+        The request toggles the state, so the caller must have checked the current state.
         """
         purpose = f"{'taking the node' if offline else 'bringing the node'} '{name}' " + (
             "offline" if offline else "online"
@@ -161,7 +167,7 @@ class NodeStore:
 
 
 def _name(shown: Mapping[str, Any]) -> str:
-    """Return the name of a listed node. That of the built-in node is translated."""
+    """Return the name of a listed node. The displayed name of the built-in node is localized."""
     is_built_in = str(shown.get("_class")).endswith("$MasterComputer")
     return BUILT_IN if is_built_in else str(shown.get("displayName"))
 
@@ -172,12 +178,12 @@ def _state(name: str, shown: Mapping[str, Any]) -> NodeState:
         *names,
         "None",
     }
-    by_hand = shown.get("temporarilyOffline") is True
+    taken_offline = shown.get("temporarilyOffline") is True
     return NodeState(
         name,
         shown.get("offline") is True,
-        by_hand,
-        _reason(str(shown.get("offlineCauseReason") or "")) if by_hand else "",
+        taken_offline,
+        _reason(str(shown.get("offlineCauseReason") or "")) if taken_offline else "",
         tuple(sorted(labels)),
         int(shown.get("numExecutors") or 0),
         shown.get("idle") is not False,
@@ -185,7 +191,10 @@ def _state(name: str, shown: Mapping[str, Any]) -> NodeState:
 
 
 def _reason(shown: str) -> str:
-    """Return the reason without the user. Server fact [ci-41]: `Disconnected by USER : REASON`."""
+    """Return the reason that a user gave for taking a node offline.
+
+    Server fact [ci-41]: the server returns it as `Disconnected by USER : REASON`.
+    """
     _by, colon, reason = shown.partition(" : ")
     if colon:
         return reason
@@ -193,14 +202,14 @@ def _reason(shown: str) -> str:
 
 
 def without_state(root: XmlElement) -> XmlElement:
-    """Return a copy of a configuration without the offline elements."""
+    """Return a copy of a configuration without the elements of `_OFFLINE`."""
     copy = deepcopy(root)
     copy.children = [child for child in copy.children if child.name not in _OFFLINE]
     return copy
 
 
 def with_state_of(root: XmlElement, live: XmlElement) -> XmlElement:
-    """Return a copy of a configuration with the offline elements of the server's configuration."""
+    """Return a copy of a configuration with the elements of `_OFFLINE` from `live`."""
     copy = without_state(root)
     copy.children += [child for child in live.children if child.name in _OFFLINE]
     return copy
