@@ -128,9 +128,9 @@ def test_check_mode_deletes_nothing() -> None:
         ({"builds": [0]}, "builds is 0"),
         (
             {"older_than": "yesterday"},
-            "older_than is 'yesterday', but must be a number above 0 with",
+            "older_than is 'yesterday': set it to a positive number with",
         ),
-        ({"older_than": "0d"}, "older_than is '0d', but must be a number above 0 with"),
+        ({"older_than": "0d"}, "older_than is '0d': set it to a positive number with"),
     ],
 )
 def test_invalid_options_delete_nothing(given: dict[str, Any], words: str) -> None:
@@ -182,6 +182,6 @@ def test_stopped_or_unlocked_build_counts_as_changed(
 
 def test_build_that_does_not_stop_is_reported() -> None:
     with pytest.raises(
-        ToolchainError, match=r"build #6 was asked to stop, but is still running after 60 s"
+        ToolchainError, match=r"build #6 is still running 60 s after the stop request"
     ):
         play(Builds(answers={"6/stop": BACK}), builds=[6], force=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Delete builds of a job by number, count or age: `ci_build_delete` [C3.9, ci-30]."""
+"""Delete builds of a job, selected by number, count or age: `ci_build_delete` [C3.9, ci-30]."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _TREE = f"allBuilds[{_FIELDS}],lastSuccessfulBuild[number],jobs[name]{{0,1}}"
 _DURATION = re.compile(r"([0-9]{1,9})([smhdw])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _DONE = (200, 201, 202, 204, 302, 303)
-#: Maximum seconds for a build to end after it was asked to stop.
-_STOPPING = 60.0
+#: Maximum seconds to wait for the end of a build after a stop request.
+_STOP_SECONDS = 60.0
 _MAX_NAMED = 10
 
 
@@ -54,17 +54,17 @@ class CiBuildDeleteOptions:
 
 
 def seconds_of(age: str) -> int:
-    """Return the seconds of a duration such as `30d`. Raises `invalid` for anything else."""
+    """Convert a duration such as `30d` to seconds. Raises `invalid` for other values."""
     found = _DURATION.fullmatch(age.strip())
     if found is None or int(found[1]) == 0:
         raise invalid(
-            f"older_than is '{age}', but must be a number above 0 with s, m, h, d or w, such as 30d"
+            f"older_than is '{age}': set it to a positive number with s, m, h, d or w, such as 30d"
         )
     return int(found[1]) * _SECONDS[found[2]]
 
 
 class CiBuildDeleteOperation:
-    """Select builds from the list of all builds, and delete them in sequence."""
+    """Selects builds from the list of all builds, and deletes them one after the other."""
 
     descriptor: ClassVar = Descriptor(
         "ci",
@@ -98,14 +98,14 @@ class CiBuildDeleteOperation:
         if len(deleted) > self._options.max_deletions:
             raise invalid(
                 f"{self._purpose}: {len(deleted)} builds ({_named(deleted)}) would be deleted, but"
-                f" max_deletions is {self._options.max_deletions}: raise it, or select fewer"
+                f" max_deletions is {self._options.max_deletions}: increase it, or select fewer"
                 " builds"
             )
-        stay = [row["number"] for row in rows if row["action"] == "kept"]
-        if stay:
+        protected = [row["number"] for row in rows if row["action"] == "kept"]
+        if protected:
             self._task.warn(
-                f"{self._purpose}: running builds, kept builds and the last successful build are"
-                f" only deleted with force: {_named(stay)}"
+                f"{self._purpose}: to delete builds that are running, kept or the last successful"
+                f" one, set force: true: {_named(protected)}"
             )
         if not deleted:
             return unchanged({"builds": rows})
@@ -117,39 +117,43 @@ class CiBuildDeleteOperation:
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         builds: Mapping[int, Mapping[str, Any]] = plan.data
         rows = [dict(row) for row in plan.result["builds"]]
-        for place, row in enumerate(rows):
+        for index, row in enumerate(rows):
             if row["action"] != "deleted":
                 continue
             row["action"] = "kept"
             try:
                 self._delete(builds[row["number"]], row)
             except ToolchainError as error:
-                done = rows[: place + (row["action"] != "kept")]
+                done = rows[: index + (row["action"] != "kept")]
                 error.result = {**error.result, "changed": _is_changed(done), "builds": done}
                 raise
         self._verify(rows, builds)
         return {"builds": rows}
 
     def _read(self) -> tuple[list[dict[str, Any]], int | None, float]:
-        """Return all builds, newest first, the number of the last successful one, and the time."""
+        """Read the builds of the job.
+
+        Returns the builds, newest first; the number of the last successful build; and the epoch
+        seconds of the server's clock.
+        """
         path = f"{self._job.path}/api/json"
         response = self._server.read(self._purpose, path, query={"tree": _TREE}, expect=(200, 404))
         if response.status == 404:
             raise response.error(
                 "not_found",
-                "the server returned 404: there is no such job, or the account cannot see it",
+                "the server returned 404: the job does not exist, or the account cannot see it",
             )
         shown = object_of(response)
         if "jobs" in shown:
-            raise ToolchainError("rejected", f"{self._purpose}: this is a folder, not a job")
+            raise ToolchainError("rejected", f"{self._purpose}: it is a folder, not a job")
         if not isinstance(shown.get("allBuilds"), list) or "lastSuccessfulBuild" not in shown:
-            raise response.error("protocol", "the server does not show all builds of the job")
+            raise response.error("protocol", "the response does not contain all builds of the job")
         last = records.number_of(part(shown["lastSuccessfulBuild"]).get("number"))
         now = time.time() if response.date is None else response.date.timestamp()
         return records.listed(shown, "allBuilds"), last, now
 
     def _selected(self, known: list[dict[str, Any]], now: float) -> list[dict[str, Any]]:
-        """Return the builds that the options name, newest first."""
+        """Return the builds that the options select, newest first."""
         options, found = self._options, known
         if options.builds is not None:
             found = [build for build in known if build["number"] in options.builds]
@@ -172,7 +176,10 @@ class CiBuildDeleteOperation:
         return {"number": build["number"], "result": build.get("result"), "action": action}
 
     def _delete(self, build: Mapping[str, Any], row: dict[str, Any]) -> None:
-        """Stop a running build, release a kept build, and delete it; store each step in `row`."""
+        """Stop the build if it is running, release it if it is kept, and delete it.
+
+        After each step, the action is stored in `row`.
+        """
         number = int(build["number"])
         path = build_path(self._job, number)
         if self._options.force and not records.is_over(build):
@@ -187,7 +194,7 @@ class CiBuildDeleteOperation:
         row["action"] = "deleted"
 
     def _stop(self, number: int, path: str, row: dict[str, Any]) -> None:
-        polling = self._make_polling(_STOPPING, 2.0)
+        polling = self._make_polling(_STOP_SECONDS, 2.0)
         build = FollowedBuild(self._server, self._job, polling, 0)
         build.build = {"number": number}
 
@@ -202,8 +209,8 @@ class CiBuildDeleteOperation:
         except PollTimeout:
             raise ToolchainError(
                 "timeout",
-                f"{self._purpose}: build #{number} was asked to stop, but is still running after"
-                f" {_STOPPING:g} s: end it with ci_build_stop and escalate: true",
+                f"{self._purpose}: build #{number} is still running {_STOP_SECONDS:g} s after the"
+                " stop request: stop it with ci_build_stop and escalate: true",
                 url=build.url,
             ) from None
 
@@ -227,8 +234,8 @@ class CiBuildDeleteOperation:
 
     def _verify(self, rows: list[dict[str, Any]], builds: Mapping[int, Mapping[str, Any]]) -> None:
         """Raise `rejected` for builds that still exist."""
-        there = {build["number"] for build in self._read()[0]}
-        left = [row for row in rows if row["action"] == "deleted" and row["number"] in there]
+        remaining = {build["number"] for build in self._read()[0]}
+        left = [row for row in rows if row["action"] == "deleted" and row["number"] in remaining]
         for row in left:
             row["action"] = self._step_before(builds[row["number"]])
         if left:
@@ -239,7 +246,7 @@ class CiBuildDeleteOperation:
             )
 
     def _step_before(self, build: Mapping[str, Any]) -> str:
-        """Return what was done before the deletion of a build."""
+        """Return the last action that was applied to a build before its failed deletion."""
         if self._options.force and build.get("keepLog") is True:
             return "released"
         return "stopped" if self._options.force and not records.is_over(build) else "kept"

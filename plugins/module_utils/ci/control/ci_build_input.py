@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Respond to an input that a pipeline waits for: `ci_build_input` [C3.7, ci-28]."""
+"""Respond to an input that a pipeline build waits for: `ci_build_input` [C3.7, ci-28]."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ..job_address import JobName, build_path, build_segment, job_of
 from ..pending_input import described, pending_inputs
 from ..permissions import BUILD, CANCEL, SEES_JOB
 
-#: Reads of the build after the response, and seconds between them.
+#: Number of verification reads, and seconds between them.
 _ATTEMPTS, _PAUSE = 3, 0.5
 
 
@@ -39,7 +39,7 @@ class CiBuildInputOptions:
 
 
 class CiBuildInputOperation:
-    """Finds the input among those that the build waits for, and responds to it once."""
+    """Selects one of the inputs that the build waits for, and responds to it once."""
 
     descriptor: ClassVar = Descriptor(
         "ci",
@@ -47,7 +47,7 @@ class CiBuildInputOperation:
             **dict.fromkeys(
                 ("proceed", "proceed with parameters"), writes(*SEES_JOB, unforeseen=(BUILD,))
             ),
-            # server fact [ci-28]: either of them is enough
+            # server fact [ci-28]: one of the two permissions is enough
             "abort": writes(*SEES_JOB, unforeseen=(BUILD, CANCEL)),
         },
         kind="build",
@@ -58,7 +58,7 @@ class CiBuildInputOperation:
         self._options = options
         self._parameters = without_none(options.parameters or {})
         if options.action == "abort" and self._parameters:
-            raise invalid("parameters require the action proceed: omit them to abort")
+            raise invalid("parameters cannot be combined with action: abort: omit them")
         self._job = job_of(options.job, task.connection.url)
         self._segment = build_segment(options.build)
         build = f"build {self._segment} of the job '{self._job.name}'"
@@ -67,12 +67,16 @@ class CiBuildInputOperation:
 
     def plan(self) -> Plan:
         build = self._read(self._segment)
-        asked = self._find(pending_inputs(build))
-        if asked is None:
+        pending = self._find(pending_inputs(build))
+        if pending is None:
             return unchanged({"input": None})
-        parameters = self._typed_parameters(asked) if self._options.action == "proceed" else {}
-        shown = {"build": records.number_of(build.get("number")), "id": asked["id"]}
-        values = {"id": asked["id"], "message": asked["message"], "action": self._options.action}
+        parameters = self._typed_parameters(pending) if self._options.action == "proceed" else {}
+        shown = {"build": records.number_of(build.get("number")), "id": pending["id"]}
+        values = {
+            "id": pending["id"],
+            "message": pending["message"],
+            "action": self._options.action,
+        }
         plan = Plan({"input": shown}, {"input": {**shown, "action": values["action"]}}, "run")
         return plan.with_result(input=values).with_data(parameters)
 
@@ -88,34 +92,36 @@ class CiBuildInputOperation:
         self._server.write(
             self._purpose,
             "POST",
-            # server fact [ci-28]: the id is encoded in the path
+            # server fact [ci-28]: the id is percent-encoded in the path
             f"{build_path(self._job, number)}/input/{quote(input_id, safe='')}/{request}",
             form=form,
             expect=(200, 201, 202, 204, 302, 303),
             validate=partial(require_confirmation, self._server),
-            verify=partial(self._is_given, str(number), input_id),
+            verify=partial(self._is_answered, str(number), input_id),
         )
-        self._require_given(str(number), input_id)
+        self._require_answered(str(number), input_id)
         return {}
 
-    def _require_given(self, number: str, input_id: str) -> None:
-        """Raise `failed` if the build still waits for the input, or was aborted meanwhile. Server
-        fact [ci-6]: 302 is the response to a success, and to a redirect of another program.
+    def _require_answered(self, number: str, input_id: str) -> None:
+        """Raise `failed` if the build still waits for the input, or was aborted by another user.
+
+        Server fact [ci-6]: the server responds to a success with 302, which a proxy may also send.
         """
         for _attempt in range(_ATTEMPTS):
-            done = self._is_given(number, input_id)
+            done = self._is_answered(number, input_id)
             if done:
                 return
             if done is None:
                 raise ToolchainError(
                     "failed",
-                    f"{self._purpose}: the build was aborted meanwhile, and it is unknown whether"
-                    " it had received the input",
+                    f"{self._purpose}: the build was aborted, and it is unknown whether it had"
+                    " received the input before",
                 )
             time.sleep(_PAUSE)
         raise ToolchainError(
             "failed",
-            f"{self._purpose}: the server accepted it, but the build still waits for the input",
+            f"{self._purpose}: the server accepted the response, but the build still waits for the"
+            " input",
             result={"changed": False},
         )
 
@@ -131,16 +137,17 @@ class CiBuildInputOperation:
         return object_of(response)
 
     def _find(self, waiting: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-        """Return the wanted input; `None` if it does not wait and need not."""
+        """Return the pending input that the options select.
+
+        Returns `None` if there is none and `missing_ok` is set.
+        """
         wanted = self._options.input_id
-        # server fact [ci-28]: the server capitalizes the id of a pipeline's source
+        # server fact [ci-28]: the server capitalizes the id that the pipeline script sets
         names = (wanted, f"{wanted[:1].upper()}{wanted[1:]}") if wanted else ()
-        found = [asked for asked in waiting if not names or asked["id"] in names]
-        known = "; ".join(described(asked) for asked in waiting)
+        found = [pending for pending in waiting if not names or pending["id"] in names]
+        known = "; ".join(described(pending) for pending in waiting)
         if len(found) > 1:
-            raise invalid(
-                f"input_id is missing, but the build waits for more than one input: {known}"
-            )
+            raise invalid(f"set input_id, because the build waits for more than one input: {known}")
         if found:
             return found[0]
         if self._options.missing_ok:
@@ -152,27 +159,30 @@ class CiBuildInputOperation:
             + (f", but for {known}" if known else ""),
         )
 
-    def _typed_parameters(self, asked: Mapping[str, Any]) -> dict[str, object]:
-        """Return the values of the parameters. Raises `invalid` unless the task has a value for
-        each parameter of the input, and no other: the server would continue without one.
+    def _typed_parameters(self, pending: Mapping[str, Any]) -> dict[str, object]:
+        """Return the typed values of the parameters.
+
+        Raises `invalid` for a missing parameter, without which the server would continue, and for a
+        parameter that the input does not have.
         """
         values = self._parameters
-        types = {entry["name"]: entry["type"] for entry in asked["parameters"]}
-        for wrong, words in (
+        types = {entry["name"]: entry["type"] for entry in pending["parameters"]}
+        for names, words in (
             (sorted(set(values) - set(types)), "has no parameter"),
             (sorted(set(types) - set(values)), "needs the parameter"),
         ):
-            if wrong:
+            if names:
                 has = f"it has {', '.join(types)}" if types else "it has none"
-                raise invalid(f"parameters: {described(asked)} {words} {', '.join(wrong)}: {has}")
+                raise invalid(f"parameters: {described(pending)} {words} {', '.join(names)}: {has}")
         return {name: _value(name, values[name], kind) for name, kind in types.items()}
 
-    def _is_given(self, number: str, input_id: str) -> bool | None:
-        """Return whether the input was given, after a lost response; `None` if someone else may
-        have aborted the build.
+    def _is_answered(self, number: str, input_id: str) -> bool | None:
+        """Return whether the build no longer waits for the input.
+
+        Returns `None` if the build was aborted, possibly by another user.
         """
         build = self._read(number)
-        if any(asked["id"] == input_id for asked in pending_inputs(build)):
+        if any(pending["id"] == input_id for pending in pending_inputs(build)):
             return False
         if self._options.action == "proceed" and build.get("result") == "ABORTED":
             return None
@@ -180,7 +190,10 @@ class CiBuildInputOperation:
 
 
 def _value(name: str, value: object, kind: str) -> object:
-    """Return the value of a parameter for the server. Raises `invalid` for an impossible one."""
+    """Return the value of a parameter with the type that the server expects.
+
+    Raises `invalid` for a boolean parameter with another value.
+    """
     if "BooleanParameter" not in kind:
         return text(value)
     if text(value).lower() not in ("true", "false"):

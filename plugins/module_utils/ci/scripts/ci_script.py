@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`ci_script`: run scripts on the CI server [C3.3, W4.4]."""
+"""Run scripts on the CI server: `ci_script` [C3.3, W4.4]."""
 
 from __future__ import annotations
 
@@ -42,8 +42,10 @@ class CiScriptOptions(SshOptions):
 
 
 class CiScriptOperation:
-    """Run a script. Read-only runs decide whether to send it: the `unless` script, and the script
-    itself if it has a dry run.
+    """Runs a script unless it has no effect.
+
+    Two runs that only read decide that: the run of the `unless` script, and a dry run of the script
+    itself if it supports that.
     """
 
     descriptor: ClassVar = Descriptor(
@@ -62,7 +64,7 @@ class CiScriptOperation:
     def plan(self) -> Plan:
         if self._unless is not None:
             purpose = "running the unless script"
-            if _says_true(self._run(purpose, self._unless, only_reads=True)):
+            if _is_true(self._run(purpose, self._unless, only_reads=True)):
                 return unchanged(_NOTHING, state="")
         values: Mapping[str, Any] = _NOTHING
         if self._has_dry_run:
@@ -76,32 +78,32 @@ class CiScriptOperation:
         try:
             return self._values(self._run("running the script", self._script, only_reads=False))
         except ToolchainError as error:
-            if not error.outcome_unknown or not self._is_met_now():
+            if not error.outcome_unknown or not self._unless_is_true():
                 raise
             return {**_NOTHING, "changed": True}
 
-    def _is_met_now(self) -> bool:
-        """Return whether nothing is left to do after a script whose outcome is unknown; only the
-        `unless` script can show that.
-        """
+    def _unless_is_true(self) -> bool:
+        """After a script whose outcome is unknown, return whether the `unless` script is true."""
         if self._unless is None:
             return False
         try:
             purpose = "running the unless script again"
-            return _says_true(self._run(purpose, self._unless, only_reads=True))
+            return _is_true(self._run(purpose, self._unless, only_reads=True))
         except ToolchainError:
             return False
 
-    def _values(self, ended: ScriptEnd) -> dict[str, Any]:
-        """Return the return values. `changed` comes from the user's pattern, else from the script;
-        without either, every run is a change.
+    def _values(self, end: ScriptEnd) -> dict[str, Any]:
+        """Return the values for the result.
+
+        `changed` comes from `changed_when_output`, otherwise from the result of the script. It is
+        true without both.
         """
-        result = _decoded(ended.result)
+        result = _decoded(end.result)
         changed = result.get("changed") if isinstance(result, Mapping) else None
         if self._changed_when is not None:
-            changed = self._changed_when.search(ended.output) is not None
+            changed = self._changed_when.search(end.output) is not None
         changed = changed if isinstance(changed, bool) else True
-        return {**printed(ended), "result": result, "changed": changed}
+        return {**printed(end), "result": result, "changed": changed}
 
     def _run(self, purpose: str, script: str, *, only_reads: bool) -> ScriptEnd:
         return run_script(
@@ -118,14 +120,14 @@ def _pattern(text: str | None) -> re.Pattern[str] | None:
         raise invalid(f"changed_when_output is not a regular expression: {error}") from None
 
 
-def _says_true(ended: ScriptEnd) -> bool:
-    """Return whether the script's value, or the last line that it printed, is `true`."""
-    lines = ended.output.rstrip().splitlines()
-    value = ended.result is True or ended.result == "true"
+def _is_true(end: ScriptEnd) -> bool:
+    """Return whether the result of a script, or the last line of its output, is `true`."""
+    lines = end.output.rstrip().splitlines()
+    value = end.result is True or end.result == "true"
     return value or (bool(lines) and lines[-1].strip() == "true")
 
 
 def _decoded(result: Any) -> Any:
-    """Return the parsed value if a result is a JSON object or array, else the result."""
-    looks_so = isinstance(result, str) and result.lstrip().startswith(("{", "["))
-    return unmarked_output.decoded(result) if looks_so else result
+    """Parse a result that is a JSON object or array. Return other results unchanged."""
+    is_json = isinstance(result, str) and result.lstrip().startswith(("{", "["))
+    return unmarked_output.decoded(result) if is_json else result

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Send programs to the script console, by `POST /scriptText` or `groovy =` over SSH [W4.4]."""
+"""Run programs on the script console with `POST /scriptText` or `groovy =` over SSH [W4.4]."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from ..ssh_commands import SshCommands, SshOptions
 
 @dataclass(frozen=True)
 class ConsoleOutput:
-    """The response of a console; `error` makes an error for the response, from kind, message and
-    detail.
+    """Response of the script console.
 
-    :param page: the error if the response is a web page instead of the script's output
+    :param error: creates an error for the response from kind, message and detail
+    :param page: error if the response is a web page instead of the script's output
     """
 
     text: str
@@ -30,21 +30,26 @@ class ConsoleOutput:
 
 
 class ScriptConsole(Protocol):
-    """Sends a program to the server and waits for its end."""
+    """Function that runs a program on the server and waits for its end."""
 
     def __call__(self, purpose: str, program: str, *, reads: bool) -> ConsoleOutput:
-        """Run a program on the server, and return its output and its value."""
+        """Run a program and return its output.
+
+        :param reads: whether the program only reads; other programs are not sent in check mode
+        """
 
 
 def console_of(task: Task, options: SshOptions) -> ScriptConsole:
-    """Return the script console, over HTTP or SSH."""
-    return _ssh(task, options) if options.transport == "ssh" else http_console(server_of(task))
+    """Return the script console for the transport that the options select."""
+    return (
+        _ssh_console(task, options) if options.transport == "ssh" else http_console(server_of(task))
+    )
 
 
 def http_console(server: Transport) -> ScriptConsole:
     """Return the script console over HTTP."""
 
-    def say(purpose: str, program: str, *, reads: bool) -> ConsoleOutput:
+    def run(purpose: str, program: str, *, reads: bool) -> ConsoleOutput:
         response = server.send(
             purpose, "POST", "scriptText", reads=reads, expect=(200,), form={"script": program}
         )
@@ -52,14 +57,14 @@ def http_console(server: Transport) -> ScriptConsole:
         page = unexpected_body(response, "the script's output") if is_page else None
         return ConsoleOutput(response.text, response.error, page)
 
-    return say
+    return run
 
 
-def _ssh(task: Task, options: SshOptions) -> ScriptConsole:
+def _ssh_console(task: Task, options: SshOptions) -> ScriptConsole:
     commands = SshCommands(task, options)
 
-    def say(purpose: str, program: str, *, reads: bool) -> ConsoleOutput:
+    def run(purpose: str, program: str, *, reads: bool) -> ConsoleOutput:
         done = commands.run(purpose, "groovy =", reads=reads, stdin=program)
         return ConsoleOutput(done.output, done.error)
 
-    return say
+    return run

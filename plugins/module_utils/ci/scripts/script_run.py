@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run a script on a script console, and find out how it ended [ci-16]."""
+"""Run a script on the script console and parse its result [ci-16]."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from . import unmarked_output
 from .script_console import ConsoleOutput, ScriptConsole
 from .script_wrapper import ScriptEnd, ended, wrapped
 
-_MACHINERY = re.compile(
+_RUNTIME_FRAME = re.compile(
     r"\s*at (java\.base/)?(org\.codehaus\.groovy|org\.apache\.groovy|groovy\.lang|sun\.reflect"
     r"|java\.lang\.reflect|jdk\.internal)\."
 )
@@ -32,11 +32,14 @@ def run_script(
     only_reads: bool,
     warn: Callable[[str], None] | None = None,
 ) -> ScriptEnd:
-    """Send a script and wait for its end; raise `failed` if it throws.
+    """Run a script and wait for its end.
+
+    Raises `failed` if the script throws, and `protocol` if the response does not show its end.
 
     :param arguments: value of `args` in the script; passed as data, never as source
-    :param warn: reports that a server does not run the wrapper, so the end of the script is
-        assumed; without it such a response is `protocol`
+    :param only_reads: value of `check_mode` in the script
+    :param warn: receives a warning if the server does not run the wrapper and the output is assumed
+        to be complete; `None` means that such a response is an error
     """
     marker = secrets.token_hex(16)
     output = console(
@@ -47,13 +50,17 @@ def run_script(
         end = unmarked_output.read(output.text, marker)
         if end is not None and end.exception is None:
             warn(
-                f"{purpose}: the response does not show how the script ended; the task assumes that"
+                f"{purpose}: the response does not show how the script ended. The task assumes that"
                 " the output is complete"
             )
     if end is None:
-        raise _unfinished(output) if only_reads else _unfinished(output).with_hint(OUTCOME_UNKNOWN)
+        raise (
+            _no_end_error(output)
+            if only_reads
+            else _no_end_error(output).with_hint(OUTCOME_UNKNOWN)
+        )
     if end.exception is not None:
-        raise _thrown(output, end, end.exception)
+        raise _script_error(output, end, end.exception)
     return end
 
 
@@ -62,24 +69,24 @@ def printed(end: ScriptEnd) -> dict[str, Any]:
     return {"output": end.output, "output_lines": end.output.splitlines()}
 
 
-def _unfinished(output: ConsoleOutput) -> ToolchainError:
+def _no_end_error(output: ConsoleOutput) -> ToolchainError:
     """Return the error for a response that does not show the end of the script."""
     if output.page is not None:
-        output.page.result["changed"] = False  # a page is from something that runs no scripts
+        output.page.result["changed"] = False  # a proxy or login page: no script was run
         return output.page
     return output.error(
         "protocol",
-        "the response does not show how the script ended: it was truncated, the script stopped the"
+        "the response does not show how the script ended. It was truncated, the script stopped the"
         " server, or url is not a CI server",
         errors.shorten(output.text),
     )
 
 
-def _thrown(output: ConsoleOutput, end: ScriptEnd, exception: str) -> ToolchainError:
-    where = "" if end.line is None else f" (line {end.line})"
+def _script_error(output: ConsoleOutput, end: ScriptEnd, exception: str) -> ToolchainError:
+    position = "" if end.line is None else f" (line {end.line})"
     error = output.error(
         "failed",
-        f"the script threw {errors.shorten(exception)}{where}",
+        f"the script threw {errors.shorten(exception)}{position}",
         cut_trace(end.trace, end.line),
     )
     error.result.update(printed(end), result=None)
@@ -87,8 +94,8 @@ def _thrown(output: ConsoleOutput, end: ScriptEnd, exception: str) -> ToolchainE
 
 
 def cut_trace(trace: str, line: int | None) -> str:
-    """Return a stack trace down to the script's own line, without the frames of the language
-    itself.
+    """Return a stack trace that ends with the line of the script, without frames of the Groovy
+    runtime.
     """
     lines = hidden.mask(trace).rstrip().splitlines()
     first = next((n for n, text in enumerate(lines) if text.startswith("\tat ")), len(lines))
@@ -97,6 +104,6 @@ def cut_trace(trace: str, line: int | None) -> str:
     last = next((n for n, frame in enumerate(frames) if position in frame), None)
     if last is None:
         return "\n".join(head)[: errors.DETAIL_LIMIT]
-    shown = [frame for frame in frames[: last + 1] if not _MACHINERY.match(frame)]
+    shown = [frame for frame in frames[: last + 1] if not _RUNTIME_FRAME.match(frame)]
     below = "\n".join(shown[-_MAX_FRAMES:])[-errors.DETAIL_LIMIT // 2 :]
     return "\n".join(head)[: errors.DETAIL_LIMIT // 2] + "\n" + below

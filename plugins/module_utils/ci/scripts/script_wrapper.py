@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The program that wraps a user's script on the CI server and reports how the script ended.
+"""Wrap a script in a Groovy program that reports how the script ended.
 
-Server fact [ci-16]: if a script throws, `scriptText` returns 200 with a stack trace as text. Only a
-line with a random marker proves that a script has ended, and how. The SSH command `groovy =` reads
-the same program.
+Server fact [ci-16]: if a script throws, `scriptText` returns 200 with a stack trace as text. So the
+program prints a last line with a random marker, which proves that the script has ended and how. The
+SSH command `groovy =` accepts the same program.
 """
 
 from __future__ import annotations
@@ -163,13 +163,13 @@ return null
 
 @dataclass(frozen=True)
 class ScriptEnd:
-    """The end of a script.
+    """Result of a script.
 
-    :param output: the printed output, without the line break at the end
-    :param result: the value if JSON can represent it, else the value as a string
-    :param exception: `class: message` of the exception, `None` if the script threw nothing
-    :param trace: the stack trace of the exception
-    :param line: the line of the script that threw, if known
+    :param output: printed output without the last line break
+    :param result: returned value; a string if JSON cannot represent the value
+    :param exception: `class: message` of the thrown exception, or `None`
+    :param trace: stack trace of the exception
+    :param line: line of the script that threw the exception, or `None` if unknown
     """
 
     output: str
@@ -196,9 +196,9 @@ def wrapped(script: str, arguments: Mapping[str, Any], marker: str, *, only_read
 
 
 def _comment(script: str) -> str:
-    r"""Return the script as a comment for readers of the server's script log; nothing in it is run.
+    r"""Return the script as a comment, which makes it readable in the server's script log.
 
-    The language also reads escapes such as `\u000a` in comments, so they are broken up.
+    Groovy also interprets Unicode escapes such as `\u000a` in comments, so a blank is inserted.
     """
     shown = re.sub(r"\\(?=u)", r"\\ ", script)
     lines = re.split(r"\r\n|\r|\n", shown)
@@ -206,7 +206,7 @@ def _comment(script: str) -> str:
 
 
 def ended(text: str, marker: str) -> ScriptEnd | None:
-    """Parse the output of the console; return `None` if it does not show the end of the script."""
+    """Parse the output of the program. Return `None` without a valid marker line."""
     found = re.search(rf"^{marker}:(OK|FAIL):([A-Za-z0-9+/=]*)\r?\n?\Z", text, re.MULTILINE)
     if found is None:
         return None
@@ -214,8 +214,8 @@ def ended(text: str, marker: str) -> ScriptEnd | None:
         reported = json_text.loads(b64decode(found[2], validate=True))
     except (binascii.Error, ValueError):
         return None
-    # Server fact [ci-17]: the output of `groovy =` goes through the character set of the server's
-    # machine.
+    # Server fact [ci-17]: the server encodes the output of `groovy =` in its default character set,
+    # so the program reports non-ASCII output in the marker line too.
     printed = reported.get("output", text[: found.start()])
     output = re.sub(r"\r?\n\Z", "", printed)
     if found[1] == "OK":
