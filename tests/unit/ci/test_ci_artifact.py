@@ -261,12 +261,12 @@ def test_folders_and_files_at_the_destination_are_reported(fetch: Fetching) -> N
     (fetch.folder / "file").write_bytes(b"")
     (fetch.folder / "dest/a.txt").mkdir(parents=True)
     for options, words in (
-        ({"dest": str(fetch.folder / "file")}, "dest must be a folder"),
+        ({"dest": str(fetch.folder / "file")}, "is not a folder: set dest"),
         ({}, "is a folder, but must be a file"),
         ({"dest": None, "console": str(fetch.folder / "dest")}, "is a folder"),
         (
             {"dest": str(fetch.folder / "new"), "console": str(fetch.folder / "new/a.txt")},
-            "console and an artifact would be the same file",
+            "is also the file of an artifact",
         ),
     ):
         with pytest.raises(ToolchainError, match=words) as caught:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read and fetch the artifacts of a build: names, known digests, bytes [ci-24]."""
+"""List, compare and download the artifacts of a build [ci-24]."""
 
 from __future__ import annotations
 
@@ -21,20 +21,23 @@ from ..client import objects
 if TYPE_CHECKING:
     from ...core.http.bodies import Incoming
 
-#: The `tree` parameter for a build.
+#: `tree` query for the artifacts of a build.
 FIELDS = "artifacts[fileName,relativePath],fingerprint[fileName,hash]"
-_SHOWN = 200
+_MAX_NAME_LENGTH = 200
 _DIGEST = re.compile(r"[0-9a-fA-F]{32}")
-#: Path segments that are commands to the server, not names.
+#: Path segments that the server interprets as commands.
 _COMMAND = re.compile(r"\*(zip|plain|view|fingerprint)\*")
 _PAGE_NAME = re.compile(r"\.(x?html?|xhtml)$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Artifact:
-    """An artifact. `md5`: the digest that the server recorded under exactly this path, if there is
-    only one. `likely`: a digest that was recorded only under the file name; it may be that of an
-    input of the build.
+    """An artifact of a build.
+
+    :param path: path relative to the artifacts of the build
+    :param md5: the only digest that the server recorded under this path, or `None`
+    :param likely: the only digest that the server recorded under this file name, or `None`; it may
+        belong to a file that the build used
     """
 
     path: str
@@ -43,13 +46,13 @@ class Artifact:
 
     @property
     def content(self) -> RemoteContent:
-        """Return the expected metadata of the fetched bytes."""
+        """Return the expected digest of the downloaded file."""
         may_be_page = _PAGE_NAME.search(self.path) is not None
         return RemoteContent(None, "md5", self.md5, may_be_page)
 
 
 def artifacts_of(shown: Mapping[str, Any]) -> list[Artifact]:
-    """Return the artifacts in the response for a build, in its order, without duplicate paths."""
+    """Return the artifacts of a build in the order of the response, without duplicate paths."""
     recorded: dict[str, set[str]] = {}
     named: dict[str, set[str]] = {}
     for entry in objects(shown.get("fingerprint")):
@@ -76,65 +79,77 @@ def artifacts_of(shown: Mapping[str, Any]) -> list[Artifact]:
 
 
 class ArtifactSource:
-    """Compares and fetches the artifacts of the build at `path`."""
+    """Compares and downloads the artifacts of a build.
+
+    :param path: path of the build below the URL of the server
+    :param purpose: name of the build for messages
+    """
 
     def __init__(self, server: Transport, path: str, purpose: str) -> None:
         self._server, self._path, self._purpose = server, path, purpose
 
-    def is_at(self, artifact: Artifact, place: str, sha256: str) -> bool:
-        """Return whether the file at `place`, whose digest is `sha256`, has the content of the
-        artifact.
+    def is_at(self, artifact: Artifact, path: str, sha256: str) -> bool:
+        """Return whether a local file has the content of the artifact.
 
-        A fingerprint decides; without a fingerprint the size is compared first. A likely digest
-        only proves equality: if it differs, the bytes are compared.
+        `artifact.md5` decides if it is known. `artifact.likely` can only prove that the contents
+        are equal; if it differs, the artifact is downloaded to compare its SHA-256 digest. Without
+        a digest, the sizes are compared.
+
+        :param path: path of the local file
+        :param sha256: digest of the local file
         """
         if artifact.md5 is not None:
-            return artifact.content.is_at(place)
+            return artifact.content.is_at(path)
         if artifact.likely is not None:
-            if RemoteContent(None, "md5", artifact.likely).is_at(place):
+            if RemoteContent(None, "md5", artifact.likely).is_at(path):
                 return True
-            return self._verify(artifact).sha256 == sha256
+            return self._fetch_digests(artifact).sha256 == sha256
         size = self._size(artifact)
         if size is None:
-            return self._verify(artifact).sha256 == sha256
-        return RemoteContent(size).is_at(place)
+            return self._fetch_digests(artifact).sha256 == sha256
+        return RemoteContent(size).is_at(path)
 
-    def save(self, artifact: Artifact, place: str) -> Fetched:
-        purpose, where = self._doing("fetching", artifact), self._address(artifact)
-        return download_file(self._server, purpose, where, place, content=artifact.content)
+    def save(self, artifact: Artifact, path: str) -> Fetched:
+        purpose, source = self._purpose_of("fetching", artifact), self._artifact_path(artifact)
+        return download_file(self._server, purpose, source, path, content=artifact.content)
 
-    def _verify(self, artifact: Artifact) -> Fetched:
-        purpose, where = self._doing("comparing", artifact), self._address(artifact)
-        return fetch_digests(self._server, purpose, where, content=artifact.content)
+    def _fetch_digests(self, artifact: Artifact) -> Fetched:
+        purpose, source = self._purpose_of("comparing", artifact), self._artifact_path(artifact)
+        return fetch_digests(self._server, purpose, source, content=artifact.content)
 
     def _size(self, artifact: Artifact) -> int | None:
-        """Server fact [ci-24]: a store on another host signs its addresses for GET alone."""
-        purpose, where = self._doing("reading the size of", artifact), self._address(artifact)
+        """Return the size of an artifact in bytes, or `None` if the server does not report it.
+
+        Server fact [ci-24]: a server that stores artifacts on another host redirects to URLs that
+        are only valid for GET. For these the size is read from a GET request without its body.
+        """
+        source = self._artifact_path(artifact)
+        purpose = self._purpose_of("reading the size of", artifact)
         try:
-            response = self._server.read(purpose, where, method="HEAD", headers=AS_STORED)
+            response = self._server.read(purpose, source, method="HEAD", headers=AS_STORED)
         except ToolchainError as error:
             if error.status not in REDIRECTS:
                 raise
             length = download(
-                self._server, purpose, where, _length_of, validate=lambda response: None
+                self._server, purpose, source, _length_of, validate=lambda response: None
             )
         else:
             length = response.headers.get("Content-Length", "")
         size = number_of(length)
         return size if size is not None and size >= 0 else None
 
-    def _address(self, artifact: Artifact) -> str:
+    def _artifact_path(self, artifact: Artifact) -> str:
         segments = artifact.path.split("/")
         if any(_COMMAND.fullmatch(segment) for segment in segments):
             raise ToolchainError(
                 "rejected",
-                f"{self._doing('fetching', artifact)}: the server interprets its name as a"
-                " command, so it cannot be downloaded",
+                f"{self._purpose_of('fetching', artifact)}: cannot download the artifact, because"
+                " the server interprets its name as a command",
             )
         return f"{self._path}/artifact/{address.path(*segments)}"
 
-    def _doing(self, doing: str, artifact: Artifact) -> str:
-        return f"{doing} '{shorten(artifact.path, _SHOWN)}' of {self._purpose}"
+    def _purpose_of(self, verb: str, artifact: Artifact) -> str:
+        return f"{verb} '{shorten(artifact.path, _MAX_NAME_LENGTH)}' of {self._purpose}"
 
 
 def _length_of(response: Incoming) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`ci_artifact`: save the artifacts of a build, and its whole console log, as files [C8.6]."""
+"""Save the artifacts and the console log of a build as files: `ci_artifact` [C8.6]."""
 
 from __future__ import annotations
 
@@ -49,7 +49,12 @@ class CiArtifactOptions:
 
 @dataclass(frozen=True)
 class FetchedFile:
-    """An artifact with its local path, the present file, and the planned action."""
+    """An artifact and its local file.
+
+    :param place: path of the local file
+    :param present: the existing local file, or `None`
+    :param action: `downloaded` or `unchanged`
+    """
 
     source: ArtifactSource
     artifact: Artifact
@@ -70,33 +75,37 @@ class FetchedFile:
 
 @dataclass(frozen=True)
 class FetchPlan:
-    """The files of a task, and the console log if it is fetched."""
+    """The files that a task manages. `console` is `None` if the task does not save the log."""
 
     files: list[FetchedFile]
     console: ConsoleFile | None
 
     @property
-    def coming(self) -> list[FetchedFile | ConsoleFile]:
-        every: list[FetchedFile | ConsoleFile | None] = [*self.files, self.console]
-        return [each for each in every if each is not None and each.action == "downloaded"]
+    def downloads(self) -> list[FetchedFile | ConsoleFile]:
+        files: list[FetchedFile | ConsoleFile | None] = [*self.files, self.console]
+        return [file for file in files if file is not None and file.action == "downloaded"]
 
     def result(self, done: Mapping[str, Fetched], *, planned: bool = False) -> dict[str, Any]:
-        """Return the return values after some files were fetched."""
+        """Return the values for the result.
 
-        def is_reported(each: FetchedFile | ConsoleFile) -> bool:
-            return planned or each.action == "unchanged" or each.place in done
+        :param done: downloaded files by local path
+        :param planned: whether to include files that are not downloaded yet
+        """
 
-        files = [each.as_dict(done.get(each.place)) for each in self.files if is_reported(each)]
+        def is_reported(file: FetchedFile | ConsoleFile) -> bool:
+            return planned or file.action == "unchanged" or file.place in done
+
+        files = [file.as_dict(done.get(file.place)) for file in self.files if is_reported(file)]
         console = self.console if self.console and is_reported(self.console) else None
         return {
             "files": files,
             "console": console and console.as_dict(done.get(console.place)),
-            "downloaded_bytes": sum(each.size for each in done.values()),
+            "downloaded_bytes": sum(file.size for file in done.values()),
         }
 
 
 class CiArtifactOperation:
-    """Fetch the files that are missing or differ from the build."""
+    """Downloads the files that are missing or differ from the build."""
 
     descriptor: ClassVar = Descriptor("ci", {"read": reads(*SEES_JOB), "fetch": reads(*SEES_JOB)})
 
@@ -105,10 +114,10 @@ class CiArtifactOperation:
         require_at_least("parallel", options.parallel, 1)
         dest = options.dest
         if dest is not None and os.path.lexists(dest) and not os.path.isdir(dest):
-            raise invalid(f"dest must be a folder, but is '{dest}'")
+            raise invalid(f"dest '{dest}' is not a folder: set dest to a folder")
         if (options.console or "").endswith("/"):
             raise invalid(
-                f"console is '{options.console}', which is a folder: specify a file in it"
+                f"console is '{options.console}', which is a folder: set it to the path of a file"
             )
         if options.console is not None and os.path.lexists(options.console):
             require_replaceable(options.console, os.lstat(options.console))
@@ -126,21 +135,22 @@ class CiArtifactOperation:
         place, console = self._options.console, None
         if place is not None:
             if os.path.abspath(place) in map(os.path.abspath, targets.values()):
-                raise invalid(f"console and an artifact would be the same file {place}")
+                raise invalid(f"console: {place} is also the file of an artifact: set another path")
             console = ConsoleFile(self._server, path, purpose, place)
-        decided = partial(_decided, source)
-        files = spread(self._options.parallel, decided, list(targets.items()))
+        compare = partial(_compared, source)
+        files = spread(self._options.parallel, compare, list(targets.items()))
         fetches = FetchPlan(files, console)
         build = records.shown(shown, self._job, self._task.connection.url)
         result = {"build": build, **fetches.result({}, planned=True)}
-        before, after = self._sides(fetches)
+        before, after = self._before_and_after(fetches)
         if before == after:
             return Plan({}, {}, result=result)
         return Plan(before, after, "update" if before else "create", result=result, data=fetches)
 
     def _read(self) -> tuple[Mapping[str, Any], int]:
-        """Return the build with its artifacts, and its number: a permalink may point to another
-        build later.
+        """Return the build with its artifacts, and its number.
+
+        Later requests use the number, because a permalink may then refer to another build.
         """
         purpose = f"reading build {self._segment} of the job '{self._job.name}'"
         response = self._server.read(
@@ -162,32 +172,38 @@ class CiArtifactOperation:
         return shown, number
 
     def _targets(self, shown: Mapping[str, Any], purpose: str) -> dict[Artifact, str]:
-        """Return the chosen artifacts with their local paths."""
+        """Return the artifacts that the patterns select, with their local paths."""
         if not isinstance(shown.get("artifacts"), list):
-            raise ToolchainError("rejected", f"the server does not show the artifacts of {purpose}")
+            raise ToolchainError(
+                "rejected", f"the response does not contain the artifacts of {purpose}"
+            )
         artifacts = artifacts_of(shown)
         is_any = self._options.patterns is None
-        chosen = [one for one in artifacts if is_any or self._patterns.fits(one.path)]
+        chosen = [
+            artifact for artifact in artifacts if is_any or self._patterns.fits(artifact.path)
+        ]
         for warning in self._patterns.warnings(f"no artifact of {purpose}"):
             self._task.warn(warning)
         if not chosen and not self._options.allow_empty:
-            has = f"it has {len(artifacts)} others" if artifacts else "it has none"
+            count = f"{len(artifacts)} others" if artifacts else "none"
             raise ToolchainError(
-                "not_found", f"{purpose} has no matching artifact: {has}; allow_empty allows that"
+                "not_found",
+                f"{purpose} has no matching artifact (it has {count}): change patterns, or set"
+                " allow_empty: true",
             )
         paths = [artifact.path for artifact in chosen]
         found = places(self._options.dest or "", paths, flat=self._options.flat)
         return {artifact: found[artifact.path] for artifact in chosen}
 
-    def _sides(self, fetches: FetchPlan) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the fetched files by path, before and after the task."""
+    def _before_and_after(self, fetches: FetchPlan) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the files to download for the diff, by local path, before and after the task."""
         build = {"job": self._job.name, "build": self._segment}
         before = {
-            each.place: {"size": each.present.size, "sha256": each.present.sha256}
-            for each in fetches.coming
-            if each.present is not None
+            file.place: {"size": file.present.size, "sha256": file.present.sha256}
+            for file in fetches.downloads
+            if file.present is not None
         }
-        return before, {each.place: {"from": build} for each in fetches.coming}
+        return before, {file.place: {"from": build} for file in fetches.downloads}
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         fetches: FetchPlan = plan.data
@@ -195,12 +211,12 @@ class CiArtifactOperation:
 
         def save(file: FetchedFile) -> None:
             done[file.place] = file.source.save(file.artifact, file.place)
-            self._task.progress(f"{len(done)} of {len(coming)} artifacts: {file.place}")
+            self._task.progress(f"{len(done)} of {len(downloads)} artifacts: {file.place}")
 
-        coming = [each for each in fetches.files if each.action == "downloaded"]
+        downloads = [file for file in fetches.files if file.action == "downloaded"]
         console = fetches.console
         try:
-            spread(self._options.parallel, save, coming)
+            spread(self._options.parallel, save, downloads)
             if console is not None and console.action == "downloaded":
                 done[console.place] = console.save()
         except ToolchainError as error:
@@ -209,7 +225,7 @@ class CiArtifactOperation:
         return fetches.result(done)
 
 
-def _decided(source: ArtifactSource, target: tuple[Artifact, str]) -> FetchedFile:
+def _compared(source: ArtifactSource, target: tuple[Artifact, str]) -> FetchedFile:
     artifact, place = target
     present = local_file(place)
     same = present is not None and source.is_at(artifact, place, present.sha256)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Save the whole console log of a build as a file [ci-13]."""
+"""Save the complete console log of a build as a file [ci-13]."""
 
 from __future__ import annotations
 
@@ -23,15 +23,16 @@ _BLOCK = 1024 * 1024
 
 @dataclass(frozen=True)
 class PresentFile:
-    """A local file that exists."""
+    """Size in bytes and digest of an existing local file."""
 
     size: int
     sha256: str
 
 
 def local_file(path: str) -> PresentFile | None:
-    """Return the file at a path, without following a link; `None` if nothing is there. Raise
-    `invalid` if the path cannot be read, or no file can replace it.
+    """Return the regular file at a path, or `None` without one. Symbolic links are not followed.
+
+    Raises `invalid` for a file that cannot be read, and for a path that a file cannot replace.
     """
     if os.path.lexists(path):
         require_replaceable(path, os.lstat(path))
@@ -49,21 +50,23 @@ def local_file(path: str) -> PresentFile | None:
 
 
 class ConsoleFile:
-    """The log of the build at `path`.
+    """The console log of a build and its local file.
 
-    The log has neither length nor digest, so only its bytes show whether the file is up to date.
+    The server reports neither length nor digest of a log, so the contents are compared.
+
+    :param path: path of the build below the URL of the server
+    :param purpose: name of the build for messages
+    :param place: path of the local file
     """
 
     def __init__(self, server: Transport, path: str, purpose: str, place: str) -> None:
-        self._server, self._address, self.place = server, f"{path}/consoleText", place
+        self._server, self._log_path, self.place = server, f"{path}/consoleText", place
         self._purpose = f"reading the console log of {purpose}"
         self.present = local_file(place)
         self.action = "downloaded" if self._differs() else "unchanged"
 
     def _differs(self) -> bool:
-        """Return whether the file is missing or has other bytes; read up to the first
-        difference.
-        """
+        """Return whether the local file is missing or differs. Stop at the first difference."""
         if self.present is None:
             return True
 
@@ -74,20 +77,20 @@ class ConsoleFile:
                         return True
                 return file.read(1) != b""
 
-        return download(self._server, self._purpose, self._address, compare, validate=_validate)
+        return download(self._server, self._purpose, self._log_path, compare, validate=_validate)
 
     def save(self) -> Fetched:
         return download_file(
             self._server,
             self._purpose,
-            self._address,
+            self._log_path,
             self.place,
             content=RemoteContent(),
             validate=_validate,
         )
 
     def as_dict(self, fetched: Fetched | None = None) -> dict[str, Any]:
-        """Return the return value `console`."""
+        """Return the module's return value `console`."""
         known = fetched or (self.present if self.action == "unchanged" else None)
         return {
             "dest": self.place,
@@ -98,7 +101,7 @@ class ConsoleFile:
 
 
 def _validate(response: Response) -> None:
-    """Reject a web page instead of the log: it comes from a login, or from a proxy."""
+    """Raise `protocol` for a web page, which a login or a proxy returns instead of the log."""
     if response.status == 200 and "html" in response.headers.get("Content-Type", ""):
         raise response.error(
             "protocol",
