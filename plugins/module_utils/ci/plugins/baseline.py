@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Compare plugins with a baseline; read and write the lock file with a baseline.
+"""Compare plugins with a baseline, which is an option or a lock file.
 
 The lock file has the format of the server's plugin installation manager (`plugins.txt`): a line
-`name:version` for every plugin, comments after `#`.
+`name:version` per plugin, and comments after `#`.
 """
 
 from __future__ import annotations
@@ -16,40 +16,42 @@ from .plugin_list import Plugin
 from .versions import is_newer, is_older
 
 _HEAD = "# Plugins of the CI server, name:version; written by delivery.toolchain.ci_plugin_info\n"
-#: Words instead of a version that stand for any version.
+#: Values in a lock file that accept any version.
 _ANY_VERSION = ("latest", "experimental")
-#: Versions that can be compared with the version of a plugin: not a range, and not `5.x`, which
-#: every version would meet, or none.
+#: Versions that can be compared. Ranges and `5.x` are not versions.
 _VERSION = re.compile(r"(?=\D*\d)(?!.*\.x\Z)\w[\w.+-]*", re.ASCII)
-_WORKING = ("present", "enabled")
-_IDLE = ("absent", "disabled")
+_ACTIVE_STATES = ("present", "enabled")
+_INACTIVE_STATES = ("absent", "disabled")
 
-#: Plugin to its minimum version, `None` for any.
+#: Plugin name to minimum version; `None` accepts any version.
 Baseline: TypeAlias = "Mapping[str, str | None]"
 
 
 def of_option(required: Any) -> dict[str, str | None]:
-    """Return the baseline in the option `required`."""
-    idle = idle_of(required)
+    """Return the baseline in the option `required`, a list of entries or a dict."""
+    unwanted_states = unwanted_of(required)
     if isinstance(required, Mapping):
         pairs = list(required.items())
     else:
         pairs = [(entry["name"], entry.get("version")) for entry in required]
-        pairs = [pair for pair in pairs if pair[0] not in idle]
-    wrong = [name for name, version in pairs if not isinstance(version, (str, type(None)))]
-    if wrong:
-        raise invalid(f"required: the version of {', '.join(map(str, wrong))} is not a string")
+        pairs = [pair for pair in pairs if pair[0] not in unwanted_states]
+    invalid_names = [name for name, version in pairs if not isinstance(version, (str, type(None)))]
+    if invalid_names:
+        raise invalid(
+            f"required: the version of {', '.join(map(str, invalid_names))} is not a string"
+        )
     found: dict[str, str | None] = {}
     for name, version in pairs:
-        least = _any_or_least(version, f"required: the version of {name}")
-        if found.setdefault(str(name), least) != least:
+        minimum = _minimum_or_any(version, f"required: the version of {name}")
+        if found.setdefault(str(name), minimum) != minimum:
             raise invalid(f"required: {name} is listed twice, with different versions")
     return found
 
 
-def idle_of(required: Any) -> dict[str, str]:
-    """Return the plugins in the option `required` that must not be active, as `absent` or
-    `disabled`.
+def unwanted_of(required: Any) -> dict[str, str]:
+    """Return the plugins in the option `required` that must not be active, by name.
+
+    The value is `absent` or `disabled`.
     """
     if isinstance(required, Mapping):
         return {}
@@ -60,11 +62,11 @@ def idle_of(required: Any) -> dict[str, str]:
     states: dict[str, set[str]] = {}
     for entry in required:
         name, state = _state(entry)
-        states.setdefault(name, set()).add("enabled" if state in _WORKING else state)
-    twice = [name for name, found in states.items() if len(found) > 1]
-    if twice:
-        raise invalid(f"required: {twice[0]} is listed twice, with different states")
-    return {name: state for name, (state,) in states.items() if state in _IDLE}
+        states.setdefault(name, set()).add("enabled" if state in _ACTIVE_STATES else state)
+    duplicates = [name for name, found in states.items() if len(found) > 1]
+    if duplicates:
+        raise invalid(f"required: {duplicates[0]} is listed twice, with different states")
+    return {name: state for name, (state,) in states.items() if state in _INACTIVE_STATES}
 
 
 def of_lock(text: str, file: str) -> dict[str, str | None]:
@@ -76,41 +78,42 @@ def of_lock(text: str, file: str) -> dict[str, str | None]:
             continue
         name, _colon, rest = entry.partition(":")
         if not name or len(entry.split()) != 1:
-            raise invalid(f"{file}, line {number}: this is not name:version")
+            raise invalid(f"{file}, line {number}: '{entry}' is not name:version")
         # name:version:url, where version may be incrementals;group;version
         version = rest.partition(":")[0].rpartition(";")[2]
-        found[name] = _any_or_least(version, f"{file}, line {number}: the version")
+        found[name] = _minimum_or_any(version, f"{file}, line {number}: the version")
     return found
 
 
 def lock_of(plugins: Iterable[Plugin]) -> str:
-    """Return the content of a lock file for these plugins, without inactive plugins, which a check
-    would report.
+    """Return the content of a lock file for the active plugins.
+
+    Inactive plugins are omitted, because a check would report them.
     """
     loaded = (plugin for plugin in plugins if plugin.works)
     return _HEAD + "".join(f"{plugin.short_name}:{plugin.version}\n" for plugin in loaded)
 
 
-def judged(
-    plugins: Iterable[Plugin], baseline: Baseline, idle: Mapping[str, str] | None = None
+def compliance(
+    plugins: Iterable[Plugin], baseline: Baseline, unwanted_states: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """Return the return values for the differences from the baseline.
+    """Compare the plugins with a baseline. Return the differences as return values of the module.
 
-    :param idle: plugins that must not be active, as :func:`idle_of` returns them
+    :param unwanted_states: plugins that must not be active, from `unwanted_of`
     """
-    there = {plugin.short_name: plugin for plugin in plugins}
-    lacking = [name for name, state in (idle or {}).items() if state == "disabled"]
-    missing = sorted({*baseline, *lacking} - set(there))
-    inactive = sorted(name for name in baseline if name in there and not there[name].works)
+    installed = {plugin.short_name: plugin for plugin in plugins}
+    disabled = [name for name, state in (unwanted_states or {}).items() if state == "disabled"]
+    missing = sorted({*baseline, *disabled} - set(installed))
+    inactive = sorted(name for name in baseline if name in installed and not installed[name].works)
     outdated = [
-        {"name": name, "installed": there[name].version, "required": version}
+        {"name": name, "installed": installed[name].version, "required": version}
         for name, version in sorted(baseline.items())
-        if version is not None and name in there and is_older(there[name].version, version)
+        if version is not None and name in installed and is_older(installed[name].version, version)
     ]
     unwanted = [
-        {"name": name, "installed": there[name].version, "state": state}
-        for name, state in sorted((idle or {}).items())
-        if name in there and not _is_idle(there[name], state)
+        {"name": name, "installed": installed[name].version, "state": state}
+        for name, state in sorted((unwanted_states or {}).items())
+        if name in installed and not _is_in_state(installed[name], state)
     ]
     return {
         "missing": missing,
@@ -121,13 +124,16 @@ def judged(
     }
 
 
-def _is_idle(plugin: Plugin, state: str) -> bool:
-    """Return whether a plugin is removed or disabled, at the latest with the next start [ci-22]."""
+def _is_in_state(plugin: Plugin, state: str) -> bool:
+    """Return whether a plugin is in a state, or will be after a restart [ci-22].
+
+    :param state: `absent` or `disabled`
+    """
     return plugin.deleted is True or (state == "disabled" and plugin.enabled is False)
 
 
-def beyond(plugins: Iterable[Plugin], baseline: Baseline) -> dict[str, Any]:
-    """Return the return values for plugins of the server that the lock file lacks."""
+def not_in_lock(plugins: Iterable[Plugin], baseline: Baseline) -> dict[str, Any]:
+    """Return the return values for plugins that the lock file lacks or has in older versions."""
     extra, newer = [], []
     for plugin in plugins:
         locked = baseline.get(plugin.short_name)
@@ -145,27 +151,30 @@ def _state(entry: Any) -> tuple[str, str]:
     if not isinstance(entry, Mapping) or not entry.get("name") or set(entry) - known:
         raise invalid(f"required: {entry!r} is not a dict of name, version and state")
     name, state = str(entry["name"]), entry.get("state") or "present"
-    if state not in (*_WORKING, *_IDLE):
-        message = ", ".join((*_WORKING, *_IDLE))
-        raise invalid(f"required: the state of {name} is {state!r}, but must be one of {message}")
-    if state in _IDLE and entry.get("version"):
-        raise invalid(f"required: {name} should be {state}, so omit its version")
+    if state not in (*_ACTIVE_STATES, *_INACTIVE_STATES):
+        message = ", ".join((*_ACTIVE_STATES, *_INACTIVE_STATES))
+        raise invalid(f"required: the state of {name} is {state!r}: set it to one of {message}")
+    if state in _INACTIVE_STATES and entry.get("version"):
+        raise invalid(
+            f"required: version of {name} cannot be combined with state: {state}: omit it"
+        )
     return name, state
 
 
-def least_version(version: str | None, place: str) -> str | None:
-    """Return the minimum version in the option at `place`; raise `invalid` for an
-    invalid version.
+def least_version(version: str | None, option: str) -> str | None:
+    """Return a minimum version, or `None` if it is empty. Raises `invalid` for other values.
+
+    :param option: name of the option for messages
     """
     text = "" if version is None else version.strip()
     if text and not _VERSION.fullmatch(text):
         raise invalid(
-            f"{place} is '{text}', but must be the minimum version, such as 5.2.2; omit it to"
-            " accept any version"
+            f"{option} is '{text}': set it to a minimum version such as 5.2.2, or omit it to accept"
+            " any version"
         )
     return text or None
 
 
-def _any_or_least(version: str | None, place: str) -> str | None:
+def _minimum_or_any(version: str | None, option: str) -> str | None:
     text = "" if version is None else version.strip()
-    return None if text in _ANY_VERSION else least_version(text, place)
+    return None if text in _ANY_VERSION else least_version(text, option)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`ci_plugin_info`: compare the plugins with a baseline or a lock file [C3.5]."""
+"""Compare the plugins with a baseline or a lock file: `ci_plugin_info` [C3.5]."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from . import baseline
 from .plugin_list import Plugin, reader_of
 
 _LOCK_FILE = "the lock file"
-_NOTHING_BEYOND: dict[str, Any] = {"extra": [], "newer": []}
+_NOT_COMPARED: dict[str, Any] = {"extra": [], "newer": []}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class CiPluginInfoOptions(SshOptions):
 
 
 class CiPluginInfoOperation:
-    """Read the plugins and compare them; write nothing but the lock file."""
+    """Reads and compares the plugins, and writes the lock file if requested."""
 
     descriptor: ClassVar = Descriptor("ci", {"list": reads()})
 
@@ -43,17 +43,15 @@ class CiPluginInfoOperation:
         self._file = options.lock_file
         self._writes = options.lock == "write"
         self._wanted: baseline.Baseline = {}
-        self._idle: dict[str, str] = {}
+        self._unwanted: dict[str, str] = {}
         self._locked: baseline.Baseline | None = None
         if options.required is not None:
             self._wanted = baseline.of_option(options.required)
-            self._idle = baseline.idle_of(options.required)
+            self._unwanted = baseline.unwanted_of(options.required)
         if self._file is not None and not self._writes:
             self._locked = baseline.of_lock(read_text(self._file, _LOCK_FILE), self._file)
             if options.required is not None:
-                raise invalid(
-                    "required and a lock file to check are mutually exclusive: set only one"
-                )
+                raise invalid("required cannot be combined with lock: check: omit one of them")
             self._wanted = self._locked
         self._read = reader_of(task, options)
 
@@ -62,11 +60,11 @@ class CiPluginInfoOperation:
         values = self._values(plugins)
         if self._file is None or not self._writes:
             return unchanged(values)
-        idle = [plugin.short_name for plugin in plugins if not plugin.works]
-        if idle:
+        inactive = [plugin.short_name for plugin in plugins if not plugin.works]
+        if inactive:
             self._task.warn(
-                "plugins that are disabled or not loaded are not in the lock file:"
-                f" {', '.join(idle)}"
+                "the lock file omits these plugins, which are disabled or not loaded:"
+                f" {', '.join(inactive)}"
             )
         exists = os.path.lexists(self._file)
         before = read_text(self._file, _LOCK_FILE) if exists else ""
@@ -77,17 +75,17 @@ class CiPluginInfoOperation:
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         if self._file is None:
-            raise AssertionError("there is nothing to apply without a lock file")
+            raise AssertionError("apply requires a lock file")
         with atomic_write(os.path.realpath(self._file)) as file:
             file.write(plan.after.encode("utf-8"))
         return {}
 
     def _values(self, plugins: list[Plugin]) -> dict[str, Any]:
-        if (self._wanted or self._idle) and any(plugin.enabled is None for plugin in plugins):
+        if (self._wanted or self._unwanted) and any(plugin.enabled is None for plugin in plugins):
             self._task.warn("the server does not report which plugins are disabled or not loaded")
-        beyond = _NOTHING_BEYOND
+        not_in_lock = _NOT_COMPARED
         if self._locked is not None:
-            beyond = baseline.beyond(plugins, self._locked)
+            not_in_lock = baseline.not_in_lock(plugins, self._locked)
         entries = [plugin.as_dict() for plugin in plugins]
-        judged = baseline.judged(plugins, self._wanted, self._idle)
-        return {"plugins": entries, **judged, **beyond}
+        compliance = baseline.compliance(plugins, self._wanted, self._unwanted)
+        return {"plugins": entries, **compliance, **not_in_lock}

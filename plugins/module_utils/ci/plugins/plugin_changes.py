@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Plan the changes of plugins, without a server."""
+"""Plan the changes of plugins. This module sends no requests."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .versions import is_older
 State = Literal["present", "absent", "enabled", "disabled"]
 
 _SHORT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-#: Requires a digit: a word or an operator is not a version, and would be older than any version.
+#: A version contains a digit. Words such as `latest` would count as older than any version.
 _VERSION = re.compile(r"(?=\D*\d)[A-Za-z0-9][A-Za-z0-9.+_~*-]*")
 
 
 @dataclass(frozen=True)
 class WantedPlugin:
-    """A wanted plugin. `version`: the minimum version; `None` for any."""
+    """Desired state of a plugin. `version` is the minimum version; `None` accepts any version."""
 
     name: str
     version: str | None
@@ -31,9 +31,14 @@ class WantedPlugin:
 
 @dataclass(frozen=True)
 class PluginChange:
-    """The planned change of a plugin. `waiting`: the version that the next start of the server
-    loads; `joined`: its installation is already running; `implied`: the server installs it as a
-    dependency.
+    """Planned change of a plugin.
+
+    :param there: the installed plugin, or `None`
+    :param waiting: version that is being installed, or that the server loads after a restart
+    :param joined: whether the installation is already running
+    :param install: whether to install or update the plugin
+    :param switch: other request to send: uninstall, enable or disable
+    :param implied: whether the server installs the plugin as a dependency
     """
 
     wanted: WantedPlugin
@@ -52,8 +57,8 @@ class PluginChange:
     def action(self) -> str:
         if self.install:
             return "installed" if self.there is None else "updated"
-        words = {"doUninstall": "removed", "makeEnabled": "enabled", "makeDisabled": "disabled"}
-        return "unchanged" if self.switch is None else words[self.switch]
+        reasons = {"doUninstall": "removed", "makeEnabled": "enabled", "makeDisabled": "disabled"}
+        return "unchanged" if self.switch is None else reasons[self.switch]
 
     @property
     def before(self) -> str | None:
@@ -61,8 +66,9 @@ class PluginChange:
 
     @property
     def waits(self) -> bool:
-        """Return whether the change takes effect only with the next start of the server [ci-22]; a
-        new plugin may need no restart.
+        """Return whether the change requires a restart of the server [ci-22].
+
+        A new plugin may be loaded without a restart.
         """
         if self.there is None or self.switch is None:
             return self.there is not None and self.install
@@ -80,7 +86,7 @@ class PluginChange:
         }
 
     def untouched(self) -> dict[str, Any]:
-        """Return the row of a plugin that the failed task had not reached."""
+        """Return the result row of a plugin that was not changed because the task failed before."""
         return {
             "name": self.name,
             "before": self.before,
@@ -93,33 +99,35 @@ class PluginChange:
 def compared(
     wanted: Sequence[WantedPlugin], plugins: Sequence[Plugin], centre: CentreState
 ) -> list[PluginChange]:
-    """Return the planned changes; raise `not_found` if a plugin to disable is missing, `conflict`
-    if the next start removes a wanted plugin.
+    """Return the planned change of each plugin.
+
+    Raises `not_found` if a plugin to disable is not installed, and `conflict` if the server will
+    remove a required plugin when it restarts.
     """
     there = {plugin.short_name: plugin for plugin in plugins}
     return [
-        _compared(wanted_plugin, there.get(wanted_plugin.name), centre) for wanted_plugin in wanted
+        _change_of(wanted_plugin, there.get(wanted_plugin.name), centre) for wanted_plugin in wanted
     ]
 
 
-def _compared(wanted: WantedPlugin, there: Plugin | None, centre: CentreState) -> PluginChange:
+def _change_of(wanted: WantedPlugin, there: Plugin | None, centre: CentreState) -> PluginChange:
     if wanted.state == "absent":
         gone = there is None or there.deleted is True
         return PluginChange(wanted, there, switch=None if gone else "doUninstall")
     if there is not None and there.deleted is True:
         raise ToolchainError(
             "conflict",
-            f"the plugin {wanted.name} will be removed when the server restarts: restart it first",
+            f"the plugin {wanted.name} is marked for removal: restart the server first",
         )
     newest = centre.newest(wanted.name)
     waiting = newest.version if newest is not None and (newest.waits or newest.runs) else None
-    known = waiting or (None if there is None else there.version)
-    if wanted.state == "disabled" and known is None:
+    version = waiting or (None if there is None else there.version)
+    if wanted.state == "disabled" and version is None:
         raise ToolchainError(
-            "not_found", f"the plugin {wanted.name} cannot be disabled: it is not installed"
+            "not_found", f"cannot disable the plugin {wanted.name}, because it is not installed"
         )
-    missing = known is None
-    old = not missing and wanted.version is not None and is_older(known or "", wanted.version)
+    missing = version is None
+    old = not missing and wanted.version is not None and is_older(version or "", wanted.version)
     joined = waiting is not None and newest is not None and newest.runs and not old
     return PluginChange(wanted, there, waiting, joined, missing or old, _switch(wanted, there))
 
@@ -139,62 +147,67 @@ def implied(
     centre: CentreState,
     offers: Mapping[str, Offer],
 ) -> list[PluginChange]:
-    """Return the installations that the server adds for dependencies [ci-22, ci-23], by name."""
+    """Return the installations of dependencies that the server adds [ci-22, ci-23], by name."""
     there = {plugin.short_name: plugin for plugin in plugins}
     listed = {change.name for change in changes}
     pending = [change.name for change in changes if change.install]
     found: dict[str, PluginChange] = {}
     while pending:
         offer = offers.get(pending.pop())
-        for name, version in ({} if offer is None else offer.needs).items():
+        for name, minimum in ({} if offer is None else offer.needs).items():
             plugin, newest = there.get(name), centre.newest(name)
-            known = "" if plugin is None else plugin.version
+            version = "" if plugin is None else plugin.version
             if newest is not None and (newest.waits or newest.runs):
-                known = newest.version
+                version = newest.version
             if name in {*listed, *found} or name not in offers:
                 continue
-            if not known or is_older(known, version):
+            if not version or is_older(version, minimum):
                 found[name] = added(name, plugin)
                 pending.append(name)
     return [found[name] for name in sorted(found)]
 
 
 def added(name: str, there: Plugin | None) -> PluginChange:
-    """Return the installation of a dependency."""
+    """Return the change that installs a dependency.
+
+    :param there: the installed older version, or `None`
+    """
     return PluginChange(WantedPlugin(name, None, "present"), there, install=True, implied=True)
 
 
 def require_offers(changes: Sequence[PluginChange], offers: Mapping[str, Offer]) -> None:
-    """Raise for plugins that the update site does not have, or only in older versions; all are
-    named.
+    """Raise an error that names all plugins which the update site cannot provide.
+
+    The kind is `not_found` if it lacks a plugin, `rejected` if it only has older versions.
     """
-    unknown, words = False, []
+    unknown, reasons = False, []
     for change in changes:
         version, offered = change.wanted.version, offers.get(change.name)
         if not change.install:
             continue
         if offered is None and change.there is None:
             unknown = True
-            words.append(f"{change.name} is unknown")
+            reasons.append(f"{change.name} is unknown")
         elif offered is None:
-            words.append(
+            reasons.append(
                 f"{change.name} {version} is required, but nothing newer than {change.before}"
             )
         elif version is not None and is_older(offered.version, version):
             newest = offered.version
-            words.append(f"{change.name} {version} is required, but the newest is {newest}")
-    if words:
+            reasons.append(f"{change.name} {version} is required, but the newest is {newest}")
+    if reasons:
         raise ToolchainError(
             "not_found" if unknown else "rejected",
-            f"the update site of the server does not have all plugins: {'; '.join(words)}",
+            f"the update site of the server lacks plugins: {'; '.join(reasons)}",
         )
 
 
 def dependants(changes: Sequence[PluginChange], plugins: Sequence[Plugin]) -> dict[str, list[str]]:
-    """Return the remaining plugins that depend on a plugin to remove or disable: they fail to load
-    afterwards.
+    """Return the plugins to remove or disable that active plugins depend on.
+
+    The values are the names of the active plugins, which would then fail to load.
     """
-    going = {
+    removed = {
         change.name: change
         for change in changes
         if change.switch in ("doUninstall", "makeDisabled")
@@ -203,29 +216,34 @@ def dependants(changes: Sequence[PluginChange], plugins: Sequence[Plugin]) -> di
         name: [
             plugin.short_name
             for plugin in plugins
-            if name in plugin.needs and plugin.works and plugin.short_name not in going
+            if name in plugin.needs and plugin.works and plugin.short_name not in removed
         ]
-        for name in going
+        for name in removed
     }
     return {name: needed_by for name, needed_by in found.items() if needed_by}
 
 
 def wanted_once(wanted: Sequence[WantedPlugin]) -> list[WantedPlugin]:
-    """Raise `invalid` for a plugin that is listed twice, and for an invalid name."""
+    """Return the plugins as a list.
+
+    Raises `invalid` for an invalid name or version, and for a plugin that is listed twice.
+    """
     names = [plugin.name for plugin in wanted]
-    for number, each in enumerate(wanted):
-        if _SHORT_NAME.fullmatch(each.name) is None:
+    for number, plugin in enumerate(wanted):
+        if _SHORT_NAME.fullmatch(plugin.name) is None:
             raise invalid(
-                f"plugins[{number}].name is '{each.name}', but must be the short name of the"
-                " plugin; set its version in version"
+                f"plugins[{number}].name is '{plugin.name}': set it to the short name of the"
+                " plugin, without a version"
             )
-        if each.version is not None and _VERSION.fullmatch(each.version) is None:
+        if plugin.version is not None and _VERSION.fullmatch(plugin.version) is None:
             raise invalid(
-                f"plugins[{number}].version is '{each.version}', but must be the minimum version"
-                " as the server writes it (5.2.2); omit it to accept any version"
+                f"plugins[{number}].version is '{plugin.version}': set it to a minimum version such"
+                " as 5.2.2, or omit it to accept any version"
             )
-        if each.name in names[:number]:
-            raise invalid(f"plugins[{number}]: {each.name} is listed twice")
-        if each.version is not None and each.state == "absent":
-            raise invalid(f"plugins[{number}].version cannot be combined with state=absent")
+        if plugin.name in names[:number]:
+            raise invalid(f"plugins[{number}]: {plugin.name} is listed twice")
+        if plugin.version is not None and plugin.state == "absent":
+            raise invalid(
+                f"plugins[{number}].version cannot be combined with state: absent: omit it"
+            )
     return list(wanted)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read the plugins of the CI server [W2.4, W4.4]."""
+"""Read the installed plugins of the CI server, over HTTP or SSH [W2.4, W4.4]."""
 
 from __future__ import annotations
 
@@ -21,7 +21,11 @@ _PRIVATE = " (private-"
 
 @dataclass(frozen=True)
 class Plugin:
-    """An installed plugin; `None` for unknown values. `needs`: its mandatory dependencies."""
+    """An installed plugin. `None` means unknown.
+
+    :param deleted: whether the plugin is removed when the server restarts
+    :param needs: short names of the mandatory dependencies
+    """
 
     short_name: str
     long_name: str
@@ -34,8 +38,10 @@ class Plugin:
 
     @property
     def works(self) -> bool:
-        """Server fact [ci-17]: a plugin that is not enabled is disabled; a plugin that is enabled
-        but not active failed to load or waits for a restart.
+        """Return whether the plugin is enabled and loaded, as far as known.
+
+        Server fact [ci-17]: an enabled plugin that is not active has failed to load, or waits for a
+        restart.
         """
         return self.enabled is not False and self.active is not False
 
@@ -46,7 +52,7 @@ class Plugin:
         return reported and (self.enabled != self.active or (self.deleted is True and self.works))
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the entry of the return value `plugins`."""
+        """Return the plugin as an item of the return value `plugins`."""
         names = ("short_name", "long_name", "version", "enabled", "active", "has_update")
         return {name: getattr(self, name) for name in names}
 
@@ -63,7 +69,7 @@ def reader_of(task: Task, options: SshOptions) -> Callable[[], list[Plugin]]:
 
 
 def read(server: Transport) -> list[Plugin]:
-    """Return the plugins with all fields that the server provides."""
+    """Read the plugins over HTTP, sorted by name."""
     purpose, path = "reading the plugins", "pluginManager/api/json"
     response = server.read(purpose, path, query={"tree": _TREE})
     entries = object_of(response).get("plugins")
@@ -73,8 +79,8 @@ def read(server: Transport) -> list[Plugin]:
 
 
 def listed(output: str) -> list[Plugin]:
-    """Return the plugins that `list-plugins` prints; the output does not show which plugins are
-    disabled.
+    """Parse the output of the SSH command `list-plugins`, which does not show disabled plugins as
+    such.
     """
     found = []
     for line in output.splitlines():
@@ -86,19 +92,20 @@ def listed(output: str) -> list[Plugin]:
 
 
 def _title_and_version(text: str) -> tuple[str, str, bool]:
-    """Return title, version, and whether a newer version exists.
+    """Split the end of a line into title, version, and whether a newer version exists.
 
-    Server fact [ci-17]: name and title are padded, the title has blanks; so has a private version.
+    Server fact [ci-17]: the columns are padded with blanks. Titles and private versions may contain
+    blanks, and a newer version follows in brackets.
     """
-    begin = text.rfind(_PRIVATE)
-    end = text.find(")", begin) + 1 if begin >= 0 else 0
-    head, private, behind = (text[:begin], text[begin:end], text[end:]) if end else (text, "", "")
+    start = text.rfind(_PRIVATE)
+    end = text.find(")", start) + 1 if start >= 0 else 0
+    head, private, suffix = (text[:start], text[start:end], text[end:]) if end else (text, "", "")
     if not private and head.endswith(")"):
         shorter, _blank, last = head.rpartition(" ")
         if shorter and last.startswith("("):
-            head, behind = shorter, last
+            head, suffix = shorter, last
     title, _blank, version = head.rstrip().rpartition(" ")
-    return title.rstrip(), f"{version}{private}", behind != ""
+    return title.rstrip(), f"{version}{private}", suffix != ""
 
 
 def _plugin(entry: Mapping[str, Any]) -> Plugin:

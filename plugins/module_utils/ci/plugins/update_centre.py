@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read the offers of the update centre, and run its installations, which it does in the background
-[ci-22, ci-23].
+"""Read the plugins that the update centre offers, and install plugins through it [ci-22, ci-23].
+
+The update centre installs plugins in the background.
 """
 
 from __future__ import annotations
@@ -23,13 +24,18 @@ _OFFERS = f"sites[availables{_OFFER},updates{_OFFER}]"
 _INSTALLATION = "InstallationJob"
 _RUNNING = ("", "Pending", "Installing")
 _NEEDS_RESTART = "SuccessButRequiresRestart"
-#: Maximum number of status reads without a sign of a requested installation.
-_LOOKS = 5
+#: Maximum number of status reads before a requested installation must appear.
+_MAX_READS = 5
 
 
 @dataclass(frozen=True)
 class Installation:
-    """A job of the update centre that installs a plugin; `state` as the server names it."""
+    """A job of the update centre that installs a plugin.
+
+    :param number: id of the job, which increases with time
+    :param state: name of the state on the server, for example `Installing`
+    :param reason: error message of a failed installation
+    """
 
     number: int
     name: str
@@ -43,7 +49,7 @@ class Installation:
 
     @property
     def waits(self) -> bool:
-        """Return whether the plugin is installed, and loads with the next start of the server."""
+        """Return whether the plugin is installed, but only loaded when the server restarts."""
         return self.state == _NEEDS_RESTART
 
     @property
@@ -53,7 +59,10 @@ class Installation:
 
 @dataclass(frozen=True)
 class Offer:
-    """The newest version of a plugin; `needs`: the minimum versions of its dependencies."""
+    """The newest version of a plugin on the update site.
+
+    :param needs: dependencies with their minimum versions
+    """
 
     version: str
     needs: Mapping[str, str]
@@ -61,7 +70,11 @@ class Offer:
 
 @dataclass(frozen=True)
 class CentreState:
-    """State of the update centre. `installations`: all since the server started, oldest first."""
+    """State of the update centre.
+
+    :param installations: installations since the start of the server, oldest first
+    :param restart_required: whether an installation requires a restart
+    """
 
     installations: Sequence[Installation]
     restart_required: bool
@@ -71,7 +84,7 @@ class CentreState:
         return max((installation.number for installation in self.installations), default=0)
 
     def newest(self, name: str) -> Installation | None:
-        """Return the newest installation of a plugin."""
+        """Return the newest installation of a plugin, or `None`."""
         return next(
             (
                 installation
@@ -83,7 +96,7 @@ class CentreState:
 
 
 def read_state(server: Transport) -> CentreState:
-    """Return the state of the update centre; an empty state if the server has no update centre."""
+    """Return the state of the update centre. It is empty if the server has no update centre."""
     response = server.read(
         "reading the installations of plugins",
         _PATH,
@@ -96,7 +109,7 @@ def read_state(server: Transport) -> CentreState:
         for job in objects(shown.get("jobs"))
         if str(job.get("type") or _INSTALLATION) == _INSTALLATION and part(job.get("plugin"))
     ]
-    found.sort(key=lambda each: each.number)
+    found.sort(key=lambda installation: installation.number)
     return CentreState(found, shown.get("restartRequiredForCompletion") is True)
 
 
@@ -113,15 +126,16 @@ def _installation(job: Mapping[str, Any]) -> Installation:
 
 
 def read_offers(server: Transport) -> dict[str, Offer]:
-    """Return what can be installed, by plugin. Server fact [ci-23]: none until the
-    site was asked once.
+    """Return the newest version of each plugin on the update site, by name.
+
+    Server fact [ci-23]: the list is empty until the server has read the update site once.
     """
     response = server.read(
         "reading the plugins of the update site", _PATH, query={"tree": _OFFERS}, expect=(200, 404)
     )
     if response.status == 404:
         raise response.error(
-            "rejected", "the server has no update centre (404), so plugins cannot be installed"
+            "rejected", "cannot install plugins, because the server has no update centre (404)"
         )
     return {
         str(obj.get("name")): Offer(
@@ -135,9 +149,9 @@ def read_offers(server: Transport) -> dict[str, Offer]:
 
 
 def require_right(server: Transport) -> None:
-    """Raise `permission` if the account may not change plugins: the server returns the planned
-    installations to nobody else [ci-22]. If the server does not support the request, the right is
-    assumed.
+    """Raise `permission` if the account may not change plugins [ci-22].
+
+    If the server does not support the request, the permission is assumed.
     """
     try:
         server.read(
@@ -153,7 +167,7 @@ def require_right(server: Transport) -> None:
 
 
 def refresh(server: Transport) -> None:
-    """Let the server update the offers of its update site."""
+    """Let the server read the list of plugins from its update site again."""
     server.write(
         "refreshing the plugins of the update site",
         "POST",
@@ -170,7 +184,7 @@ def install(server: Transport, names: Sequence[str], after: int) -> None:
 
     Server fact [ci-22]: if a name is unknown, the names before it are queued anyway.
 
-    :param after: the number of the last installation before
+    :param after: number of the last installation before the request
     """
     purpose = f"installing {', '.join(names)}"
 
@@ -179,7 +193,7 @@ def install(server: Transport, names: Sequence[str], after: int) -> None:
         if response.status == 200 and object_of(response).get("status") != "ok":
             message = shorten(str(object_of(response).get("message") or "no reason was given"))
             raise response.error(
-                "rejected", f"the server does not install them: {message}", message
+                "rejected", f"the server rejected the installation: {message}", message
             )
 
     def is_begun() -> bool:
@@ -206,30 +220,39 @@ def follow(
     polling: PollInterval,
     say: Callable[[str], None],
 ) -> CentreState:
-    """Wait until the installations have finished, dependencies included.
+    """Wait until the installations and their dependencies have finished.
 
-    :param after: the number of the last installation before them
+    :param names: names of the requested plugins
+    :param after: number of the last installation before the request
+    :param say: receives progress lines
     """
-    checks = 0
+    reads = 0
     while True:
         state = read_state(server)
-        ours = [installation for installation in state.installations if installation.number > after]
-        over = [installation for installation in ours if not installation.runs]
-        missing = set(names) - {installation.name for installation in ours}
-        checks += 1
-        if len(over) == len(ours) and (not missing or checks > _LOOKS):
+        started = [
+            installation for installation in state.installations if installation.number > after
+        ]
+        finished = [installation for installation in started if not installation.runs]
+        missing = set(names) - {installation.name for installation in started}
+        reads += 1
+        if len(finished) == len(started) and (not missing or reads > _MAX_READS):
             return state
         running = (
-            ", ".join(installation.name for installation in ours if installation.runs)
+            ", ".join(installation.name for installation in started if installation.runs)
             or "waiting for the server"
         )
-        line = f"installing plugins: {len(over)} of {len(ours) + len(missing)} done: {running}"
+        line = (
+            f"installing plugins: {len(finished)} of {len(started) + len(missing)} done: {running}"
+        )
         say(line)
         polling.pause(line)
 
 
 def failures(state: CentreState, after: int) -> list[str]:
-    """Return the failed installations, with the reasons from the server."""
+    """Return a line per failed installation, with the reason from the server.
+
+    :param after: number of the last installation before the request
+    """
     newest = {
         installation.name: installation
         for installation in state.installations

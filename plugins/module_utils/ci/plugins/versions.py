@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Compare plugin versions by the rules of the CI server.
 
-Source: the server compares versions with `hudson.util.VersionNumber` of its library
-lib-version-number. Numbers are compared as numbers, without trailing zeros. A known qualifier
-(`snapshot` to `rc`) comes before the release, every other qualifier after it. `-` in front of a
-number begins a nested part (`1-1` is between `1` and `1.1`). Versions that end with a commit, as
-`1371.vfee6b_095f0a_3`, differ in the number in front of the commit.
+The server compares versions with `hudson.util.VersionNumber` of its library lib-version-number:
+numbers by value, without trailing zeros. The qualifiers `snapshot` to `rc` come before the release,
+all other qualifiers after it. `-` before a number opens a nested list, so `1-1` is between `1` and
+`1.1`. Versions with a commit, such as `1371.vfee6b_095f0a_3`, are ordered by the number before it.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import re
 from itertools import zip_longest
 from typing import Any, TypeAlias
 
-#: A number, a qualifier, a nested part, or :data:`_ANY`.
+#: A number, a qualifier, a nested list, or `_ANY`.
 _Item: TypeAlias = "int | str | float | list[Any]"
 
 _TOKEN = re.compile(r"[0-9]+|[.*-]|[^0-9.*-]+")
@@ -24,9 +23,9 @@ _QUALIFIERS = ("snapshot", "alpha", "beta", "milestone", "rc", "", "sp")
 _ALIASES = {"ga": "", "final": "", "cr": "rc", "ea": "rc"}
 _BEFORE_NUMBER = {"a": "alpha", "b": "beta", "m": "milestone"}
 _RELEASE = _QUALIFIERS.index("")
-#: Maximum number of characters that are compared; no real version is longer.
-_LONGEST = 200
-#: The item of `1.*`, later than everything.
+#: Maximum number of characters to compare. No real version is longer.
+_MAX_LENGTH = 200
+#: Item for `*` in `1.*`, which is newer than any other item.
 _ANY = math.inf
 _RANKS: dict[type, int] = {str: 0, list: 1, int: 2, float: 3}
 
@@ -42,37 +41,37 @@ def is_newer(version: str, other: str) -> bool:
 
 
 def _parsed(version: str) -> list[Any]:
-    """Return the items of a version; a `-` between two numbers opens a nested list."""
-    text = version.strip()[:_LONGEST]
+    """Parse a version into items. A `-` between two numbers opens a nested list."""
+    text = version.strip()[:_MAX_LENGTH]
     tokens = _TOKEN.findall(_SNAPSHOT.sub("-SNAPSHOT", text).lower())
     items: list[Any] = []
     lists = [items]
-    for before, token, behind in zip([".", *tokens], tokens, [*tokens[1:], ""], strict=False):
+    for before, token, following in zip([".", *tokens], tokens, [*tokens[1:], ""], strict=False):
         if token in (".", "-"):
             if before in (".", "-"):
                 items.append(0)
             if token == "-" and before.isdigit():
                 _trim(items)
-                if behind.isdigit():
+                if following.isdigit():
                     items.append([])
                     items = items[-1]
                     lists.append(items)
         elif token == "*":
             items.append(_ANY)
         else:
-            items.append(int(token) if token.isdigit() else _qualifier(token, behind))
-    for each in reversed(lists):
-        _trim(each)
+            items.append(int(token) if token.isdigit() else _qualifier(token, following))
+    for nested in reversed(lists):
+        _trim(nested)
     return lists[0]
 
 
-def _qualifier(token: str, behind: str) -> str:
-    text = _BEFORE_NUMBER.get(token, token) if behind.isdigit() else token
+def _qualifier(token: str, following: str) -> str:
+    text = _BEFORE_NUMBER.get(token, token) if following.isdigit() else token
     return _ALIASES.get(text, text)
 
 
 def _trim(items: list[Any]) -> None:
-    """Drop items without a meaning at the end: zeros, the release, empty parts."""
+    """Remove items at the end that do not change the order: 0, "" and empty lists."""
     while items and items[-1] in (0, "", []):
         items.pop()
 
@@ -83,24 +82,27 @@ def _order(left: _Item, right: _Item) -> int:
     """
     if isinstance(left, list) and isinstance(right, list):
         pairs = zip_longest(left, right)
-        return next((found for one, other in pairs if (found := _part_order(one, other))), 0)
-    one, other = _RANKS[type(left)], _RANKS[type(right)]
-    if one != other:
-        return one - other
+        return next((order for a, b in pairs if (order := _item_order(a, b))), 0)
+    left_rank, right_rank = _RANKS[type(left)], _RANKS[type(right)]
+    if left_rank != right_rank:
+        return left_rank - right_rank
     key, other_key = _key(left), _key(right)
     return int(key > other_key) - int(key < other_key)
 
 
-def _part_order(left: _Item | None, right: _Item | None) -> int:
+def _item_order(left: _Item | None, right: _Item | None) -> int:
     if left is None:
-        return 0 if right is None else -_against_nothing(right)
-    return _against_nothing(left) if right is None else _order(left, right)
+        return 0 if right is None else -_order_against_end(right)
+    return _order_against_end(left) if right is None else _order(left, right)
 
 
-def _against_nothing(item: _Item) -> int:
-    """Return whether a version with this additional item is older or newer than without."""
+def _order_against_end(item: _Item) -> int:
+    """Compare a version with an additional item to the version without the item.
+
+    Returns a negative number if the longer version is older, a positive number if it is newer.
+    """
     if isinstance(item, list):
-        return _against_nothing(item[0]) if item else 0
+        return _order_against_end(item[0]) if item else 0
     if isinstance(item, str):
         return -1 if _key(item) < (_RELEASE, "") else int(_key(item) > (_RELEASE, ""))
     return int(item > 0)
