@@ -83,7 +83,7 @@ docs:
 
 pictures:
 	@tools/setup dev
-	@$(VENV_PYTHON) -m tools.pictures
+	@$(VENV_PYTHON) -m tools.record pictures
 
 build:
 	@tools/setup demo

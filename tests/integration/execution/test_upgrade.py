@@ -2,7 +2,7 @@
 """Test that this version goes on with the state that earlier versions wrote.
 
 `tests/upgrade/VERSION` has an exported folder, a report with its history, and pages of a tree, as
-that version left them. `python -m tools.record_state` adds the folder of a release.
+that version left them. `python -m tools.record state` adds the folder of a release.
 """
 
 from __future__ import annotations
