@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ..core import address
-from ..core.errors import ToolchainError, error_text
+from ..core.errors import Kind, ToolchainError, error_text
 from ..core.http.messages import Response, unexpected_body
 from .client import RepoClient, object_of, objects
 
@@ -28,6 +28,9 @@ def deployment_target(client: RepoClient, key: str, *, certain: bool = False) ->
     :raises ToolchainError: `not_found` if the repository does not exist, `rejected` if it does not
         accept deployments
     """
+    planned = predicted(client, key)
+    if planned is not None:
+        return _target(ToolchainError, key, planned)
     response = client.transport.read(
         f"reading the repository '{key}'",
         f"api/repositories/{address.path(key)}",
@@ -38,7 +41,15 @@ def deployment_target(client: RepoClient, key: str, *, certain: bool = False) ->
     client.transport.memory[_PLAIN] = False
     if response.status == 403:
         return key
-    return _target(response, key, object_of(response, "a repository"))
+    return _target(response.error, key, object_of(response, "a repository"))
+
+
+def predicted(client: RepoClient, key: str) -> Mapping[str, Any] | None:
+    """Return the class of a repository that an earlier task of this run would create, and its
+    repository for deployments.
+    """
+    found: Mapping[str, Any] | None = client.predictions.get("repository", key.lower())
+    return found
 
 
 def kind_of(found: Mapping[str, Any]) -> str:
@@ -49,17 +60,19 @@ def kind_of(found: Mapping[str, Any]) -> str:
     return str(found.get("rclass") or found.get("type") or "").upper()
 
 
-def _target(response: Response, key: str, found: Mapping[str, Any]) -> str:
+def _target(
+    error: Callable[[Kind, str], ToolchainError], key: str, found: Mapping[str, Any]
+) -> str:
     kind = kind_of(found)
     if kind == "REMOTE":
-        raise response.error(
+        raise error(
             "rejected", f"'{key}' is a remote repository, which does not accept deployments"
         )
     if kind != "VIRTUAL":
         return key
     target = found.get("defaultDeploymentRepo")
     if not target:
-        raise response.error(
+        raise error(
             "rejected",
             f"the virtual repository '{key}' has no defaultDeploymentRepo: use a local repository",
         )
@@ -86,7 +99,7 @@ def _target_by_list(client: RepoClient, key: str, refused: Response, certain: bo
     for entry in entries:
         if entry.get("key") == key:
             # the list does not contain defaultDeploymentRepo; the server resolves it on deployment
-            return key if kind_of(entry) == "VIRTUAL" else _target(response, key, entry)
+            return key if kind_of(entry) == "VIRTUAL" else _target(response.error, key, entry)
     raise unknown(key, refused)
 
 
@@ -147,7 +160,7 @@ def require(client: RepoClient, keys: Iterable[str]) -> None:
         return
     known = {str(entry.get("key")) for entry in entries}
     for key in keys:
-        if key not in known:
+        if key not in known and predicted(client, key) is None:
             raise unknown(key, response)
 
 
@@ -159,7 +172,7 @@ def require_shown(client: RepoClient, key: str) -> None:
         if error.status not in (400, 403, 404, 405):
             raise
         return
-    if not any(entry.get("key") == key for entry in entries):
+    if not any(entry.get("key") == key for entry in entries) and not predicted(client, key):
         raise unknown(key, response)
 
 

@@ -180,9 +180,8 @@ class BuildPromoteOperation:
         return self._resolve(str(wanted.repository))[0] == recorded.repository
 
     def _is_promoted(self, current: BuildSnapshot) -> bool:
-        """Return whether the newest promotion is the wanted promotion.
-
-        A promotion without a status may leave no entry: then the place of the files decides.
+        """Return whether the newest promotion is the wanted one. Without a status it may have no
+        entry: then the place of the files decides.
         """
         return self._is_recorded(current) or self._is_relocated(current)
 
@@ -198,15 +197,8 @@ class BuildPromoteOperation:
             return False
         if current.target is None:
             return False
-        found = records.relocated(
-            self._client,
-            self._name,
-            self._number,
-            current.record,
-            current.target,
-            copied=options.copy,
-            project=options.project,
-        )
+        wanted = self._client, self._name, self._number, current.record, current.target
+        found = records.relocated(*wanted, copied=options.copy, project=options.project)
         return found is True
 
     def _missing_files(self, current: BuildSnapshot) -> Sequence[str]:
@@ -261,9 +253,10 @@ class BuildPromoteOperation:
 
     def preflight(self, plan: Plan) -> None:
         """Send a dry run if the server supports it, else raise if the target was not found."""
-        if self._options.gate or records.predicted_record(*self._build) is not None:
+        predicted = records.predicted_record(*self._build) is not None
+        if self._options.gate and not predicted:
             return
-        if self._client.rehearses_promotions():
+        if not predicted and self._client.rehearses_promotions():
             self._validate(self._rehearse(plan.data))
         elif plan.data.target_error is not None:
             raise plan.data.target_error
@@ -289,6 +282,10 @@ class BuildPromoteOperation:
             error.result["changed"] = True
             raise error
         return response
+
+    def predict(self, plan: Plan) -> None:
+        if plan.data.target is not None and self._options.artifacts:
+            records.predict_files(self._client, plan.data.record, plan.data.target)
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         response = self._client.transport.write(

@@ -192,3 +192,12 @@ def artifacts(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         for artifact in objects(module.get("artifacts")):
             if artifact.get("sha1"):
                 yield artifact
+
+
+def predict_files(client: RepoClient, record: Mapping[str, Any], target: str) -> None:
+    """In check mode, remember the recorded files that a promotion would bring to its target."""
+    for artifact in artifacts(record):
+        if artifact.get("path"):
+            sha256 = str(artifact.get("sha256") or "").lower() or None
+            item = listing.StoredItem(None, sha256, str(artifact["sha1"]).lower())
+            listing.predict(client, target, str(artifact["path"]).strip("/"), item)

@@ -185,7 +185,7 @@ class Sources:
         sources = self._options.artifacts or []
         stored = first_alone(
             _PARALLEL,
-            lambda source: listing.head(self._client, source.repo, source.path.strip("/")),
+            lambda source: listing.expected(self._client, source.repo, source.path.strip("/")),
             sources,
         )
         missing, wrong = [], []
@@ -212,7 +212,7 @@ class Sources:
             project = build.build_repository.removesuffix(_BUILD_RECORDS)
             project = None if project == "artifactory" else project
         try:
-            record = records.read_record(
+            record = records.expected_record(
                 self._client, build.build_name, build.build_number, project
             )
         except ToolchainError as error:

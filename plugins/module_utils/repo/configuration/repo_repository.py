@@ -167,9 +167,10 @@ class Repositories(EntryKind[RepositoryEntry]):
                 names += [name for name in change.after if name not in (change.before or [])]
             elif change.field == "default_deployment_repo" and change.after:
                 names.append(change.after)
+        get = self._task.predictions.get
         unknown = [name for name in names if name not in self._wanted]
         for name in unknown:
-            if name not in self._catalogue.known_keys():
+            if not get("repository", name.lower()) and name not in self._catalogue.known_keys():
                 raise ToolchainError(
                     "not_found",
                     f"the virtual repository '{entry.key}' refers to '{name}', which does not"
@@ -296,11 +297,19 @@ class RepoRepositoryOperation(ObjectsOperation[RepositoryEntry]):
     def __init__(self, task: Task, options: RepoRepositoryOptions) -> None:
         entries = entries_of(options, RepositoryEntry, "remote_")
         super().__init__(Repositories(task), entries, listed=options.entries is not None)
-        self._predictions, self._key = task.predictions, options.key
+        self._predictions = task.predictions
 
     def predict(self, plan: Plan) -> None:
-        rows = plan.result.get("results")
-        self._predictions.follow("repository", self._key, plan.action, rows)
+        for managed in plan.data:
+            entry = managed.entry
+            if managed.plan.action == "create":
+                value = {
+                    "rclass": entry.rclass,
+                    "defaultDeploymentRepo": entry.default_deployment_repo,
+                }
+                self._predictions.add("repository", entry.key.lower(), value=value)
+            elif managed.plan.action == "delete":
+                self._predictions.remove("repository", entry.key.lower())
 
 
 def _fields(entry: RepositoryEntry) -> dict[str, Any]:

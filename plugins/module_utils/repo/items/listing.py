@@ -59,6 +59,11 @@ def predicted(client: RepoClient, repo: str, path: str) -> StoredItem | None:
     return None if known is None else StoredItem(**known)
 
 
+def is_predicted_folder(client: RepoClient, repo: str, path: str) -> bool:
+    """Return whether an earlier task in check mode would deploy an item below a path."""
+    return any(each.startswith(f"{path}/") for each in client.predictions.all("item", repo))
+
+
 def predict(client: RepoClient, repo: str, path: str, item: StoredItem) -> None:
     """In check mode, remember an item that the task would deploy."""
     client.predictions.add("item", repo, path, value=asdict(item))

@@ -135,9 +135,12 @@ class ArtifactCopyOperation:
     def _rehearsed(self, relocations: list[Relocation]) -> Plan:
         """Return the plan after the server has checked all relocations."""
         needed = [relocation for relocation in relocations if relocation.is_needed]
-        # the server cannot rehearse with a file that an earlier task in check mode would deploy
+        # the server cannot rehearse with what an earlier task in check mode would create
         known = [
-            one for one in needed if listing.predicted(self._client, one.repo, one.source) is None
+            one
+            for one in needed
+            if listing.predicted(self._client, one.repo, one.source) is None
+            and repositories.predicted(self._client, self._target_repo) is None
         ]
         spread(self._options.parallel, self._rehearse, known)
         return self._planned(relocations, needed)

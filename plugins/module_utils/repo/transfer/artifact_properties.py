@@ -189,6 +189,8 @@ class MarkedItem:
             refuse_properties(self._client)
             return
         there = listing.expected(self._client, self._repo, self._path)
+        if there is None and listing.is_predicted_folder(self._client, self._repo, self._path):
+            return
         if there is None and listing.find(self._client, self._repo, self._path) is None:
             raise ToolchainError(
                 "not_found",

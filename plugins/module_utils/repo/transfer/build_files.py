@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ...core.errors import ToolchainError, shorten
 from .. import aql, repositories
 from ..builds import records
 from ..client import RepoClient
+from ..items import listing
 from .remote_files import Filter, RemoteFile, having, of_row, query
 
 
@@ -35,7 +36,7 @@ def find_build_files(
             f"cannot find the files of the build '{name}' #{number}: queries of this server do not"
             " support properties (check the option dialect)",
         )
-    record = records.read_record(client, name, number, project)
+    record = records.expected_record(client, name, number, project)
     recorded = {str(artifact["sha1"]).lower(): artifact for artifact in records.artifacts(record)}
     search = _BuildSearch(client, f"'{name}' #{number}", wanted)
     found = search.items({"@build.name": name, "@build.number": number}, repo)
@@ -44,11 +45,24 @@ def find_build_files(
     there = {file.stored.sha1 for file in found}
     unmarked = {sha1: entry for sha1, entry in recorded.items() if sha1 not in there}
     found += search.copies(unmarked, repo)
+    if not wanted.properties:
+        found += _predicted(client, unmarked.values(), repo)
     if repo is None and not wanted.properties:
         search.require_all(recorded, found)
     if repo is not None and not found:
         repositories.require(client, [repo])
     return list(filter(wanted.keeps, _without_copies(found)))
+
+
+def _predicted(
+    client: RepoClient, recorded: Iterable[Mapping[str, Any]], repo: str | None
+) -> Iterator[RemoteFile]:
+    """Yield the recorded files that earlier tasks in check mode would deploy."""
+    for artifact in recorded:
+        there, path = str(artifact.get("originalDeploymentRepo")), str(artifact.get("path"))
+        stored = listing.predicted(client, there, path)
+        if stored is not None and repo in (None, there):
+            yield RemoteFile(there, path, path, stored)
 
 
 class _BuildSearch:
