@@ -151,7 +151,9 @@ class ConfigPlanner:
 
         def there(reference: Reference) -> list[str]:
             kind = kinds[reference[0]]
-            return [str(obj["name"]) for obj in self.catalogue.listed(kind).objects.values()]
+            known = [str(obj["name"]) for obj in self.catalogue.listed(kind).objects.values()]
+            predicted = references.predicted(self.catalogue.client, reference)
+            return [*known, reference[1]] if predicted else known
 
         for item in items:
             resource = item.write.resource

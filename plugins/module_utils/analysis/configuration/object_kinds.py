@@ -210,14 +210,14 @@ class Catalogue:
         ids: Ids | None = None,
         renamed: Mapping[str, str] | None = None,
     ) -> None:
-        self._client, self._parallel, self._renamed = client, parallel, renamed or {}
+        self.client, self._parallel, self._renamed = client, parallel, renamed or {}
         self._ids = ids
         self._read: dict[tuple[str, str | None], Listed | ToolchainError] = {}
 
     def projects(self) -> Ids:
         """Return the projects of the server."""
         if self._ids is None:
-            records = self._client.ask("reading the projects", Call("projects"))
+            records = self.client.ask("reading the projects", Call("projects"))
             self._ids = accounts.ids_of(records)
         return self._ids
 
@@ -239,7 +239,7 @@ class Catalogue:
             with suppress(ToolchainError):  # read again, and raised, on the first use
                 self.projects()
         count = ProgressCounter(
-            self._client.progress, "reading the lists of the server", len(missing)
+            self.client.progress, "reading the lists of the server", len(missing)
         )
 
         def read(place: tuple[ObjectKind, str | None]) -> Listed | ToolchainError:
@@ -275,7 +275,7 @@ class Catalogue:
             if kind is PROJECTS:
                 records = [{"name": name} for name in self.projects()]
             else:
-                records = self._client.ask(purpose, kind.listing(self._present_name(project)))
+                records = self.client.ask(purpose, kind.listing(self._present_name(project)))
             ids = self.known() if kind is ROLE_ASSIGNMENTS else {}
             return Listed(kind.objects(records, project or "", ids), _doubt(kind, records))
         except ToolchainError as error:

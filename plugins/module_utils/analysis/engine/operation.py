@@ -188,13 +188,25 @@ class ResourceOperation:
         if plan.action == "delete":
             self._task.predictions.remove(self._resource.noun, name)
         else:
-            self._task.predictions.add(self._resource.noun, name)
+            there = plan.before.get("name", True)
+            self._task.predictions.add(self._resource.noun, name, value=there)
 
     def _read(self, resource: Resource) -> State | None:
         purpose = f"reading {resource.title}"
-        objects = resource.objects(self._client.ask(purpose, resource.listing))
+        there = self._name_of_project(resource)
+        renamed: dict[str, Any] = {"project": there}
+        asked = replace(resource, **renamed) if isinstance(there, str) else resource
+        records = () if there is True else self._client.ask(purpose, asked.listing)
+        objects = resource.objects(records)
         self._shown = bool(objects)
         return resource.find(objects)
+
+    def _name_of_project(self, resource: Resource) -> Any:
+        """Return the present name of the object's project if an earlier task in check mode would
+        rename it; `True` if that task would create it.
+        """
+        project = getattr(resource, "project", None)
+        return None if project is None else self._task.predictions.get("project", project)
 
     def _returning(self, found: Plan, state: State) -> Plan:
         if self._resource.desired is None:

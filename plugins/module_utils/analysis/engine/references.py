@@ -38,6 +38,12 @@ def require(
             raise ToolchainError("not_found", f"{title}: there is no {_NOUNS[kind]} '{name}'")
 
 
+def predicted(client: AnalysisClient, reference: Reference) -> bool:
+    """Return whether an earlier task in check mode would create an account or a role."""
+    kind, name = reference
+    return client.predictions.get(_NOUNS.get(kind, kind), name) is not None
+
+
 def names_on(client: AnalysisClient, limit: int) -> Callable[[Reference], Collection[str]]:
     """Return a function that reads the names of a kind, once per kind."""
     read: dict[str, list[str]] = {}
@@ -48,7 +54,7 @@ def names_on(client: AnalysisClient, limit: int) -> Callable[[Reference], Collec
             parameters = {} if kind == "roles" else {"limit": limit}
             records = client.ask(f"reading the {kind}", Call(kind, parameters))
             read[kind] = [record["name"] for record in named(records)]
-        if read[kind] and client.predictions.get(_NOUNS.get(kind, kind), name) is not None:
+        if read[kind] and predicted(client, reference):
             return [*read[kind], name]
         return read[kind]
 
