@@ -86,7 +86,8 @@ class WikiClient:
 
     def find_by_id(self, purpose: str, page_id: str, space: str | None) -> Page | None:
         """Like `get()`, but raise `not_found` if there is no wiki at this address."""
-        return self._read(lambda pages: pages.find_by_id(purpose, page_id, space))
+        found = self._read(lambda pages: pages.find_by_id(purpose, page_id, space))
+        return None if found is None else predicted_pages.renamed(self.predictions, found)
 
     def require(self, purpose: str, page_id: str, space: str | None) -> Page:
         """Return the page with an id, which may be a predicted page.
@@ -94,7 +95,10 @@ class WikiClient:
         Raises `not_found` if it is missing or not visible.
         """
         predicted = predicted_pages.by_id(self.predictions, page_id)
-        return predicted or self._read(lambda pages: pages.require(purpose, page_id, space))
+        if predicted is not None:
+            return predicted
+        found = self._read(lambda pages: pages.require(purpose, page_id, space))
+        return predicted_pages.renamed(self.predictions, found)
 
     def find(self, purpose: str, space: str, title: str) -> Page | None:
         """Return the page of a space with a title, or None. In the cloud it may be archived.
@@ -102,10 +106,14 @@ class WikiClient:
         The server trims titles and ignores case. Stored titles may be in NFC or NFD, so both are
         tried. Raises `not_found` if the server cannot find pages by title.
         """
+        page_id = predicted_pages.id_of(self.predictions, space, title)
+        if page_id is not None:
+            return self.find_by_id(purpose, page_id, space)
         for spelling in dict.fromkeys((composed(title), decomposed(title))):
             found = self._find(purpose, space, spelling)
             if found is not None:
-                return found
+                now = predicted_pages.renamed(self.predictions, found)
+                return found if now.title == found.title else None
         return None
 
     def _find(self, purpose: str, space: str, title: str) -> Page | None:

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pages that earlier tasks in check mode would create.
+"""Pages that earlier tasks in check mode would create or rename.
 
-Their ids have a prefix that no wiki uses. Later tasks can use them as `parent_id` and `page_id`.
+The ids of new pages have a prefix that no wiki uses. Later tasks can use them as `parent_id` and
+`page_id`.
 """
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from ..core.plans.predictions import Predictions
@@ -24,7 +25,9 @@ def new_id(predictions: Predictions, space: str, title: str) -> str:
 
 
 def predict(predictions: Predictions, page: Page) -> None:
-    """Record a new page with its predicted id for later tasks in check mode."""
+    """Record a new page with its predicted id, or a page with its new title, for later tasks in
+    check mode.
+    """
     predictions.add("page", page.id, value=asdict(page))
     predictions.add("title", _name(str(page.space), page.title), value=page.id)
 
@@ -33,6 +36,18 @@ def by_title(predictions: Predictions, space: str, title: str) -> Page | None:
     """Return the predicted page with a title, or None."""
     page_id = predictions.get("title", _name(space, title))
     return None if page_id is None else by_id(predictions, page_id)
+
+
+def id_of(predictions: Predictions, space: str, title: str) -> str | None:
+    """Return the id of an existing page that would get this title."""
+    found: str | None = predictions.get("title", _name(space, title))
+    return None if found is None or is_id(found) else found
+
+
+def renamed(predictions: Predictions, page: Page) -> Page:
+    """Return an existing page with the title that an earlier task would give it."""
+    parts = predictions.get("page", page.id)
+    return page if parts is None else replace(page, title=parts["title"])
 
 
 def by_id(predictions: Predictions, page_id: str) -> Page | None:

@@ -16,6 +16,7 @@ Fresh = Callable[[str], Sandbox]
 Chain = list[tuple[str, dict[str, Any]]]
 
 FILES = [{"repo": "generic-staging-local", "path": "p/new.bin"}]
+REPO = {"dialect": "jfrog", "token": "repo-admin-token-1234567890"}
 PROJECT = "<project><builders/></project>"
 READERS = {"users": ["reporter"], "groups": ["writers"]}
 #: Chains of tasks: every task needs the result of the task before it.
@@ -44,6 +45,60 @@ CHAINS: dict[str, Chain] = {
             "artifact_copy",
             {**FILES[0], "target_repo": "generic-release-local", "target_path": "copied/new.bin"},
         ),
+        (
+            "artifact_properties",
+            {"repo": "generic-release-local", "path": "p/new.bin", "properties": {"a": "b"}},
+        ),
+    ],
+    "folders": [
+        (
+            "artifact_deploy",
+            {"repo": "generic-staging-local", "path": "p/q/new.bin", "content": "new"},
+        ),
+        (
+            "artifact_copy",
+            {
+                "repo": "generic-staging-local",
+                "path": "p/",
+                "target_repo": "generic-release-local",
+            },
+        ),
+        (
+            "artifact_properties",
+            {
+                "repo": "generic-release-local",
+                "path": "p",
+                "recursive": True,
+                "properties": {"a": "b"},
+            },
+        ),
+    ],
+    "bundles": [
+        (
+            "artifact_deploy",
+            {"repo": "generic-staging-local", "path": "p/new.bin", "content": "new"},
+        ),
+        (
+            "build_publish",
+            {"build_name": "new", "build_number": "1", "artifacts": FILES},
+        ),
+        (
+            "artifact_download",
+            {"build_name": "new", "build_number": "1", "dest": "downloaded/"},
+        ),
+        (
+            "release_bundle",
+            {
+                "name": "new",
+                "version": "1",
+                "signing_key": "key",
+                "sources": {
+                    "artifacts": FILES,
+                    "builds": [{"build_name": "new", "build_number": "1"}],
+                },
+            },
+        ),
+        ("release_bundle_promote", {"name": "new", "version": "1", "environment": "QA"}),
     ],
     "patterns": [
         (
@@ -88,6 +143,36 @@ CHAINS: dict[str, Chain] = {
         ("ci_job", {"job": "new/built", "config": PROJECT}),
         ("ci_job_build", {"job": "new/built", "wait": False}),
     ],
+    "copied jobs": [
+        ("ci_job", {"job": "new", "config": PROJECT}),
+        ("ci_job", {"job": "copied", "copy_from": "new"}),
+    ],
+    "repositories": [
+        ("repo_repository", {"key": "new", "rclass": "local", "package_type": "generic"}),
+        (
+            "repo_repository",
+            {
+                "key": "new-virtual",
+                "rclass": "virtual",
+                "package_type": "generic",
+                "repositories": ["new"],
+                "default_deployment_repo": "new",
+            },
+        ),
+        ("artifact_deploy", {"repo": "new-virtual", "path": "a.txt", "content": "a"}),
+        (
+            "artifact_copy",
+            {"repo": "new", "path": "a.txt", "target_repo": "generic-release-local"},
+        ),
+        (
+            "artifact_copy",
+            {
+                "repo": "generic-snapshot-local",
+                "path": "nightly/agent/1.txt",
+                "target_repo": "new-virtual",
+            },
+        ),
+    ],
     "spaces": [
         ("wiki_space", {"key": "NEW", "name": "New"}),
         ("wiki_page", {"space": "NEW", "title": "New", "body": "<p>x</p>"}),
@@ -95,6 +180,10 @@ CHAINS: dict[str, Chain] = {
     "components": [
         ("tracker_component", {"project": "REL", "name": "new"}),
         ("tracker_issue", {"issue": "REL-1", "add": {"components": ["new"]}}),
+        (
+            "tracker_component",
+            {"project": "REL", "name": "client", "state": "absent", "move_issues_to": "new"},
+        ),
     ],
     "pages": [
         ("wiki_page", {"space": "REL", "title": "New", "body": "<p>x</p>"}),
@@ -105,6 +194,15 @@ CHAINS: dict[str, Chain] = {
         ("wiki_page", {"space": "REL", "title": "Below", "labels": ["added"]}),
         ("wiki_restriction", {"space": "REL", "title": "Below", "update": READERS}),
         ("wiki_restriction", {"page_id": "{{ run_0.page.id }}", "update": READERS}),
+    ],
+    "renamed pages": [
+        ("wiki_page", {"page_id": "1002", "title": "Renamed"}),
+        ("wiki_restriction", {"space": "REL", "title": "Renamed", "update": READERS}),
+        ("wiki_page", {"page_id": "1002", "title": "Handbook"}),
+        ("wiki_page", {"space": "REL", "title": "Handbook", "labels": ["added"]}),
+        ("wiki_page", {"page_id": "1002", "title": "Renamed"}),
+        ("wiki_page", {"space": "REL", "title": "Handbook", "body": "<p>x</p>"}),
+        ("wiki_page", {"space": "REL", "title": "Renamed", "labels": ["again"]}),
     ],
     "trees": [
         ("wiki_tree", {"src": "tree", "space": "REL", "title_prefix": "New "}),
@@ -125,12 +223,37 @@ CHAINS: dict[str, Chain] = {
             },
         ),
         ("tracker_issue", {"issue": "REL-1", "add": {"fix_versions": ["7.8"]}}),
+        (
+            "tracker_version",
+            {"project": "REL", "name": "1.1.0", "state": "released", "unresolved": "7.8"},
+        ),
     ],
     "accounts": [
         ("analysis_user", {"name": "newcomer", "password": "pass-word-12345"}),
         ("analysis_group", {"name": "new", "users": ["newcomer"]}),
         ("analysis_role", {"name": "reader"}),
         ("analysis_role_assignment", {"name": "reader", "account": "new", "group": True}),
+        ("analysis_config", {"role_assignments": [{"name": "reader", "account": "newcomer"}]}),
+    ],
+    "renamed projects": [
+        ("analysis_project", {"name": "toolchain", "new_name": "tools"}),
+        ("analysis_module", {"project": "tools", "name": "core", "paths": ["**/kernel/*"]}),
+        ("analysis_view", {"project": "tools", "name": "new", "query": "state:New"}),
+    ],
+    "imported projects": [
+        (
+            "analysis_project",
+            {
+                "name": "imported",
+                "import_from": {
+                    "url": "https://old-analysis.example.com:8080",
+                    "username": "admin",
+                    "password": "source-password-1234567890",
+                },
+                "poll_interval": 1,
+            },
+        ),
+        ("analysis_view", {"project": "imported", "name": "new", "query": "state:New"}),
     ],
 }
 
@@ -143,7 +266,7 @@ def _run(folder: Path, sandbox: Sandbox, chain: Chain, **play: Any) -> list[dict
     for number, (module, options) in enumerate(chain):
         task = playbook.task(module, options, f"{number}")
         tasks.append({**task, "register": f"run_{number}"})
-    defaults = connections.module_defaults(sandbox.urls, repo={"dialect": "jfrog"})
+    defaults = connections.module_defaults(sandbox.urls, repo=REPO)
     run = playbook.run(folder, [playbook.play(tasks, module_defaults=defaults, **play)])
     assert run.code == 0, run.output
     return [event.result for event in run.events]
@@ -171,7 +294,7 @@ def test_check_mode_predicts_the_changes_of_a_chain(
 def test_single_task_sees_only_the_server(name: str, fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     _run(tmp_path, sandbox, CHAINS[name][:-1], check_mode=True)
-    defaults = connections.module_defaults(sandbox.urls, repo={"dialect": "jfrog"})
+    defaults = connections.module_defaults(sandbox.urls, repo=REPO)
     last = playbook.task(*CHAINS[name][-1], "alone", check_mode=True)
     run = playbook.run(tmp_path, [playbook.play([last], module_defaults=defaults)])
     assert run.event("alone").status == "failed"
@@ -188,6 +311,19 @@ def test_write_ends_the_predictions_of_its_server(fresh: Fresh, tmp_path: Path) 
     defaults = connections.module_defaults(sandbox.urls)
     run = playbook.run(tmp_path, [playbook.play(tasks, module_defaults=defaults)])
     assert "there is no folder 'new'" in run.event("inner").result["msg"]
+
+
+def test_predicted_build_needs_an_existing_target(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    deploy, _properties, publish, (module, options), *_rest = CHAINS["release"]
+    promote = (module, {**options, "target_repo": "unknown"})
+    tasks = [
+        playbook.task(*task, name, check_mode=True)
+        for name, task in (("files", deploy), ("record", publish), ("promotion", promote))
+    ]
+    defaults = connections.module_defaults(sandbox.urls, repo=REPO)
+    run = playbook.run(tmp_path, [playbook.play(tasks, module_defaults=defaults)])
+    assert run.event("promotion").result["error"]["kind"] == "not_found"
 
 
 def test_drift_below_a_missing_folder_is_missing(fresh: Fresh, tmp_path: Path) -> None:

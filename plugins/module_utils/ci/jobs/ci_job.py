@@ -181,13 +181,13 @@ class CiJobOperation:
         self._store.check_name()
         self._store.require_folder()
         text = self._store.configuration(source)
+        if text is None and self._store.predicted_state(source) is not None:
+            return Plan("", f"copy of '{source.name}'", "create", result={"differences": []})
         if text is None:
-            raise ToolchainError(
-                "not_found",
-                f"{self._store.purpose}: copy_from: the job '{source.name}' does not exist, or the"
-                " account cannot see it",
-                status=404,
+            missing = (
+                f"copy_from: the job '{source.name}' does not exist, or the account cannot see it"
             )
+            raise ToolchainError("not_found", f"{self._store.purpose}: {missing}", status=404)
         self._hide_secrets(text)
         self._refuse_stars(text, f"the job '{source.name}'")
         self._check_kind(configuration.kind_of(text) == computed_folders.FOLDER)

@@ -110,9 +110,12 @@ class JobStore:
             return True
         return text is None or not is_enabled(text)
 
-    def predicted_state(self) -> Mapping[str, Any] | None:
-        """Return the state of a job that an earlier task in check mode would create, or `None`."""
-        state: Mapping[str, Any] | None = self._predictions.get("job", self.job.name)
+    def predicted_state(self, job: Job | None = None) -> Mapping[str, Any] | None:
+        """Return the state of a job, by default of the own one, that an earlier task in check mode
+        would create, or `None`.
+        """
+        name = (job or self.job).name
+        state: Mapping[str, Any] | None = self._predictions.get("job", name)
         return state
 
     def predict(self, *, folder: bool, enabled: bool | None) -> None:

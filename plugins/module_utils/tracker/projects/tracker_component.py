@@ -16,6 +16,7 @@ from ...core.module.typed_options import Option
 from ...core.plan import Plan, plan, unchanged, without_none
 from .. import permissions
 from ..client import TrackerClient
+from ..editing.fields import predicted
 from ..editing.site import Site
 from .by_project import ByProject
 from .components import Component, ProjectComponents
@@ -192,12 +193,12 @@ class ManagedComponent:
             refuse_pattern(options.name, "component")
             return unchanged({"component": None})
         if options.move_issues_to is not None:
-            target = named(known, options.move_issues_to)
-            if target is None:
+            name = options.move_issues_to
+            target = named(known, name)
+            if target is None and not predicted(self._task, "components", options.project, name):
                 raise ToolchainError(
                     "not_found",
-                    f"move_issues_to: the project '{options.project}' has no component"
-                    f" '{options.move_issues_to}'",
+                    f"move_issues_to: the project '{options.project}' has no component '{name}'",
                 )
         elif not options.force:
             self._require_no_issues(current)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -28,6 +28,7 @@ _MAX_KEYS = 20
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _MODES = ("ignore", "warn", "fail")
+_BLANK = Version("", "", "", "", released=False, archived=False, start_date=None, release_date=None)
 #: Members by state. For users a version is released, unreleased or archived.
 _STATES: dict[str, dict[str, bool]] = {
     "present": {},
@@ -167,6 +168,9 @@ class TrackerVersionOperation:
 
     def _required(self, known: list[Version], option: str, name: str) -> Version:
         found = named(known, name)
+        get = self._task.predictions.get
+        if found is None and get("version", self._options.project, name.lower()) is not None:
+            return replace(_BLANK, name=name)
         if found is None:
             raise ToolchainError(
                 "not_found",
@@ -240,8 +244,7 @@ class TrackerVersionOperation:
 
     def _predicted(self, found: Plan, there: VersionSnapshot) -> dict[str, Any]:
         """Return the version after the task, as far as it can be predicted."""
-        blank = Version("", "", "", "", False, False, None, None).settable()
-        after = {**blank, **(there.before or {}), **found.after}
+        after = {**_BLANK.settable(), **(there.before or {}), **found.after}
         number = None if there.current is None else there.current.id
         return self._shown(number, after)
 

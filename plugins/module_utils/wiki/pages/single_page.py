@@ -121,7 +121,7 @@ class SinglePage:
         )
 
     def predict(self) -> None:
-        """In check mode, remember the new page."""
+        """In check mode, remember the new page, or the new title."""
         if self._new is not None:
             predicted_pages.predict(self._client.predictions, self._new)
 
@@ -218,6 +218,7 @@ class SinglePage:
                 " reason"
             )
         wanted = self._wanted(page, comparison) if changes else page
+        self._new = wanted if wanted.title != page.title else None
         changes += self._planned_additions(page, saves=bool(changes))
         result = {"page": wanted.shown(), "ignored_differences": list(comparison.ignored)}
         if not changes:
