@@ -13,18 +13,19 @@ import gc
 import importlib
 import json
 import os
+import pkgutil
 import signal
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from ansible import constants
+from ansible import constants, template
 from ansible.cli import playbook
-from ansible.plugins.loader import init_plugin_loader
+from ansible.plugins import loader
 from ansible.utils.path import cleanup_tmp_file
 
 _PLUGINS = "ansible_collections.delivery.toolchain.plugins"
-# Not `in_process`: it keeps a copy of the standard error of the process that imports it.
+# Not the actions, nor their `in_process`: it keeps the standard error of the process that imports it.
 _IMPORTS = (
     "module_utils.core.http.connections",
     "module_utils.core.module.runner",
@@ -34,13 +35,29 @@ _IMPORTS = (
     "plugin_utils.report.tickets",
     "plugin_utils.report.writing",
 )
+_LOADERS = (
+    loader.action_loader,
+    loader.become_loader,
+    loader.cache_loader,
+    loader.callback_loader,
+    loader.connection_loader,
+    loader.filter_loader,
+    loader.inventory_loader,
+    loader.lookup_loader,
+    loader.shell_loader,
+    loader.strategy_loader,
+    loader.test_loader,
+    loader.vars_loader,
+)
 
 
 def main() -> None:
     """Import everything, then run a play for each line of the input."""
-    init_plugin_loader()
-    for name in _IMPORTS:
+    loader.init_plugin_loader()
+    modules = [f"modules.{name}" for name in _names("modules")]
+    for name in (*_IMPORTS, *modules):
         importlib.import_module(f"{_PLUGINS}.{name}")
+    _load_plugins()
     # every play initializes the loader again
     warnings.filterwarnings("ignore", "AnsibleCollectionFinder has already been configured")
     # the parent removes the temporary folder of this process; a play must not
@@ -58,6 +75,24 @@ def main() -> None:
         print(play, flush=True)
         _, status = os.waitpid(play, 0)
         print(os.waitstatus_to_exitcode(status), flush=True)
+
+
+def _names(folder: str) -> Iterator[str]:
+    """Yield the names of the plugins in a folder of the collection."""
+    package = importlib.import_module(f"{_PLUGINS}.{folder}")
+    for module in pkgutil.iter_modules(package.__path__):
+        yield module.name
+
+
+def _load_plugins() -> None:
+    """Load the plugins that each play, or even each of its workers, would load again."""
+    for plugins in _LOADERS:
+        list(plugins.all(class_only=True))
+    for name in _names("filter"):
+        loader.filter_loader.get(f"delivery.toolchain.{name}")
+    # core 2.16 to 2.18 compile every string as a template
+    trusted = getattr(template, "trust_as_template", str)
+    template.Templar(loader=None).template(trusted("{{ 1 | string }}"))
 
 
 def _play(
