@@ -17,7 +17,7 @@ from ..core.http.rejected_logins import require_login, require_scope
 from ..core.http.transport import Transport
 from ..core.http.writes import Verify
 from ..core.module.task import Task
-from .scopes import scopes_of
+from .scopes import scope_of
 
 if TYPE_CHECKING:
     from ..core.http.bodies import Incoming
@@ -153,7 +153,7 @@ class TrackerClient:
                 )
             raise
 
-    def aside(self, purpose: str, path: str, **parts: Any) -> Any:
+    def read_optional(self, purpose: str, path: str, **parts: Any) -> Any:
         """Return the JSON of an optional read; None if the account lacks the permission, or the
         server does not support it. The task continues without it [tracker-40].
         """
@@ -166,7 +166,7 @@ class TrackerClient:
 
     def _require_login(self, response: Response) -> None:
         asked = response.request
-        scopes = scopes_of(asked.method, path_of(asked.url), reads=asked.reads)
+        scopes = scope_of(asked.method, path_of(asked.url), reads=asked.reads)
         require_scope(response, scopes)
         require_login(response, self._transport.connection)
 

@@ -10,7 +10,7 @@ _PROJECT = re.compile(r"/rest/api/[^/]+/(?:version|component|project)\b")
 _USER = re.compile(r"/rest/api/[^/]+/(?:user|myself)\b")
 
 
-def scopes_of(method: str, path: str, *, reads: bool) -> str:
+def scope_of(method: str, path: str, *, reads: bool) -> str:
     """Return the scopes of a request for messages.
 
     :param reads: whether the request changes nothing; some searches are POST

@@ -70,7 +70,7 @@ def _details(data: Any) -> Iterator[str]:
             yield message
 
 
-def scopes_of(method: str, path: str) -> str:
+def scope_of(method: str, path: str) -> str:
     """Return the OAuth scope that a request requires, for error messages."""
     access = _WRITES.get(method, "read")
     found = next((name for pattern, name in _OBJECTS if re.search(pattern, path)), None)
@@ -202,7 +202,7 @@ class WikiExchange:
 
     def _require_login(self, response: Response) -> None:
         asked = response.request
-        require_scope(response, scopes_of(asked.method, path_of(asked.url)))
+        require_scope(response, scope_of(asked.method, path_of(asked.url)))
         require_login(response, self.transport.connection)
         if response.status == 410:
             message = errors.shorten(describe(response))

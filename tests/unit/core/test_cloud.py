@@ -19,7 +19,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.tracker import 
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.client import TrackerClient
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.client import WikiClient
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.exchange import scopes_of
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.exchange import scope_of
 from tests.unit.core.conftest import own_environment
 from tests.unit.stub import Reply, Stub, connection_to
 
@@ -156,14 +156,14 @@ def test_other_401_is_an_auth_error() -> None:
 def test_missing_scope_of_a_secondary_request_is_reported(status: int) -> None:
     with Stub(Reply(status, SCOPE_BODY)) as stub:
         client = TrackerClient(task_at(stub, "tracker", cloud_id="1-2"))
-        assert client.aside("asking", "rest/api/2/serverInfo") is None
+        assert client.read_optional("asking", "rest/api/2/serverInfo") is None
 
 
 def test_failure_of_a_secondary_request_is_reported() -> None:
     with Stub(Reply(500)) as stub:
         client = TrackerClient(task_at(stub, "tracker", cloud_id="1-2"))
         with pytest.raises(ToolchainError, match="500"):
-            client.aside("asking", "rest/api/2/serverInfo")
+            client.read_optional("asking", "rest/api/2/serverInfo")
 
 
 @pytest.mark.parametrize(
@@ -183,8 +183,8 @@ def test_failure_of_a_secondary_request_is_reported() -> None:
         ("PUT", "/wiki/rest/api/content/7", "write:content:confluence"),
     ],
 )
-def test_scopes_of_wiki_requests(method: str, path: str, scope: str) -> None:
-    assert scopes_of(method, path) == scope
+def test_scope_of_wiki_requests(method: str, path: str, scope: str) -> None:
+    assert scope_of(method, path) == scope
 
 
 @pytest.mark.parametrize(
@@ -196,5 +196,5 @@ def test_scopes_of_wiki_requests(method: str, path: str, scope: str) -> None:
         ("GET", "/rest/api/2/user/search", True, "read:jira-user"),
     ],
 )
-def test_scopes_of_tracker_requests(method: str, path: str, reads: bool, scope: str) -> None:
-    assert tracker_scopes.scopes_of(method, path, reads=reads) == scope
+def test_scope_of_tracker_requests(method: str, path: str, reads: bool, scope: str) -> None:
+    assert tracker_scopes.scope_of(method, path, reads=reads) == scope

@@ -85,7 +85,7 @@ class CommentPart:
     def _read(self, key: str, start: int) -> Iterator[Mapping[str, Any]]:
         purpose, place = (
             f"reading the comments of the issue '{key}'",
-            self._site.place(key, "comment"),
+            self._site.issue_route(key, "comment"),
         )
         for _page in range(_MAX_PAGES):
             response = self._site.client.read(
@@ -133,14 +133,14 @@ class CommentPart:
             self._site.client.write(
                 f"{purpose} the issue '{issue.key}'",
                 method,
-                self._site.place(issue.key, "comment", *below),
+                self._site.issue_route(issue.key, "comment", *below),
                 **{
                     "verify": lambda: self._wanted in self._own_comments(None, issue.key).values(),
                     **parts,
                 },
             )
         except ToolchainError as error:
-            raise self._site.judged(error, *needs, issueKey=issue.key) from None
+            raise self._site.explained(error, *needs, issueKey=issue.key) from None
 
 
 class WatchersPart:
@@ -210,10 +210,10 @@ class WatchersPart:
                 **parts,
             )
         except ToolchainError as error:
-            raise self._site.judged(error, "MANAGE_WATCHERS", issueKey=issue.key) from None
+            raise self._site.explained(error, "MANAGE_WATCHERS", issueKey=issue.key) from None
 
     def _place(self, issue: TrackerIssue) -> str:
-        return self._site.place(issue.key, "watchers")
+        return self._site.issue_route(issue.key, "watchers")
 
 
 def _is_called(account: Mapping[str, Any], name: str) -> bool:

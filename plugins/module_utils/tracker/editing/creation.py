@@ -100,7 +100,7 @@ class Creation:
             )
         except ToolchainError as error:
             where = {"projectKey": str(options.project)}
-            raise self._site.judged(error, *self._fields.needs, **where) from None
+            raise self._site.explained(error, *self._fields.needs, **where) from None
         made = json_or_none(response.body)
         key = made.get("key") if isinstance(made, Mapping) else None
         self._client.note_written(made.get("id") if isinstance(made, Mapping) else None)

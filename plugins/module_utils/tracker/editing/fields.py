@@ -116,7 +116,7 @@ class FieldsPart:
                 " on the edit screen, the issue cannot be edited, or the account lacks the"
                 " permission",
             )
-            raise self._site.judged(error, *_needed([field.id]), issueKey=issue.key)
+            raise self._site.explained(error, *_needed([field.id]), issueKey=issue.key)
         if known.get("required") is True and field.value in (None, "", []):
             raise ToolchainError(
                 "rejected",
@@ -173,14 +173,14 @@ class FieldsPart:
             self._site.client.write(
                 f"editing the issue '{issue.key}'",
                 "PUT",
-                self._site.place(issue.key),
+                self._site.issue_route(issue.key),
                 json={name: value for name, value in members.items() if value},
                 verify=done,
                 repeatable=True,
             )
         except ToolchainError as error:
             needed = _needed([name for member in members.values() for name in member])
-            raise self._site.judged(error, *needed, issueKey=issue.key) from None
+            raise self._site.explained(error, *needed, issueKey=issue.key) from None
 
 
 def predicted(task: Task, option: str, project: str, name: str) -> bool:

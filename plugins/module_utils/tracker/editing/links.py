@@ -121,7 +121,7 @@ class LinksPart:
                 repeatable=True,
             )
         except ToolchainError as error:
-            raise self._site.judged(error, *self.needs, issueKey=issue.key) from None
+            raise self._site.explained(error, *self.needs, issueKey=issue.key) from None
 
 
 def _change(link: WantedLink) -> Change:

@@ -48,12 +48,12 @@ class Site:
             return dialect != "server"
         if _KIND not in self.client.memory:
             purpose = "detecting the type of the tracker"
-            reported = self.client.aside(purpose, "rest/api/2/serverInfo")
+            reported = self.client.read_optional(purpose, "rest/api/2/serverInfo")
             kind = reported.get("deploymentType") if isinstance(reported, Mapping) else None
             self.client.memory[_KIND] = str(kind)
         return bool(self.client.memory[_KIND] == "Cloud")
 
-    def place(self, key: str, *below: str) -> str:
+    def issue_route(self, key: str, *below: str) -> str:
         """Return the address of an issue, or of a subresource."""
         return f"{self.api}/issue/{path(key, *below)}"
 
@@ -61,7 +61,7 @@ class Site:
         """Return an issue with some fields, and its settable fields. Raises `not_found`."""
         purpose = f"reading the issue '{key}'"
         query = {"fields": ",".join(names) or "key", "expand": "editmeta"}
-        response = self.client.read(purpose, self.place(key), query=query, expect=(200, 404))
+        response = self.client.read(purpose, self.issue_route(key), query=query, expect=(200, 404))
         if response.status == 404:
             error_message = describe(response)
             message = (
@@ -127,7 +127,7 @@ class Site:
             and name.casefold() in (str(record.get(each)).casefold() for each in names)
         )
 
-    def judged(self, error: ToolchainError, *permissions: str, **where: str) -> ToolchainError:
+    def explained(self, error: ToolchainError, *permissions: str, **where: str) -> ToolchainError:
         """Return the error of a write as `permission` if the account lacks a permission: servers
         report a missing permission as a wrong field, or not at all [tracker-22, tracker-24,
         tracker-28].

@@ -66,7 +66,7 @@ class StatusPart:
         """
         purpose = f"reading the transitions of the issue '{issue.key}'"
         query = {"expand": "transitions.fields"}
-        place = self._site.place(issue.key, "transitions")
+        place = self._site.issue_route(issue.key, "transitions")
         response = self._site.client.read(purpose, place, query=query)
         reported = response.json()
         found = reported.get("transitions") if isinstance(reported, Mapping) else None
@@ -76,7 +76,7 @@ class StatusPart:
             error = ToolchainError(
                 "rejected", f"{purpose}: no transition is available to this account"
             )
-            raise self._site.judged(error, *self.needs, issueKey=issue.key)
+            raise self._site.explained(error, *self.needs, issueKey=issue.key)
         return found
 
     def _chosen(self, issue: TrackerIssue, offered: list[Transition]) -> Transition:
@@ -143,14 +143,14 @@ class StatusPart:
             self._site.client.write(
                 f"moving the issue '{issue.key}' to the status '{self._status}'",
                 "POST",
-                self._site.place(issue.key, "transitions"),
+                self._site.issue_route(issue.key, "transitions"),
                 json=members,
                 verify=lambda: self._has_arrived(issue, chosen),
             )
         except ToolchainError as error:
             # Server fact [tracker-24]: 409 if another transition of the issue is running.
             if error.status != 409 or not self._has_arrived(issue, chosen):
-                raise self._site.judged(error, *self.needs, issueKey=issue.key) from None
+                raise self._site.explained(error, *self.needs, issueKey=issue.key) from None
             return
         self._warn_if_moved_on(issue, chosen)
 

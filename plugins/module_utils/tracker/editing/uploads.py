@@ -107,14 +107,14 @@ class AttachmentsPart:
             self._site.client.write(
                 f"uploading '{file.name}' to the issue '{issue.key}'",
                 "POST",
-                self._site.place(issue.key, "attachments"),
+                self._site.issue_route(issue.key, "attachments"),
                 headers={"Content-Type": form.content_type},
                 open_body=form.open,
                 size=form.size,
                 verify=lambda: file.is_stored(self._now(issue), known),
             )
         except ToolchainError as error:
-            raise self._site.judged(error, *self.needs, issueKey=issue.key) from None
+            raise self._site.explained(error, *self.needs, issueKey=issue.key) from None
 
     def _delete(
         self, issue: TrackerIssue, file: UploadFile, one: Attachment, replaced: Collection[str]

@@ -90,7 +90,7 @@ class ProjectVersions(ProjectObjects[Version]):
         """Return the server's date. Server fact [tracker-16]: dates are in the server's
         time zone.
         """
-        reported = self._client.aside("reading the server's date", f"{_API}/serverInfo")
+        reported = self._client.read_optional("reading the server's date", f"{_API}/serverInfo")
         day = str(reported.get("serverTime") if isinstance(reported, Mapping) else "")[:10]
         try:
             return date.fromisoformat(day).isoformat()
