@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Client of the issue tracker: requests, rejected logins, error messages [W4.2]."""
+"""Client of the issue tracker: sends requests and explains errors [W4.2]."""
 
 from __future__ import annotations
 
@@ -25,26 +25,24 @@ if TYPE_CHECKING:
 Taken = TypeVar("Taken")
 
 #: Anti-forgery header [tracker-12].
-_UNFORGED = {"X-Atlassian-Token": "no-check"}
-#: Memory of created issues, and the maximum number of them that a search may name.
+_XSRF_HEADER = {"X-Atlassian-Token": "no-check"}
+#: Key in `memory` for the ids of created issues, and how many of them a search may name.
 _WRITTEN, _MAX_WRITTEN = "tracker.written", 50
 #: Statuses of an optional read, without which the task can continue.
 _REFUSED = frozenset({401, 403, 404})
 
 
 def describe(response: Response) -> str:
-    """Return the tracker's error message; some errors are XML although JSON was requested
-    [tracker-2].
-    """
-    _before, begin, rest = response.text.partition("<message>")
-    message, end, _behind = rest.partition("</message>")
+    """Return the error message of a response, which may be XML instead of JSON [tracker-2]."""
+    _before, begin, xml = response.text.partition("<message>")
+    message, end, _after = xml.partition("</message>")
     if begin and end and response.text.lstrip().startswith("<"):
         return html.unescape(message)
     return errors.error_text(response.text)
 
 
 class TrackerClient:
-    """Requests to the tracker, with its rules for logins and errors."""
+    """Send requests to the tracker, and raise errors that explain its responses."""
 
     def __init__(self, task: Task, *, connections: int = 4) -> None:
         self._task, self._connections = task, connections
@@ -56,52 +54,53 @@ class TrackerClient:
 
     @functools.cached_property
     def _transport(self) -> Transport:
-        """Return the transport. With `cloud_id: auto` it reads the id of the site first."""
+        """Return the transport. With `cloud_id: auto`, creating it reads the id of the site."""
         return self._task.transport(describe=describe, connections=self._connections)
 
     @property
     def memory(self) -> dict[str, Any]:
-        """Return the memory of this server for the next item of a loop."""
+        """Return the values cached for this server, which the items of a loop share."""
         return self._transport.memory
 
     @property
     def written(self) -> list[int]:
-        """Return the ids of issues that this connection created, newest last: a search of the cloud
-        finds them at once if it names them [tracker-11].
+        """Return the ids of the issues that this connection has created, newest last.
+
+        The cloud finds new issues at once only if the search names their ids [tracker-11].
         """
         found: list[int] = self.memory.setdefault(_WRITTEN, [])
         return found
 
     def note_written(self, issue_id: object) -> None:
-        """Remember the id of an issue that was created."""
+        """Record the id of a new issue for later searches."""
         if str(issue_id).isdecimal():
             self.memory[_WRITTEN] = [*self.written, int(str(issue_id))][-_MAX_WRITTEN:]
 
     @property
     def url(self) -> str:
-        """Return the base address of requests."""
+        """Return the base URL of requests."""
         return self._transport.connection.url
 
     @property
     def site(self) -> str:
-        """Return the base address for people."""
+        """Return the base URL for browsers."""
         return self._transport.connection.site or self.url
 
     def length(self, path: str, query: Query) -> int:
-        """Return the length of a request's address in characters."""
+        """Return the length of a request's URL in characters."""
         return len(self._transport.url(path, query))
 
     def read(
         self, purpose: str, path: str, *, expect: Collection[int] = (200,), **parts: Any
     ) -> Response:
-        """Send a read with any method; see `Transport.send`.
+        """Send a read request, which may have any method; see `Transport.read()`.
 
-        The login is verified with every response first: a query that ran anonymously fails for
-        unrelated reasons [tracker-1].
+        Each response is checked for a rejected login first. Otherwise the tracker runs the request
+        anonymously, and its error would mislead [tracker-1].
         """
         headers = dict(self._headers)
         if parts.get("method", "GET") != "GET":
-            headers.update(_UNFORGED)
+            headers.update(_XSRF_HEADER)
         response = self._transport.read(
             purpose, path, expect=expect, headers=headers, validate=self._require_login, **parts
         )
@@ -119,23 +118,23 @@ class TrackerClient:
         headers: Mapping[str, str] | None = None,
         **parts: Any,
     ) -> Response:
-        """Send a write once; see `Transport.write`."""
+        """Send a write request once; see `Transport.write()`."""
         return self._transport.write(
             purpose,
             method,
             path,
             verify=verify,
             expect=expect,
-            headers={**self._headers, **_UNFORGED, **(headers or {})},
-            validate=self._require_taken,
+            headers={**self._headers, **_XSRF_HEADER, **(headers or {})},
+            validate=self._validate_write,
             **parts,
         )
 
     def download(self, purpose: str, address: str, take: Callable[[Incoming], Taken]) -> Taken:
-        """Download an absolute address and return the result of `take` (see `core.download`).
+        """Download an absolute URL. Return the result of `take`, which reads the response.
 
-        Server fact [tracker-7]: old servers accept no token for attachments and redirect to their
-        login page. Another host gets no credentials, and may require some.
+        Server fact [tracker-7]: old servers do not accept tokens for attachments, and redirect to
+        their login page. Credentials are not sent to another host, which may require a login.
         """
         connection = self._transport.connection
         try:
@@ -154,8 +153,10 @@ class TrackerClient:
             raise
 
     def read_optional(self, purpose: str, path: str, **parts: Any) -> Any:
-        """Return the JSON of an optional read; None if the account lacks the permission, or the
-        server does not support it. The task continues without it [tracker-40].
+        """Return the JSON of a read that the task can do without.
+
+        Returns None if the account lacks the permission or the server does not support the read
+        [tracker-40].
         """
         try:
             return json_or_none(self.read(purpose, path, **parts).body)
@@ -165,25 +166,26 @@ class TrackerClient:
             return None
 
     def _require_login(self, response: Response) -> None:
-        asked = response.request
-        scopes = scope_of(asked.method, path_of(asked.url), reads=asked.reads)
-        require_scope(response, scopes)
+        request = response.request
+        scope = scope_of(request.method, path_of(request.url), reads=request.reads)
+        require_scope(response, scope)
         require_login(response, self._transport.connection)
 
-    def _require_taken(self, response: Response) -> None:
-        """Verify the login as for a read. An HTML page is not a response to a write. A 401 for an
-        account whose reads succeeded is not about its login [tracker-18].
+    def _validate_write(self, response: Response) -> None:
+        """Check the response to a write.
+
+        Raises `protocol` for an HTML page. Raises `permission` for a 401 if a read has succeeded,
+        because then the login is valid [tracker-18].
         """
         self._require_login(response)
         if response.status < 300 and errors.looks_like_html(response.text):
             raise unexpected_body(response, "another response")
         if response.status in (404, 405) and not _is_of_tracker(response):
-            error_message = (
-                f"the server returned {response.status}, and does not support this request"
-            )
             kind: Kind = "not_found" if response.status == 404 else "rejected"
             raise response.error(
-                kind, f"{error_message}: the documented interface cannot change anything"
+                kind,
+                f"the server returned {response.status}: it does not support this change, which"
+                " the documented interface does not include",
             )
         if response.status == 401 and self._accepted:
             error_message = errors.shorten(describe(response))
@@ -196,8 +198,6 @@ class TrackerClient:
 
 
 def _is_of_tracker(response: Response) -> bool:
-    """Return whether an error is from the tracker, not from a server without such an address
-    [tracker-2].
-    """
+    """Return whether an error comes from the tracker and not from a missing route [tracker-2]."""
     reported = json_or_none(response.body)
     return isinstance(reported, Mapping) and bool({"errorMessages", "errors"} & set(reported))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Parse queries as far as needed: make their order unique, and quote values."""
+"""Parse JQL, the tracker's query language, to make the order unique, and quote values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ..core.errors import invalid
 
-#: Unique fields: an order by such a field is unique.
+#: Fields with unique values.
 _UNIQUE = frozenset({"key", "issuekey", "issue", "id"})
 _DIRECTIONS = frozenset({"asc", "desc"})
 _TOKEN = re.compile(
@@ -23,7 +23,7 @@ _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 @dataclass(frozen=True)
 class JqlToken:
-    """A token. `kind` is `quoted`, `word` or `symbol`; `text` is without quotes."""
+    """A token. `kind`: `quoted`, `word` or `symbol`. `text`: without quotation marks."""
 
     kind: str
     text: str
@@ -38,7 +38,7 @@ def _tokens(jql: str) -> Iterator[JqlToken]:
 
 
 def _order(tokens: list[JqlToken]) -> list[JqlToken] | None:
-    """Return the tokens after `ORDER BY`; `None` if the query has no order."""
+    """Return the tokens after `ORDER BY`, or None if the query has no order."""
     for index, token in enumerate(tokens[:-1]):
         following = tokens[index + 1]
         words = token.kind == following.kind == "word"
@@ -48,9 +48,7 @@ def _order(tokens: list[JqlToken]) -> list[JqlToken] | None:
 
 
 def _is_term(tokens: list[JqlToken]) -> bool:
-    """Return whether the tokens are a single term of an order: a field, and possibly a
-    direction.
-    """
+    """Return whether the tokens form a term of an order: no symbol is among them."""
     fields = [token for token in tokens if token.kind != "symbol"]
     return len(fields) == len(tokens) and bool(tokens)
 
@@ -66,13 +64,13 @@ def _terms(tokens: list[JqlToken]) -> list[list[JqlToken]]:
 
 
 def with_unique_order(jql: str, most: int | None = None) -> str:
-    """Append `key` to the order of a query, unless a term is unique already.
+    """Append `key` to the order of a query, unless the order is already unique.
 
     Without a unique order a server may return an issue on two pages and skip another issue
-    [tracker-9]. A query that cannot be parsed is kept, so that the server's message matches the
-    user's query.
+    [tracker-9]. A query that cannot be parsed stays unchanged, so the server's error message
+    matches it.
 
-    :param most: maximum number of terms that the server accepts; a longer order is kept
+    :param most: maximum number of terms; an order that has as many stays unchanged
     """
     tokens = list(_tokens(jql))
     if any(token.kind == "symbol" and token.text in "\"'\\" for token in tokens):
@@ -98,8 +96,8 @@ def _is_unique(term: list[JqlToken]) -> bool:
 def quote(text: str) -> str:
     """Quote a string as a single value of a query.
 
-    Backslash, quotation mark and control characters are escaped, so that no value can end the
-    string or extend the query.
+    Backslashes, quotation marks and control characters are escaped. A value can therefore neither
+    end the string nor extend the query.
     """
     return f'"{"".join(map(_escaped, text))}"'
 
@@ -111,6 +109,6 @@ def _escaped(character: str) -> str:
         return f"\\u{ord(character):04x}"
     if unicodedata.category(character) == "Cs":
         raise invalid(
-            "a value of the query contains half a surrogate pair, which is not a valid character"
+            "a value of the query contains an unpaired surrogate, which is not a valid character"
         )
     return character

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Build queries from mappings and lists, with quoted values."""
+"""Build JQL queries from dicts and lists, with quoted values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KEY = re.compile(
     r"(?P<field>.+?)(?:\s*(?P<symbol>!=|<=|>=|!~|[=<>~])|\s+(?P<word>not\s+in|in|is\s+not|is))",
     re.IGNORECASE | re.DOTALL,
 )
-#: Operators of other languages and common typos, and the intended operator.
+#: Operators of other languages and common typos, with the intended operator.
 _MISTYPED = {
     **dict.fromkeys(("==", "===", "eq", "equals"), "="),
     **dict.fromkeys(("<>", "!==", "=!", "><", "ne", "!"), "!="),
@@ -67,9 +67,9 @@ RESERVED_WORDS = frozenset(
 def build(clauses: Any, *, join: str = "and", order_by: Any = None) -> str:
     """Return the query for these clauses.
 
-    :param clauses: a dict of field (optionally followed by an operator, default `=`) to value; a
-        dict with `field`, `operator`, `value`; a dict with `and`, `or` or `not` of clauses; a query
-        string; or a list of these
+    :param clauses: a query string, a dict, or a list of both. A dict has values by field, with an
+        optional operator after the field, or the keys `field`, `operator` and `value`, or clauses
+        under `and`, `or` or `not`
     :param join: `and` or `or` between clauses of a dict or list
     :param order_by: fields, optionally followed by `ASC` or `DESC`: a list, or a comma-separated
         string
@@ -90,7 +90,7 @@ def build(clauses: Any, *, join: str = "and", order_by: Any = None) -> str:
 
 
 def _parts(clauses: Any, join: str) -> list[str]:
-    """Return the clauses to join, all complete."""
+    """Return the clauses as query strings."""
     if isinstance(clauses, str):
         return [text_of(clauses, Place("a clause of the query"))]
     if isinstance(clauses, Mapping):
@@ -103,7 +103,7 @@ def _parts(clauses: Any, join: str) -> list[str]:
 
 
 def _element(clause: Any, join: str) -> str:
-    """Return an element of a list, in brackets if it has several clauses or is a query string."""
+    """Return an element of a list as a query string, in parentheses if necessary."""
     parts = _parts(clause, "and")
     if not parts:
         raise invalid("an entry of the query has no clause: remove it, or add a clause")
@@ -127,7 +127,7 @@ def _entry(key: str, value: Any) -> str:
             raise invalid(f"'{word}' without a clause")
         text = f"({(' OR ' if word == 'or' else ' AND ').join(inner)})"
         return f"NOT {text}" if word == "not" else text
-    _refuse_mistyped(key.strip())
+    _reject_mistyped(key.strip())
     found = _KEY.fullmatch(key.strip())
     if found is None:
         return _comparison(key.strip(), "=", value)
@@ -135,7 +135,7 @@ def _entry(key: str, value: Any) -> str:
     return _comparison(found["field"], operator, value)
 
 
-def _refuse_mistyped(key: str) -> None:
+def _reject_mistyped(key: str) -> None:
     """Raise `invalid` for a key that ends with a mistyped operator."""
     signs = _SIGNS.search(key)
     operator = signs[0].lower() if signs is not None else _last_words(key)
@@ -143,13 +143,13 @@ def _refuse_mistyped(key: str) -> None:
         raise _no_operator(operator, f"'{key}'")
     if _SIGN_INSIDE.search(key) is not None:
         raise invalid(
-            f"'{key}' is not a field followed by an operator: use a key such as 'created >=', or"
-            " separate keys 'field', 'operator' and 'value'"
+            f"'{key}' is not a field followed by an operator: write a key such as 'created >=', or"
+            " set the keys 'field', 'operator' and 'value'"
         )
 
 
 def _last_words(key: str) -> str | None:
-    """Return the words after a field that are, or look like, an operator."""
+    """Return the words at the end of a key that are, or look like, an operator."""
     words = key.lower().split()
     for count in range(min(_MAX_WORDS, len(words) - 1), 0, -1):
         operator = " ".join(words[-count:])
@@ -159,7 +159,7 @@ def _last_words(key: str) -> str | None:
 
 
 def _no_operator(operator: str, place: str) -> ToolchainError:
-    """Return the `invalid` error with the intended operator."""
+    """Return the error for an unknown operator, with the intended operator if known."""
     message = f"{place}: '{operator}' is not an operator of the query language"
     if operator in _HISTORY:
         message = f"{place}: write a clause with '{operator}' as a string, in a list of clauses"
@@ -196,7 +196,7 @@ def _says_empty(operator: str, value: Any) -> bool:
 
 
 def _membership(name: str, values: list[Any], negated: bool) -> str:
-    """Return a test for several values; `None` among them stands for an empty field."""
+    """Return a clause with a list of values. None in the list means an empty field."""
     field = _field(name)
     if not values:
         raise invalid(f"the list of values for the field {field} is empty: nothing can match it")
@@ -213,7 +213,7 @@ def _membership(name: str, values: list[Any], negated: bool) -> str:
 
 
 def _value(value: Any, place: Place) -> str:
-    """Return a value for a query; a dict with `function` and `arguments` is a call."""
+    """Return a value as a query string. A dict with `function` and `arguments` is a call."""
     if isinstance(value, bool):
         return quote(str(value).lower())
     if isinstance(value, (int, float)):

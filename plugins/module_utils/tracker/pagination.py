@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read a search page by page, by offset or by token. The pages are counted as received, not as
-requested.
+"""Read the pages of a search by offset or by token.
+
+A page may have fewer issues than requested, so positions follow from the issues received.
 """
 
 from __future__ import annotations
@@ -14,15 +15,18 @@ from ..core.errors import ToolchainError
 
 Issue = dict[str, Any]
 
-#: Maximum number of pages beyond the announced pages, so that an endless result ends.
+#: Maximum number of pages after the announced ones: a guard against an endless result.
 _MAX_PAGES = 10_000
-#: Maximum number of consecutive empty pages with a successor.
+#: Maximum number of consecutive pages without new issues.
 _MAX_EMPTY = 3
 
 
 @dataclass(frozen=True)
 class SearchRange:
-    """Issues to read: `count` issues (`None`: all) from `start`, `page_size` per page."""
+    """The issues to read: `count` issues from `start`, in pages of `page_size`.
+
+    `count`: None means all.
+    """
 
     start: int
     count: int | None
@@ -39,9 +43,10 @@ class SearchRange:
 
 @dataclass(frozen=True)
 class FoundIssues:
-    """Issues of a search. `total` is `None` if the server does not send it.
+    """The issues of a search.
 
-    `count` is the number of issues, even if they were passed on and `issues` is empty.
+    `count`: number of issues, also if they were passed to `take` and `issues` is empty.
+    `total`: number of matches; None if the server does not send it.
     """
 
     issues: list[Issue]
@@ -52,15 +57,17 @@ class FoundIssues:
 
 
 def identity_of(issue: Issue) -> str | None:
-    """Return the identity of an issue: its id, or its key if the server sends no ids."""
+    """Return the id of an issue, or its key if the server sends no ids."""
     identity = issue.get("key") if issue.get("id") is None else issue["id"]
     return None if identity is None else str(identity)
 
 
 @dataclass
 class CollectedIssues:
-    """Issues in the order of the server without duplicates. Those from `first` to `last` (`None`:
-    the end) are kept, or passed to `take`.
+    """Collect issues in the server's order, without duplicates.
+
+    `first`, `last`: range of positions to keep; `last` None means all. `take`: receives the issues
+    instead of `issues`.
     """
 
     first: int = 0
@@ -74,12 +81,12 @@ class CollectedIssues:
 
     @property
     def count(self) -> int:
-        """Return the number of issues that were kept or passed on."""
+        """Return the number of issues in `issues` or passed to `take`."""
         end = self.seen if self.last is None else min(self.last, self.seen)
         return max(0, end - self.first)
 
     def add(self, response: Mapping[str, Any]) -> int:
-        """Add the issues of a page; return the number of new issues."""
+        """Add the issues of a page. Return the number of new issues."""
         before = self.seen
         keep = self.take or self.issues.append
         for issue in response["issues"]:
@@ -112,9 +119,7 @@ class OffsetPage:
 
     @property
     def total(self) -> int | None:
-        """Return the number of matches; `None` if it is missing, or if the page itself has more
-        issues.
-        """
+        """Return the reported number of matches, or None if it is missing or too small."""
         total = self.response.get("total")
         known = isinstance(total, int) and not (self.issues and self.end > total)
         return total if known else None
@@ -125,11 +130,10 @@ def _broken(purpose: str, message: str) -> ToolchainError:
 
 
 class OffsetPages:
-    """Read pages by offset [tracker-9]: concurrently if the server sends the number of matches,
-    otherwise in sequence.
+    """Read pages by offset: in parallel if the server reports the number of matches [tracker-9].
 
     :param ask: reads a page by start and size
-    :param take: receives the issues one by one, instead of a list of all
+    :param take: receives each issue; otherwise they are collected in a list
     """
 
     def __init__(
@@ -189,10 +193,10 @@ class OffsetPages:
         return self._total if self._asked.end is None else min(self._total, self._asked.end)
 
     def _read_announced(self, first: OffsetPage) -> None:
-        """Read the remaining announced issues, and issues that were added meanwhile."""
+        """Read the other pages up to the reported total, which may grow meanwhile."""
         last, seen, repeated = first, self._found.seen, False
         for page in self._in_order(first.end, len(first.issues)):
-            self._read_slipped(last, page)
+            self._reread_moved(last, page)
             self._take(page)
             repeated |= page.issues[:1] == first.issues[:1]
             last = page
@@ -215,7 +219,7 @@ class OffsetPages:
         raise _broken(self._purpose, "the number of matches grows faster than it is read")
 
     def _chunk(self, chunk: tuple[int, int]) -> list[OffsetPage]:
-        """Return the page, or several pages if the server returns fewer issues than requested."""
+        """Read the issues from start to end, with more requests if a page is shorter."""
         start, end = chunk
         pages: list[OffsetPage] = []
         while start < end:
@@ -226,11 +230,11 @@ class OffsetPages:
                 break
         return pages
 
-    def _read_slipped(self, before: OffsetPage, after: OffsetPage) -> None:
-        """Read issues again that moved across a page boundary.
+    def _reread_moved(self, before: OffsetPage, after: OffsetPage) -> None:
+        """Read issues that moved from the page `after` to the page `before`.
 
-        If issues stop matching between two pages, all later issues move up, and as many are on
-        neither page.
+        If N issues stop matching between the two reads, all later issues move up by N positions. N
+        issues are then on neither page.
         """
         if before.total is None or after.total is None or after.total >= before.total:
             return
@@ -242,7 +246,7 @@ class OffsetPages:
     # -- unknown number of matches ---------------------------------------------------------------
 
     def _one_by_one(self, page: OffsetPage) -> bool:
-        """Read until a page is empty; return whether the end was reached."""
+        """Read until a page is empty. Return whether the end was reached."""
         for _number in range(_MAX_PAGES):
             if self._asked.end is not None and page.end >= self._asked.end:
                 return False
@@ -263,11 +267,10 @@ class OffsetPages:
 
 
 class TokenPages:
-    """Read pages that contain the token of the next page, without a number of matches
-    [tracker-11].
+    """Read pages that contain the token of the next page, but no number of matches [tracker-11].
 
-    :param ask: reads a page by token (`None`: the first page) and size
-    :param take: receives the issues one by one, instead of a list of all
+    :param ask: reads a page by token and size; the token of the first page is None
+    :param take: receives each issue; otherwise they are collected in a list
     """
 
     def __init__(
@@ -286,17 +289,17 @@ class TokenPages:
         return FoundIssues(found.issues, found.count, None, complete and not cut, found.warnings)
 
     def _to_the_end(self) -> bool:
-        """Read the requested issues; return whether the last page was reached.
+        """Read the requested issues. Return whether the last page was reached.
 
-        The token ends the result: `isLast` is not always correct. A token with an empty page, and
-        a repeated token, occur.
+        The last page has no token; `isLast` is not always correct. Some servers send a token with
+        an empty page, or the same token again.
         """
         asked, found = self._asked, self._found
         token: str | None = None
         seen: set[str] = set()
         empty = 0
         for _number in range(_MAX_PAGES):
-            # Issues before the start are read as well: there is no offset.
+            # There is no offset, so issues before the start are read too.
             left = asked.page_size if asked.end is None else asked.end - found.seen
             response = self._ask(token, max(1, min(asked.page_size, left)))
             empty = 0 if found.add(response) else empty + 1
@@ -315,8 +318,8 @@ class TokenPages:
         raise _broken(self._purpose, f"the server still has issues after {_MAX_PAGES} pages")
 
     def _is_end(self, response: Mapping[str, Any]) -> bool:
-        """Return whether a page without a token is the last; warn if the server denies it."""
+        """Return whether a page without a token is the last one. Warn if `isLast` denies it."""
         if response.get("isLast") is not False:
             return True
-        self._found.warnings.append("the server announces more issues, but sends no page token")
+        self._found.warnings.append("the server reports more issues, but sends no page token")
         return False

@@ -10,17 +10,18 @@ from ..core.errors import ToolchainError
 from ..core.http.messages import json_or_none
 from .client import TrackerClient
 
-#: Administrators of the server administer every project [tracker-28].
-_OF_THE_SERVER = {"ADMINISTER_PROJECTS": "ADMINISTER"}
+#: Permissions of a project, and the permission of the server that includes them [tracker-28].
+_INCLUDED_IN = {"ADMINISTER_PROJECTS": "ADMINISTER"}
 
 
 def lacking(client: TrackerClient, permissions: Sequence[str], **where: str) -> list[str]:
-    """Return the permissions that the account lacks for an issue (`issueKey`) or a project
-    (`projectKey`).
+    """Return the permissions that the account lacks.
 
     A permission that the server does not report counts as granted.
+
+    :param where: `issueKey` or `projectKey`
     """
-    wider = [_OF_THE_SERVER[name] for name in permissions if name in _OF_THE_SERVER]
+    wider = [_INCLUDED_IN[name] for name in permissions if name in _INCLUDED_IN]
     query = {**where, "permissions": ",".join([*permissions, *wider])}
     purpose = "reading the permissions of the account"
     try:
@@ -34,19 +35,19 @@ def lacking(client: TrackerClient, permissions: Sequence[str], **where: str) -> 
         name
         for name in permissions
         if _is_denied(known.get(name))
-        and (name not in _OF_THE_SERVER or _is_denied(known.get(_OF_THE_SERVER[name])))
+        and (name not in _INCLUDED_IN or _is_denied(known.get(_INCLUDED_IN[name])))
     ]
 
 
 def require(client: TrackerClient, purpose: str, permissions: Sequence[str], **where: str) -> None:
-    """Raise `permission` for a write that the account must not do, before it is sent."""
+    """Raise `permission` if the account lacks a permission for a planned write."""
     missing = lacking(client, list(dict.fromkeys(permissions)), **where) if permissions else []
     if missing:
         raise ToolchainError("permission", f"{purpose}: {describe_missing(missing)}")
 
 
 def describe_missing(missing: Sequence[str]) -> str:
-    """Return a message for missing permissions."""
+    """Return the error message for missing permissions."""
     return f"the account lacks the permission {' and '.join(missing)}"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Scopes that a token of the cloud needs for a request [tracker-40]."""
+"""OAuth scopes that a token of the cloud needs for a request [tracker-40]."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _USER = re.compile(r"/rest/api/[^/]+/(?:user|myself)\b")
 
 
 def scope_of(method: str, path: str, *, reads: bool) -> str:
-    """Return the scopes of a request for messages.
+    """Return the scope that a request requires, for error messages.
 
-    :param reads: whether the request changes nothing; some searches are POST
+    :param reads: whether the request only reads, which some POST requests do
     """
     if _USER.search(path):
         return "read:jira-user"

@@ -22,7 +22,7 @@ class TrackerTokenOptions(PersonalTokenOptions):
 
 
 class TrackerTokenOperation(TokenOperation):
-    """The personal access tokens of a name."""
+    """Manage the personal access tokens that share a name."""
 
     descriptor: ClassVar = Descriptor(
         "tracker",
