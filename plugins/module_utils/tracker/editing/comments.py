@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Comments of the task's account [tracker-25], and watchers [tracker-31]."""
+"""Manage comments of the task's account [tracker-25], and watchers [tracker-31]."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from .edits import Edit
 from .issue_options import IssueOptions
 from .site import Site, TrackerIssue
 
-#: Members that identify an author; a deleted account has no such member [tracker-23].
+#: Members that identify an author. A deleted account has none of them [tracker-23].
 _IDENTITIES = ("accountId", "key", "name")
-#: Members that a request takes.
+#: Members that identify an account in requests.
 _SENT = ("accountId", "name")
 _MAX_PAGES = 1000
 _ADDING, _EDITING = ("ADD_COMMENTS",), ("EDIT_OWN_COMMENTS",)
@@ -25,8 +25,9 @@ _DELETING = ("DELETE_OWN_COMMENTS",)
 
 
 class CommentPart:
-    """Adds, edits or deletes a comment of the task's account after comparing the existing comments:
-    a comment that is sent twice appears twice.
+    """Add, edit or delete a comment of the task's account.
+
+    Existing comments are compared first, because the server would store the same comment twice.
     """
 
     names = ("comment",)
@@ -63,8 +64,9 @@ class CommentPart:
         return text == self._wanted if self._find is None else self._find in text
 
     def _own_comments(self, shown: Any, key: str) -> dict[str, str]:
-        """Return id to text of the comments by the task's account, oldest first; `shown` may be the
-        first page only.
+        """Return the text of the comments by the task's account by id, oldest first.
+
+        :param shown: comments in the issue, which may only be the first page; None reads all
         """
         account = _identity(self._site.own())
         return {
@@ -77,19 +79,19 @@ class CommentPart:
         shown = shown if isinstance(shown, Mapping) else {}
         found = shown.get("comments") or []
         if shown.get("startAt"):
-            found = []  # not the first page: earlier comments are missing
+            found = []  # a later page, so earlier comments are missing
         yield from found
         if len(found) < int(shown.get("total") or 0) or not shown:
             yield from self._read(key, len(found))
 
     def _read(self, key: str, start: int) -> Iterator[Mapping[str, Any]]:
-        purpose, place = (
+        purpose, route = (
             f"reading the comments of the issue '{key}'",
             self._site.issue_route(key, "comment"),
         )
         for _page in range(_MAX_PAGES):
             response = self._site.client.read(
-                purpose, place, query={"startAt": start, "maxResults": 1000}
+                purpose, route, query={"startAt": start, "maxResults": 1000}
             )
             page = response.json()
             comments = page.get("comments") if isinstance(page, Mapping) else None
@@ -144,7 +146,7 @@ class CommentPart:
 
 
 class WatchersPart:
-    """Adds and removes watchers; other watchers stay [tracker-31]."""
+    """Add and remove watchers. Other watchers stay [tracker-31]."""
 
     names = ()
 
@@ -156,7 +158,7 @@ class WatchersPart:
         return self._needed(self._added)
 
     def _needed(self, names: list[str]) -> tuple[str, ...]:
-        """Return the permission for others: an account may always watch an issue itself."""
+        """Return the permission for watchers other than the account, which needs none."""
         account = self._site.own() if names else {}
         return () if all(_is_called(account, name) for name in names) else ("MANAGE_WATCHERS",)
 
@@ -186,12 +188,12 @@ class WatchersPart:
 
     def _read(self, issue: TrackerIssue) -> list[Mapping[str, Any]]:
         purpose = f"reading the watchers of the issue '{issue.key}'"
-        response = self._site.client.read(purpose, self._place(issue))
+        response = self._site.client.read(purpose, self._route(issue))
         reported = response.json()
         found = reported.get("watchers") if isinstance(reported, Mapping) else None
         if not isinstance(found, list):
             raise unexpected_body(response, "a list of watchers")
-        return [one for one in found if isinstance(one, Mapping)]
+        return [watcher for watcher in found if isinstance(watcher, Mapping)]
 
     def _write(self, issue: TrackerIssue, method: str, account: str) -> None:
         def done() -> bool:
@@ -204,7 +206,7 @@ class WatchersPart:
             self._site.client.write(
                 f"changing the watchers of the issue '{issue.key}'",
                 method,
-                self._place(issue),
+                self._route(issue),
                 verify=done,
                 repeatable=True,
                 **parts,
@@ -212,18 +214,18 @@ class WatchersPart:
         except ToolchainError as error:
             raise self._site.explained(error, "MANAGE_WATCHERS", issueKey=issue.key) from None
 
-    def _place(self, issue: TrackerIssue) -> str:
+    def _route(self, issue: TrackerIssue) -> str:
         return self._site.issue_route(issue.key, "watchers")
 
 
 def _is_called(account: Mapping[str, Any], name: str) -> bool:
-    """Return whether an account has this name, id or address."""
-    names = (*_IDENTITIES, "displayName", "emailAddress")
-    return name.casefold() in (str(account.get(one)).casefold() for one in names)
+    """Return whether an account has this name, id or email address."""
+    members = (*_IDENTITIES, "displayName", "emailAddress")
+    return name.casefold() in (str(account.get(member)).casefold() for member in members)
 
 
 def _identity(account: Any, names: Sequence[str] = _IDENTITIES) -> str | None:
-    """Return the first identity that the account has."""
+    """Return the first of these members that the account has, or None."""
     if not isinstance(account, Mapping):
         return None
     return next((str(account[name]) for name in names if account.get(name)), None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Create an issue once [tracker-20]."""
+"""Create an issue unless a query finds it [tracker-20]."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from .fields import FieldsPart, predicted
 from .issue_options import IssueOptions
 from .site import Site
 
-#: Server fact [tracker-20]: the search index lags by up to seconds.
+#: Server fact [tracker-20]: the search index may be several seconds out of date.
 _ATTEMPTS = 5
 
 
 class Creation:
-    """Create the issue that `match` does not find.
+    """Create an issue if the query of the option `match` finds none.
 
-    :param matching: the keys that `match` finds now
+    :param matching: runs the query and returns the keys of the issues
     """
 
     def __init__(
@@ -43,8 +43,10 @@ class Creation:
         return self._site.client
 
     def plan(self) -> tuple[str, tuple[Change, ...]]:
-        """Return the type and the values of the new issue. Raises `not_found` for the project,
-        `rejected` for missing values.
+        """Return the type and the values of the new issue.
+
+        Raises `not_found` for a missing project, and `rejected` if the project has no such type,
+        version or component.
         """
         options = self._options
         project = self._project(str(options.project))
@@ -53,8 +55,8 @@ class Creation:
             for source in (options, options.add):
                 for name in getattr(source, option, None) or []:
                     self._one_of(project, member, option, name)
-        place = (Change("project", None, options.project), Change("type", None, options.type))
-        return kind, (*place, *self._fields.expected())
+        identity = (Change("project", None, options.project), Change("type", None, options.type))
+        return kind, (*identity, *self._fields.expected())
 
     def _project(self, key: str) -> Mapping[str, Any]:
         purpose = f"reading the project '{key}'"
@@ -65,17 +67,18 @@ class Creation:
         return found
 
     def _one_of(self, project: Mapping[str, Any], member: str, option: str, name: str) -> str:
-        """Return the name as the project has it; it is accepted if the server does not send the
-        list.
+        """Return a name in the project's spelling. Raises `rejected` if the project lacks it.
+
+        Any name is accepted if the server does not send the list `member` of the project.
         """
         known = project.get(member)
         if not isinstance(known, list) or (not known and member == "issueTypes"):
             return name
-        found = next((one for one in known if same(one, {"name": name})), None)
+        found = next((item for item in known if same(item, {"name": name})), None)
         if found is None and predicted(self._site.task, option, str(self._options.project), name):
             return name
         if found is None:
-            names = ", ".join(str(shown(one)) for one in known) or "none"
+            names = ", ".join(str(shown(item)) for item in known) or "none"
             raise ToolchainError(
                 "rejected",
                 f"{option}: the project '{self._options.project}' has no '{name}'; it has {names}",
@@ -83,7 +86,7 @@ class Creation:
         return str(shown(found))
 
     def create(self, kind: str) -> str:
-        """Create an issue of a type and return its key; the request is sent once."""
+        """Create an issue of a type and return its key. The request is not repeated."""
         options = self._options
         members = {
             "project": {"key": options.project},
@@ -99,21 +102,19 @@ class Creation:
                 verify=self._is_found,
             )
         except ToolchainError as error:
-            where = {"projectKey": str(options.project)}
-            raise self._site.explained(error, *self._fields.needs, **where) from None
+            project = str(options.project)
+            raise self._site.explained(error, *self._fields.needs, projectKey=project) from None
         made = json_or_none(response.body)
         key = made.get("key") if isinstance(made, Mapping) else None
         self._client.note_written(made.get("id") if isinstance(made, Mapping) else None)
-        return self._confirmed(str(key)) if key else self._only(self._looked_for())
+        return self._confirmed(str(key)) if key else self._only(self._searched())
 
     def _is_found(self) -> bool | None:
-        """Return whether the issue exists after a lost response. A search without a match
-        proves nothing.
-        """
-        return True if self._looked_for() else None
+        """Return True if the query finds the issue. None otherwise, because the index lags."""
+        return True if self._searched() else None
 
-    def _looked_for(self) -> list[str]:
-        """Return the keys that `match` finds, after several attempts."""
+    def _searched(self) -> list[str]:
+        """Run the query until it finds an issue, at most `_ATTEMPTS` times. Return the keys."""
         longest = float(self._site.task.connection.settings["retry_max_wait"])
         for attempt in range(_ATTEMPTS):
             if attempt:
@@ -131,7 +132,7 @@ class Creation:
     def _confirmed(self, key: str) -> str:
         """Warn if the query does not find the new issue: the next run would create another one."""
         try:
-            found = self._looked_for()
+            found = self._searched()
         except ToolchainError:
             found = []  # the issue exists, whatever the search returns
         if key not in found:

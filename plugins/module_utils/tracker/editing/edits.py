@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Managed parts of an issue; every part is a separate request [tracker-19]."""
+"""Managed parts of an issue. Each part is written with separate requests [tracker-19]."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .site import TrackerIssue
 
 @dataclass(frozen=True)
 class Edit:
-    """A write to an issue, and the permissions that it needs."""
+    """A write to an issue, with its changes and the permissions that it needs."""
 
     changes: tuple[Change, ...]
     write: Callable[[], None]
@@ -21,26 +21,26 @@ class Edit:
 
 
 class Part(Protocol):
-    """A managed part: fields, links, attachments, a comment, the status."""
+    """A managed part: fields, links, attachments, a comment, watchers or the status."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the fields that are compared."""
+        """Return the ids of the fields that the part compares."""
 
     @property
     def needs(self) -> tuple[str, ...]:
         """Return the permissions for creating an issue with this part [tracker-28]."""
 
     def differs(self, issue: TrackerIssue) -> bool:
-        """Return whether an issue may need an edit, by the fields that were read."""
+        """Return whether the fields of an issue differ, or cannot show that they are equal."""
 
     def edits(self, issue: TrackerIssue) -> list[Edit]:
-        """Return the writes. May read more, and raises errors that the server would return."""
+        """Return the writes for an issue. Raises the errors that the server would return."""
 
     def expected(self) -> tuple[Change, ...]:
         """Return the values for a new issue."""
 
 
 def as_dict(change: Change) -> dict[str, Any]:
-    """Return an entry of `changes` in the return value."""
+    """Return a change as an entry of the return value `changes`."""
     return {"field": change.field, "before": change.before, "after": change.after}

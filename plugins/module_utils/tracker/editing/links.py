@@ -17,7 +17,11 @@ from .site import Site, TrackerIssue
 
 @dataclass(frozen=True)
 class WantedLink:
-    """A link. If `is_subject`, the issue is the subject of `phrase`, as in "this blocks that"."""
+    """A link to another issue.
+
+    `issue`: key of the other issue. `is_subject`: whether the edited issue is the subject of the
+    phrase, as in "this issue blocks that issue".
+    """
 
     type: str
     type_id: str
@@ -27,8 +31,10 @@ class WantedLink:
     is_symmetric: bool
 
     def is_among(self, links: Any) -> bool:
-        """Return whether an issue has the link. On the subject, the other issue is `outwardIssue`;
-        a symmetric link may have either.
+        """Return whether the links of an issue contain this link.
+
+        The subject has the other issue as `outwardIssue`, the object has it as `inwardIssue`. In a
+        symmetric link both occur.
         """
         sides = ["outwardIssue" if self.is_subject else "inwardIssue"]
         if self.is_symmetric:
@@ -46,9 +52,9 @@ class WantedLink:
 
 
 class LinksPart:
-    """Adds links to an issue; its other links are kept.
+    """Add links to an issue. Its other links stay.
 
-    :param wanted: pairs of a type (or a phrase of the type) and the key of another issue
+    :param wanted: pairs of a link type, or a phrase of that type, and the key of another issue
     """
 
     names = ("issuelinks",)
@@ -67,7 +73,7 @@ class LinksPart:
             response = self._site.client.read(purpose, "rest/api/2/issueLinkType")
         except ToolchainError as error:
             if error.status == 404:
-                error.with_hint("links may be switched off on this server")
+                error.with_hint("links may be disabled on this server")
             raise
         reported = response.json()
         types = reported.get("issueLinkTypes") if isinstance(reported, Mapping) else None
@@ -97,14 +103,15 @@ class LinksPart:
         return tuple(map(_change, self._links))
 
     def _require(self, key: str) -> None:
-        """Raise `not_found` for an issue that cannot be linked."""
+        """Raise `not_found` if the other issue is missing or not visible."""
         if key not in self._seen:
             self._site.issue(key, ["summary"])
             self._seen.add(key)
 
     def _write(self, issue: TrackerIssue, link: WantedLink) -> None:
-        """Send a link. `inwardIssue` is the subject. An existing link gets the same response, and
-        the server makes no second link.
+        """Create a link. `inwardIssue` is the subject.
+
+        The request can be repeated: the server does not create the same link twice.
         """
         subject, other = (issue.key, link.issue) if link.is_subject else (link.issue, issue.key)
         try:
@@ -129,8 +136,9 @@ def _change(link: WantedLink) -> Change:
 
 
 def _wanted(types: Sequence[Mapping[str, Any]], number: int, kind: str, issue: str) -> WantedLink:
-    """Return a link by the name of its type, or by a phrase. Raises `invalid` for none
-    or several.
+    """Return the link for a type name or phrase. Raises `invalid` unless one type matches.
+
+    :param number: index in the option `links`, for messages
     """
     for names in (("name",), ("outward", "inward")):
         found = {
@@ -140,15 +148,15 @@ def _wanted(types: Sequence[Mapping[str, Any]], number: int, kind: str, issue: s
             if str(type_.get(name)).casefold() == kind.strip().casefold()
         }
         if len(found) > 1:
-            several = ", ".join(str(one["name"]) for one, _name in found.values())
+            several = ", ".join(str(type_["name"]) for type_, _name in found.values())
             raise invalid(
                 f"links[{number}].type is '{kind}', which is ambiguous: it matches {several}"
             )
-        for one, name in found.values():
-            phrase = str(one["inward" if name == "inward" else "outward"])
-            symmetric = str(one.get("inward")).casefold() == str(one.get("outward")).casefold()
-            return WantedLink(
-                str(one["name"]), str(one["id"]), phrase, issue.strip(), name != "inward", symmetric
-            )
+        for type_, name in found.values():
+            phrase = str(type_["inward" if name == "inward" else "outward"])
+            phrases = {str(type_.get(member)).casefold() for member in ("inward", "outward")}
+            type_name, type_id = str(type_["name"]), str(type_["id"])
+            is_subject, symmetric = name != "inward", len(phrases) == 1
+            return WantedLink(type_name, type_id, phrase, issue.strip(), is_subject, symmetric)
     known = ", ".join(str(type_.get("name")) for type_ in types)
     raise invalid(f"links[{number}].type is '{kind}', but the tracker has only the types {known}")

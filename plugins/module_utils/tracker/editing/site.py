@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""State of the server for edits: its kind, its accounts, and current issues."""
+"""Reads that edits share: the kind of server, accounts and current issues."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MAX_ACCOUNTS = 50
 
 @dataclass(frozen=True)
 class TrackerIssue:
-    """An issue. `editable` describes the settable fields; `None` if unknown."""
+    """An issue. `editable`: metadata of the fields that can be set, by id; None if unknown."""
 
     key: str
     fields: Mapping[str, Any]
@@ -29,9 +29,9 @@ class TrackerIssue:
 
 
 class Site:
-    """The server of a task.
+    """Read issues and accounts of the server of a task.
 
-    :param knows_cloud: whether the task depends on the kind of server
+    :param knows_cloud: whether to detect if the server is in the cloud
     """
 
     def __init__(self, task: Task, client: TrackerClient, *, knows_cloud: bool) -> None:
@@ -54,11 +54,11 @@ class Site:
         return bool(self.client.memory[_KIND] == "Cloud")
 
     def issue_route(self, key: str, *below: str) -> str:
-        """Return the address of an issue, or of a subresource."""
+        """Return the route of an issue or of a resource below the issue."""
         return f"{self.api}/issue/{path(key, *below)}"
 
     def issue(self, key: str, names: Sequence[str]) -> TrackerIssue:
-        """Return an issue with some fields, and its settable fields. Raises `not_found`."""
+        """Return an issue with the named fields. Raises `not_found` if it is not visible."""
         purpose = f"reading the issue '{key}'"
         query = {"fields": ",".join(names) or "key", "expand": "editmeta"}
         response = self.client.read(purpose, self.issue_route(key), query=query, expect=(200, 404))
@@ -88,9 +88,12 @@ class Site:
         return self._own
 
     def account(self, name: str, place: str) -> Mapping[str, str]:
-        """Return an account for a field. Raises `not_found`, or `invalid` if several have the name.
+        """Return an account as the server expects it, for example `{"name": "anna"}`.
 
-        In the cloud the name is an id, a display name or an email address [tracker-23].
+        Raises `not_found` if there is no such account, `invalid` if several have the name. In the
+        cloud, `name` is an id, a display name or an email address [tracker-23].
+
+        :param place: the option, for messages
         """
         if name not in self._accounts:
             self._accounts[name] = self._account(name, place)
@@ -114,23 +117,29 @@ class Site:
         return {member: ids[0]}
 
     def _called(self, purpose: str, name: str, member: str) -> list[str]:
-        """Return the accounts with this name; on a server display names do not count."""
+        """Return the ids of the accounts with a name. Display names only count in the cloud.
+
+        :param member: member of an account that contains its id
+        """
         query = {"query" if self.cloud else "username": name, "maxResults": _MAX_ACCOUNTS}
-        place = "rest/api/2/user/search"
-        response = self.client.read(purpose, place, query=query, expect=(200, 403, 404))
+        route = "rest/api/2/user/search"
+        response = self.client.read(purpose, route, query=query, expect=(200, 403, 404))
         records = json_or_none(response.body)
         names = ("displayName", "emailAddress") if self.cloud else ("name", "key")
         return sorted(
             str(record[member])
             for record in (records if response.status == 200 and isinstance(records, list) else [])
             if isinstance(record, Mapping)
-            and name.casefold() in (str(record.get(each)).casefold() for each in names)
+            and name.casefold() in (str(record.get(label)).casefold() for label in names)
         )
 
     def explained(self, error: ToolchainError, *permissions: str, **where: str) -> ToolchainError:
-        """Return the error of a write as `permission` if the account lacks a permission: servers
-        report a missing permission as a wrong field, or not at all [tracker-22, tracker-24,
-        tracker-28].
+        """Return the error of a write as `permission` if the account lacks a permission.
+
+        Servers report a missing permission as an invalid field, or not at all [tracker-22,
+        tracker-24, tracker-28].
+
+        :param where: `issueKey` or `projectKey`
         """
         if error.kind not in ("rejected", "not_found", "auth"):
             return error
@@ -142,7 +151,7 @@ class Site:
 
 
 def issue_of(record: Any) -> TrackerIssue | None:
-    """Parse an issue; `None` if the object is not an issue."""
+    """Parse an issue. Return None if the object is not an issue."""
     if not isinstance(record, Mapping) or not isinstance(record.get("key"), str):
         return None
     fields, editable = record.get("fields"), record.get("editmeta")

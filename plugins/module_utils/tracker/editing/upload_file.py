@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Files on the host of the task, and whether attachments have their content [tracker-6]."""
+"""Local files to upload, and their comparison with attachments [tracker-6]."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from ...core.errors import ToolchainError, invalid
 from ..issues.attachments import Attachment, AttachmentContents
 from .site import Site
 
-# Server fact [tracker-7]: a login that shows the issue may not be taken for the bytes.
-_OF_ONE = frozenset({"auth", "permission", "not_found", "protocol"})
-#: Characters that servers may replace in names.
+#: Error kinds that only prevent a download. Server fact [tracker-7]: some servers do not accept a
+#: login for attachments that they accept for issues.
+_NO_DOWNLOAD = frozenset({"auth", "permission", "not_found", "protocol"})
+#: Characters that servers may replace in file names.
 _REPLACED = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
 
 
 @dataclass(frozen=True)
 class UploadFile:
-    """A file on the host of the task."""
+    """A file on the host where the task runs. `size` is in bytes."""
 
     src: str
     size: int
@@ -40,9 +41,9 @@ class UploadFile:
         ]
 
     def is_stored(self, attachments: Sequence[Attachment], known: Collection[str]) -> bool:
-        """Return whether an attachment is this upload.
+        """Return whether the file has been uploaded as a new attachment.
 
-        :param known: ids of earlier attachments
+        :param known: ids of the attachments before the upload
         """
         return any(
             attachment.number not in known and attachment.size in (None, self.size)
@@ -51,14 +52,14 @@ class UploadFile:
 
 
 def _pattern(character: str) -> str:
-    # not any character: an older attachment of the name is deleted
+    # Letters and digits must be equal: an older attachment with a matching name gets deleted.
     return r"[\W_]" if _REPLACED.match(character) else re.escape(character)
 
 
 def files_of(paths: Sequence[str]) -> list[UploadFile]:
-    """Return the files that a user named.
+    """Return the files of the option `attachments`.
 
-    :raises ToolchainError: `invalid` if a path is not a file, or if two files have the same name
+    Raises `invalid` if a path is not a readable file, or two files have the same name.
     """
     found: dict[str, UploadFile] = {}
     for number, path in enumerate(paths):
@@ -67,7 +68,9 @@ def files_of(paths: Sequence[str]) -> list[UploadFile]:
             status = os.stat(path)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
-            raise invalid(f"{place} is '{path}', in {os.getcwd()}: {reason}") from None
+            raise invalid(
+                f"{place} is '{path}' (from the folder {os.getcwd()}): {reason}"
+            ) from None
         if not stat.S_ISREG(status.st_mode) or not os.access(path, os.R_OK):
             raise invalid(f"{place} is '{path}', which is not a readable file")
         file = UploadFile(path, status.st_size)
@@ -80,26 +83,28 @@ def files_of(paths: Sequence[str]) -> list[UploadFile]:
 
 
 class ComparedFiles:
-    """Compare content, for which servers have no digest, once per file and attachment.
+    """Compare files with attachments by content, because servers report no digest.
 
-    :param limit: maximum bytes of an attachment that is downloaded for the comparison
+    :param limit: maximum size in bytes of a file whose attachment is downloaded
     """
 
     def __init__(self, site: Site, limit: int) -> None:
         self._site, self._limit = site, limit
         self._same: dict[tuple[str, str], bool] = {}
-        #: Files that count as unchanged by name and size alone, as `KEY: name`.
+        #: Files that were only compared by name and size, as `KEY: name`.
         self.uncompared: list[str] = []
 
     def is_same(self, key: str, file: UploadFile, attachment: Attachment) -> bool:
-        """Return whether an attachment of the file's name has its content, as far as can be known.
+        """Return whether an attachment has the content of a file. The result is cached.
 
-        :param key: of the issue
+        If the content cannot be compared, warn and return whether the sizes are equal.
+
+        :param key: key of the issue
         """
-        asked = (file.src, attachment.number)
-        if asked not in self._same:
-            self._same[asked] = self._is_same(key, file, attachment)
-        return self._same[asked]
+        pair = (file.src, attachment.number)
+        if pair not in self._same:
+            self._same[pair] = self._is_same(key, file, attachment)
+        return self._same[pair]
 
     def _is_same(self, key: str, file: UploadFile, attachment: Attachment) -> bool:
         if attachment.size not in (None, file.size):
@@ -115,7 +120,7 @@ class ComparedFiles:
                 attachment, lambda _response, blocks: _has_content(file, blocks)
             )
         except ToolchainError as error:
-            if error.kind not in _OF_ONE:
+            if error.kind not in _NO_DOWNLOAD:
                 raise
             return self._unknown(key, file, error.message)
 

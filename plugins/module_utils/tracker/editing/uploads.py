@@ -32,7 +32,7 @@ class AttachmentsPart:
         self._checked = False
 
     def _todo(self, issue: TrackerIssue) -> Iterator[tuple[UploadFile, bool, list[Attachment]]]:
-        """Yield the files, whether they must be uploaded, and the older attachments to delete."""
+        """Yield each file, whether to upload it, and the older attachments to delete."""
         there = self._attachments(issue.fields.get("attachment"))
         for file in self._files:
             named = file.named(there)
@@ -119,17 +119,16 @@ class AttachmentsPart:
     def _delete(
         self, issue: TrackerIssue, file: UploadFile, one: Attachment, replaced: Collection[str]
     ) -> None:
-        """Delete an older attachment [tracker-27], unless the issue would be left without the file.
+        """Delete an older attachment [tracker-27].
 
-        Raises:
-            ToolchainError: `conflict` if the issue does not show the new attachment.
+        Raises `conflict` if the issue has no newer attachment of the file.
         """
         purpose = f"deleting the older attachment '{one.filename}' ({one.number}) of '{issue.key}'"
         now = self._now(issue)
         if not file.is_stored(now, replaced):
             raise ToolchainError(
                 "conflict",
-                f"{purpose}: the issue does not show the new attachment, so the older one was kept",
+                f"{purpose}: the issue has no newer attachment with this name, so it was kept",
             )
         if one.number not in {attachment.number for attachment in now}:
             return
@@ -150,16 +149,14 @@ class AttachmentsPart:
                 ) from None
 
 
-def _is_older(one: Attachment, same: Sequence[Attachment]) -> bool:
-    """Return whether an attachment is older than an attachment with the wanted content.
-
-    Without such an attachment every attachment is older.
-    """
-    return not same or any(_age(one) < _age(other) for other in same)
+def _is_older(attachment: Attachment, same: Sequence[Attachment]) -> bool:
+    """Return whether an attachment is older than any in `same`, or whether `same` is empty."""
+    return not same or any(_age(attachment) < _age(other) for other in same)
 
 
-def _age(one: Attachment) -> tuple[float, int]:
-    return (one.created or 0.0, int(one.number) if one.number.isdecimal() else 0)
+def _age(attachment: Attachment) -> tuple[float, int]:
+    number = int(attachment.number) if attachment.number.isdecimal() else 0
+    return (attachment.created or 0.0, number)
 
 
 def _change(file: UploadFile) -> Change:

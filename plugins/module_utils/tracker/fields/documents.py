@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Convert strings to the documents of version 3 of the cloud's interface [tracker-25].
+"""Convert strings to documents, which version 3 of the cloud's interface uses [tracker-25].
 
-A string becomes paragraphs and lines without markup, so that it can be read back and compared.
+A string becomes paragraphs of lines without markup. The stored document can then be converted back
+and compared.
 """
 
 from __future__ import annotations
@@ -12,14 +13,12 @@ from typing import Any
 
 Document = dict[str, Any]
 
-#: Elements on lines of their own.
+#: Elements that end with a line break.
 _BLOCKS = frozenset({"paragraph", "heading", "codeBlock", "listItem", "taskItem", "tableRow"})
 
 
 def plain_lines(text: str) -> str:
-    """Return a string without the changes that servers make to line ends and to its end
-    [tracker-22].
-    """
+    """Remove trailing whitespace and normalize line ends, which servers may change [tracker-22]."""
     return "\n".join(line.rstrip() for line in text.splitlines()).rstrip()
 
 
@@ -28,7 +27,7 @@ def is_document(value: Any) -> bool:
 
 
 def to_document(text: str) -> Document:
-    """Return a document with a paragraph per block of lines."""
+    """Convert a string to a document. Empty lines separate paragraphs."""
     blocks = [block for block in re.split(r"\n{2,}", plain_lines(text)) if block]
     return {"type": "doc", "version": 1, "content": [_paragraph(block) for block in blocks]}
 
@@ -44,7 +43,7 @@ def _paragraph(block: str) -> Document:
 
 
 def text_of(value: Any) -> str:
-    """Return the text of a document, or a string unchanged; "" for anything else."""
+    """Return the plain text of a document or a string, or "" for other values."""
     if isinstance(value, str):
         return plain_lines(value)
     if not is_document(value):

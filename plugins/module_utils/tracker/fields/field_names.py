@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Resolve fields by name or id; names are translated and not unique [tracker-19]."""
+"""Resolve fields by id or name. Names may be translated and are not unique [tracker-19]."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from ...core.errors import invalid
 from ...core.http.messages import unexpected_body
 from ..client import TrackerClient
 
-_KEPT = "tracker.fields"
-#: Fields that cannot be set, and the option to use instead.
+#: Key in `memory` for the fields of the server.
+_FIELDS = "tracker.fields"
+#: Fields that cannot be set directly, and the option to use instead.
 _ELSEWHERE = {
     "attachment": "attachments",
     "comment": "comment",
@@ -25,7 +26,7 @@ _ELSEWHERE = {
 
 @dataclass(frozen=True)
 class FieldKind:
-    """An existing field; `schema` describes the type of its values."""
+    """A field of the server. `schema` describes the type of its values."""
 
     id: str
     name: str
@@ -33,16 +34,17 @@ class FieldKind:
 
 
 class FieldNames:
-    """All fields of the server, read once."""
+    """Resolve names of fields. The fields of the server are read once."""
 
     def __init__(self, client: TrackerClient) -> None:
         self._client = client
 
     def find(self, name: str, place: str) -> FieldKind:
-        """Find a field by id, by name, or by name without regard to case. Raises `invalid` for none
-        or several.
+        """Return the field with an id or a name; the exact name is preferred to another case.
 
-        :param place: position of the name in the options
+        Raises `invalid` if no field or several fields have the name.
+
+        :param place: the option, for messages
         """
         fields = self._all()
         wanted = name.strip()
@@ -69,7 +71,7 @@ class FieldNames:
         return field
 
     def _all(self) -> list[FieldKind]:
-        known = self._client.memory.get(_KEPT)
+        known = self._client.memory.get(_FIELDS)
         if known is None:
             response = self._client.read("reading the fields", "rest/api/2/field")
             records = response.json()
@@ -80,12 +82,12 @@ class FieldNames:
                 for record in records
                 if isinstance(record, Mapping) and "id" in record
             ]
-            self._client.memory[_KEPT] = known
+            self._client.memory[_FIELDS] = known
         fields: list[FieldKind] = known
         return fields
 
 
-def _kind(bean: Mapping[str, Any]) -> FieldKind:
-    schema = bean.get("schema")
-    name = str(bean.get("name") or bean["id"])
-    return FieldKind(str(bean["id"]), name, schema if isinstance(schema, Mapping) else {})
+def _kind(record: Mapping[str, Any]) -> FieldKind:
+    schema = record.get("schema")
+    name = str(record.get("name") or record["id"])
+    return FieldKind(str(record["id"]), name, schema if isinstance(schema, Mapping) else {})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Convert and compare values of fields [tracker-22]."""
+"""Convert and compare the values of fields [tracker-22]."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .documents import is_document, plain_lines, text_of, to_document
 
 Schema = Mapping[str, Any]
 
-#: Member for which a string stands if a field needs an object.
+#: Member that is set to a given string, by the type of a field whose values are objects.
 _MEMBER_OF_KIND = {
     "option": "value",
     "option-with-child": "value",
@@ -28,19 +28,19 @@ _MEMBER_OF_KIND = {
 }
 _TEXT_KINDS = frozenset({"string", "date", "datetime"})
 _LONG_TEXTS = ("description", "environment")
-#: Members that represent an object, in this order.
+#: Members that represent an object in messages, most preferred first.
 _SHOWN = ("name", "value", "key", "accountId", "id")
-#: Members that a server compares without regard to case.
+#: Members that servers compare case-insensitively.
 _NAMES = frozenset({"name", "value"})
 
 
 def sent(value: Any, schema: Schema, place: Place, *, cloud: bool) -> Any:
-    """Return a value for the server by the type of the field. Raises `invalid` for another type."""
+    """Convert a value to the type of a field. Raises `invalid` if that is impossible."""
     kind = str(schema.get("type"))
     if kind == "array":
         return [
-            _single(one, str(schema.get("items")), place.entry(number), cloud)
-            for number, one in enumerate(_entries(value))
+            _single(entry, str(schema.get("items")), place.entry(number), cloud)
+            for number, entry in enumerate(_entries(value))
         ]
     if cloud and _is_long_text(schema) and isinstance(value, str):
         return to_document(value) if value.strip() else None
@@ -73,7 +73,7 @@ def _single(value: Any, kind: str, place: Place, cloud: bool) -> Any:
 
 
 def _number(value: Any, place: Place) -> Any:
-    """Return a number: templates turn numbers into strings, and the server needs a number."""
+    """Convert a value to a number. Templates may have turned a number into a string."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return value
     try:
@@ -86,8 +86,10 @@ def _number(value: Any, place: Place) -> Any:
 
 
 def same(current: Any, wanted: Any) -> bool:
-    """Return whether a field has a value already: objects by the given members, lists in any order,
-    strings without the changes that servers make to line ends.
+    """Return whether a field already has the wanted value.
+
+    Objects are compared by the wanted members, lists in any order, and strings with normalized line
+    ends.
     """
     if wanted is None or wanted == []:
         return current in (None, "", []) or (is_document(current) and not text_of(current))
@@ -111,19 +113,19 @@ def _same_member(current: Mapping[str, Any], name: str, wanted: Any) -> bool:
 
 
 def _same_entries(current: list[Any], wanted: list[Any]) -> bool:
-    left = list(current)
-    for one in wanted:
-        found = next((each for each in left if same(each, one)), None)
+    unmatched = list(current)
+    for entry in wanted:
+        found = next((item for item in unmatched if same(item, entry)), None)
         if found is None:
             return False
-        left.remove(found)
-    return not left
+        unmatched.remove(found)
+    return not unmatched
 
 
 def missing(current: Any, wanted: list[Any]) -> list[Any]:
-    """Return the entries that a list lacks."""
-    there = current if isinstance(current, list) else []
-    return [one for one in wanted if not any(same(each, one) for each in there)]
+    """Return the wanted entries that the current list does not contain."""
+    entries = current if isinstance(current, list) else []
+    return [entry for entry in wanted if not any(same(item, entry) for item in entries)]
 
 
 def _same_text(current: Any, wanted: str) -> bool:
@@ -131,8 +133,8 @@ def _same_text(current: Any, wanted: str) -> bool:
         return plain_lines(wanted) == ""
     if not isinstance(current, str):
         return text_of(current) == plain_lines(wanted) if is_document(current) else False
-    one, other = _normal(current), _normal(wanted)
-    return one == other or (_moment(one) is not None and _moment(one) == _moment(other))
+    stored, given = _normal(current), _normal(wanted)
+    return stored == given or (_moment(stored) is not None and _moment(stored) == _moment(given))
 
 
 def _normal(text: str) -> str:
@@ -140,7 +142,7 @@ def _normal(text: str) -> str:
 
 
 def _moment(text: str) -> datetime | None:
-    """Parse a time that the server sends with its own zone."""
+    """Parse a time with a time zone. Return None for other strings."""
     try:
         found = datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%f%z")
     except ValueError:
@@ -149,11 +151,11 @@ def _moment(text: str) -> datetime | None:
 
 
 def shown(value: Any) -> Any:
-    """Return a value for the user: objects by name, documents as strings."""
+    """Return a value for results and messages: objects by name, documents as plain text."""
     if is_document(value):
         return text_of(value)
     if isinstance(value, Mapping):
         return next((value[name] for name in _SHOWN if value.get(name) is not None), dict(value))
     if isinstance(value, (list, tuple)):
-        return [shown(one) for one in value]
+        return [shown(entry) for entry in value]
     return value
