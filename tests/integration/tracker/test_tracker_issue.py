@@ -327,7 +327,7 @@ def test_invalid_link_is_rejected(tracker: Tracker, check: bool) -> None:
     refused("not_found", "REL-999", {"type": "Blocks", "issue": "REL-999"})
     refused("invalid", "linked to itself", {"type": "Blocks", "issue": "rel-22"})
     tracker.sandbox.settings("tracker", linking=False)
-    refused("not_found", "links may be switched off", {"type": "Blocks", "issue": "REL-2"})
+    refused("not_found", "links may be disabled", {"type": "Blocks", "issue": "REL-2"})
 
 
 @each_server
@@ -638,7 +638,7 @@ def test_only_own_account_can_be_added_as_watcher_without_permission(
 # -- invalid input and permissions -------------------------------------------------------------
 
 SLIPS: list[tuple[dict[str, Any], str]] = [
-    ({"issue": "REL-22"}, "there is nothing to do: set at least one of summary"),
+    ({"issue": "REL-22"}, "nothing to change: set at least one of summary"),
     ({"issue": "", "summary": "x"}, "issue is empty"),
     ({"jql": " ", "summary": "x"}, "jql is empty"),
     ({**NEW, "match": ""}, "match is empty"),
@@ -766,6 +766,6 @@ def test_translated_status_names_are_equal(tracker: Tracker) -> None:
 
 def test_documented_interface_is_sufficient(fresh: Callable[[str], Sandbox]) -> None:
     tracker = Tracker(fresh("written"), TrackerIssueOperation, TrackerIssueOptions)
-    message = "does not support this request: the documented interface cannot change anything"
+    message = "does not support this change, which the documented interface does not include"
     tracker.refused("not_found", message, issue="REL-1", labels=["x"])
     assert not tracker(issue="REL-1", status="Done").changed

@@ -27,7 +27,9 @@ def edits(value: Any, *, required: bool) -> list[Any]:
 
 @pytest.mark.parametrize("empty", [None, "", []])
 def test_a_required_field_is_not_emptied(empty: Any) -> None:
-    with pytest.raises(ToolchainError, match="Team cannot be empty: it is required") as caught:
+    with pytest.raises(
+        ToolchainError, match="Team is a required field, but its value is empty"
+    ) as caught:
         edits(empty, required=True)
     assert caught.value.kind == "rejected"
     assert len(edits(empty, required=False)) == len(edits("y", required=True)) == 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Edit the fields of an issue with a single request [tracker-22]."""
+"""Edit all fields of an issue with a single request [tracker-22]."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from .site import Site, TrackerIssue
 
 #: Maximum number of allowed values in a message.
 _MAX_NAMED = 10
-#: Options with names of objects of a project, to the kind of these objects.
+#: Options that name objects of a project, and the kind of these objects.
 _KINDS = {"fix_versions": "version", "affects_versions": "version", "components": "component"}
 
 
 @dataclass(frozen=True)
 class WantedField:
-    """A field and its value for the server; `adds`: a list that only gets more entries, and loses
-    those in `gone`.
+    """A field and its wanted value.
 
-    `check` raises if the value is impossible, for instance a missing account.
+    `adds`: whether the entries of `value` are added to a list, and those of `gone` removed.
+    `check`: raises an error for an impossible value, for example a missing account.
     """
 
     id: str
@@ -41,19 +41,19 @@ class WantedField:
         return not same(current, self.value)
 
     def leaving(self, current: Any) -> list[Any]:
-        """Return the entries of the current list to remove."""
-        return [one for one in current or [] if any(same(one, each) for each in self.gone)]
+        """Return the entries to remove from the current list."""
+        return [entry for entry in current or [] if any(same(entry, gone) for gone in self.gone)]
 
     def change(self, current: Any) -> Change:
         before, after = shown(current), shown(self.value)
         if self.adds:
-            unchanged = [one for one in current or [] if one not in self.leaving(current)]
-            after = [*shown(unchanged), *shown(missing(current, self.value))]
+            kept = [entry for entry in current or [] if entry not in self.leaving(current)]
+            after = [*shown(kept), *shown(missing(current, self.value))]
         return Change(self.name, before, after)
 
 
 class FieldsPart:
-    """All managed fields."""
+    """Edit the managed fields of an issue."""
 
     def __init__(self, site: Site, wanted: Sequence[WantedField]) -> None:
         self._site, self._wanted = site, list(wanted)
@@ -69,7 +69,7 @@ class FieldsPart:
 
     @property
     def filled(self) -> set[str]:
-        """Return the fields that have a value afterwards."""
+        """Return the ids of the fields that have a value after the task."""
         return {field.id for field in self._wanted if field.value not in (None, [])}
 
     def _differing(self, issue: TrackerIssue) -> list[WantedField]:
@@ -92,7 +92,7 @@ class FieldsPart:
         return tuple(field.change(None) for field in self._wanted if field.differs(None))
 
     def for_creation(self) -> dict[str, Any]:
-        """Return the members of a new issue."""
+        """Return the value of each field for a new issue, by id."""
         members: dict[str, Any] = {}
         for field in self._wanted:
             if field.differs(None):
@@ -100,10 +100,11 @@ class FieldsPart:
         return members
 
     def _settable(self, issue: TrackerIssue, field: WantedField) -> WantedField:
-        """Return the field with values in the server's spelling. Raises for a field that is on no
-        screen, and for an unknown value.
+        """Return the field with its values in the server's spelling.
 
-        Server fact [tracker-22]: without the permission to edit no field may be set.
+        Raises `rejected` for an unknown value or a field that cannot be set, and `permission` if
+        the account lacks a permission. Server fact [tracker-22]: without the permission to edit, no
+        field can be set.
         """
         _check(field)
         if issue.editable is None:
@@ -112,21 +113,21 @@ class FieldsPart:
         if known is None:
             error = ToolchainError(
                 "rejected",
-                f"editing the issue '{issue.key}': the field {field.name} cannot be set: it is not"
-                " on the edit screen, the issue cannot be edited, or the account lacks the"
-                " permission",
+                f"editing the issue '{issue.key}': the field {field.name} cannot be set. It is not"
+                " on the edit screen, or the issue cannot be edited, or a permission is missing",
             )
             raise self._site.explained(error, *_needed([field.id]), issueKey=issue.key)
         if known.get("required") is True and field.value in (None, "", []):
             raise ToolchainError(
                 "rejected",
-                f"editing the issue '{issue.key}': {field.name} cannot be empty: it is required",
+                f"editing the issue '{issue.key}': {field.name} is a required field, but its value"
+                " is empty",
             )
         allowed = known.get("allowedValues")
         if not isinstance(allowed, list) or not allowed:
             return field
         if isinstance(field.value, list):
-            value: Any = [self._allowed(issue, field, one, allowed) for one in field.value]
+            value: Any = [self._allowed(issue, field, entry, allowed) for entry in field.value]
         else:
             value = self._allowed(issue, field, field.value, allowed)
         return replace(field, value=value)
@@ -134,13 +135,13 @@ class FieldsPart:
     def _allowed(
         self, issue: TrackerIssue, field: WantedField, value: Any, allowed: list[Any]
     ) -> Any:
-        """Return a value with its name in the server's letter case, which may be required."""
+        """Return a value with the server's letter case, which some servers require."""
         if not isinstance(value, Mapping):
             return value
-        member = {name: one for name, one in value.items() if name != "child"}
-        for one in allowed:
-            if same(one, member):
-                return {**value, **{name: one[name] for name in member}}
+        wanted = {name: item for name, item in value.items() if name != "child"}
+        for known in allowed:
+            if same(known, wanted):
+                return {**value, **{name: known[name] for name in wanted}}
         project = issue.key.rpartition("-")[0]
         if predicted(self._site.task, field.name, project, str(shown(value))):
             return value
@@ -149,7 +150,7 @@ class FieldsPart:
     def _unknown_value(
         self, issue: TrackerIssue, field: WantedField, value: Any, allowed: list[Any]
     ) -> ToolchainError:
-        named = [str(shown(one)) for one in allowed]
+        named = [str(shown(known)) for known in allowed]
         more = f" and {len(named) - _MAX_NAMED} more" if len(named) > _MAX_NAMED else ""
         return ToolchainError(
             "rejected",
@@ -158,7 +159,7 @@ class FieldsPart:
         )
 
     def _write(self, issue: TrackerIssue, fields: Sequence[WantedField]) -> None:
-        """Set exact fields, add to lists that only get more; both are idempotent."""
+        """Set fields, and add and remove entries of lists. Both can be repeated safely."""
 
         def done() -> bool:
             now = self._site.issue(issue.key, [field.id for field in fields])
@@ -184,7 +185,7 @@ class FieldsPart:
 
 
 def predicted(task: Task, option: str, project: str, name: str) -> bool:
-    """Return whether an earlier task in check mode would create a version or component."""
+    """Return whether an earlier task in check mode would create this version or component."""
     kind = _KINDS.get(option)
     return kind is not None and task.predictions.get(kind, project, name.lower()) is not None
 
@@ -197,10 +198,10 @@ def _needed(fields: Collection[str], first: str = "EDIT_ISSUES") -> tuple[str, .
 def _verbs(issue: TrackerIssue, field: WantedField) -> list[dict[str, Any]]:
     current = issue.fields.get(field.id)
     removed = [
-        {"remove": {"name": one["name"]} if isinstance(one, Mapping) else one}
-        for one in field.leaving(current)
+        {"remove": {"name": entry["name"]} if isinstance(entry, Mapping) else entry}
+        for entry in field.leaving(current)
     ]
-    return [{"add": one} for one in missing(current, field.value)] + removed
+    return [{"add": entry} for entry in missing(current, field.value)] + removed
 
 
 def _check(field: WantedField) -> None:

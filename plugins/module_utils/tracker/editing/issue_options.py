@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Options of `tracker_issue` for an issue, and their validation [C8.8]."""
+"""Options of `tracker_issue` for the parts of an issue, and their validation [C8.8]."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class IssueRemovals:
 
 @dataclass(frozen=True)
 class IssueLink:
-    """A link. `type` is the name or a phrase of its type."""
+    """A link to another issue. `type`: name of the link type, or a phrase such as `blocks`."""
 
     type: str
     issue: str
@@ -62,7 +62,7 @@ class IssueLink:
 
 @dataclass(frozen=True)
 class IssueOptions:
-    """Managed parts of an issue, and values of a new issue."""
+    """Options for the managed parts of an issue, and for a new issue."""
 
     match: str | None = None
     project: str | None = None
@@ -92,7 +92,7 @@ class IssueOptions:
     def require_sense(self) -> None:
         """Raise `invalid` for contradictory options."""
         if all(getattr(self, name) is None for name in _MANAGED):
-            raise invalid(f"there is nothing to do: set at least one of {', '.join(_MANAGED)}")
+            raise invalid(f"nothing to change: set at least one of {', '.join(_MANAGED)}")
         if self.add == IssueAdditions():
             raise invalid(f"add is empty: set at least one of {', '.join(_LISTS)}")
         if self.remove == IssueRemovals():
@@ -113,13 +113,13 @@ class IssueOptions:
         self._require_comment()
 
     def _require_disjoint(self) -> None:
-        """Raise `invalid` for a value that would be both added and removed."""
+        """Raise `invalid` for a value that is both added and removed."""
         for name, source, option in (
             *((name, self.add, f"add.{name}") for name in _LISTS),
             ("watchers", self, "watchers"),
         ):
-            key = str if name == "labels" else str.casefold  # the case of a label counts
-            removed = {key(one) for one in getattr(self.remove, name, None) or ()}
+            key = str if name == "labels" else str.casefold  # labels are case-sensitive
+            removed = {key(value) for value in getattr(self.remove, name, None) or ()}
             for value in getattr(source, name, None) or ():
                 if key(value) in removed:
                     raise invalid(
@@ -147,14 +147,20 @@ class IssueOptions:
 
 
 def require_summary(place: str, summary: Any) -> None:
-    """Raise `invalid` for an impossible summary [tracker-22]."""
+    """Raise `invalid` for a summary that the server would reject [tracker-22].
+
+    :param place: the option, for the message
+    """
     text = str(summary or "").strip()
     if not text or len(text.splitlines()) > 1 or len(text) > _LONGEST:
         raise invalid(f"{place} must be one line of at most {_LONGEST} characters")
 
 
 def require_labels(place: str, labels: Any) -> None:
-    """Raise `invalid` for an impossible label [tracker-22]."""
+    """Raise `invalid` for a label that the server would reject [tracker-22].
+
+    :param place: the option, for the message
+    """
     for number, label in enumerate(labels if isinstance(labels, list) else []):
         text = str(label)
         if text.split() != [text] or len(text) > _LONGEST:

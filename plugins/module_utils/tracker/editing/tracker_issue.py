@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Edit a single issue or many, or create an issue once, for `tracker_issue` [C8.8]."""
+"""Module `tracker_issue`: edit issues, or create an issue that does not exist [C8.8]."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from .site import Site, TrackerIssue, issue_of
 from .upload_file import files_of
 from .wanted import WantedParts
 
-#: Errors that also affect every other issue.
-_OF_ALL = frozenset({"auth", "rate_limited"})
+#: Error kinds after which all other issues would fail too.
+_FOR_ALL_ISSUES = frozenset({"auth", "rate_limited"})
 _NEW = "(new)"
 
 
@@ -49,7 +49,7 @@ class TrackerIssueOptions(IssueOptions):
     }
 
     def require_positive_numbers(self) -> None:
-        """Raise `invalid` if a number is too small."""
+        """Raise `invalid` if a numeric option is too small."""
         for name in ("max_issues", "parallel"):
             number = getattr(self, name)
             if number < 1:
@@ -60,10 +60,12 @@ class TrackerIssueOptions(IssueOptions):
 
 @dataclass
 class PlannedIssue:
-    """An issue, its planned edits and their outcome.
+    """An issue with its planned edits, and their outcome.
 
-    :param key: `None` for a missing issue, which `create` creates
+    :param key: None for a new issue
     :param needs: required permissions
+    :param create: creates a new issue and plans its other edits
+    :param done: changes that were written
     """
 
     key: str | None
@@ -76,7 +78,7 @@ class PlannedIssue:
     error: ToolchainError | None = None
 
     def shown(self, changes: Sequence[Change]) -> dict[str, Any]:
-        """Return the entry for the return value."""
+        """Return the entry in the return value `issues`."""
         action = self.action if changes or self.error is None else "unchanged"
         return {
             "key": self.key,
@@ -86,7 +88,7 @@ class PlannedIssue:
 
 
 class TrackerIssueOperation:
-    """Plan the edits of all issues before the first write. Raise `invalid` for invalid options."""
+    """Edit issues. All edits are planned before the first write. Raises `invalid`."""
 
     descriptor: ClassVar = Descriptor(
         "tracker",
@@ -136,7 +138,7 @@ class TrackerIssueOperation:
         )
 
     def _issues(self, parts: WantedParts) -> list[PlannedIssue]:
-        """Plan the edits of all issues. The first error ends the task before any write."""
+        """Plan the edits of all issues. The first error fails the task before any write."""
         options = self._options
         if options.issue is not None:
             return [_edited(parts.site.issue(options.issue, parts.names), parts)]
@@ -155,10 +157,10 @@ class TrackerIssueOperation:
 
     def _search(self, parts: WantedParts, jql: str, most: int) -> list[TrackerIssue]:
         """Return the issues of a search. The search index may be out of date."""
-        # comments are large, and a search truncates them
+        # Comments are large, and a search does not return all of them.
         fields = [name for name in parts.names if name != "comment"]
-        asked = JqlSearchOptions(jql, fields=fields, max_results=most)
-        result = JqlSearchOperation(self._task, asked).search()
+        search = JqlSearchOptions(jql, fields=fields, max_results=most)
+        result = JqlSearchOperation(self._task, search).search()
         found = [issue for issue in map(issue_of, result.issues) if issue is not None]
         if len(found) < len(result.issues) or (len(found) < most and not result.complete):
             raise ToolchainError("protocol", f"the search '{jql}' did not return every match")
@@ -186,38 +188,39 @@ class TrackerIssueOperation:
         return PlannedIssue(None, "created", (*changes, *later), needs=needs, create=create)
 
     def preflight(self, plan: Plan) -> None:
-        """Check the permissions for the planned edits of every issue.
+        """Check the permissions for the edits of each issue.
 
-        A workflow or a role may grant a permission for some issues of a project only.
+        They are checked per issue, because a workflow or role may grant them for some issues only.
         """
         changed = [issue for issue in plan.data if issue.changes]
         spread(self._options.parallel, self._require_permissions, changed)
 
-    def _require_permissions(self, one: PlannedIssue) -> None:
-        if one.key is None:
-            purpose, place = "creating an issue in the project", str(self._options.project)
-            permissions.require(self._client, f"{purpose} '{place}'", one.needs, projectKey=place)
+    def _require_permissions(self, issue: PlannedIssue) -> None:
+        if issue.key is None:
+            project = str(self._options.project)
+            purpose = f"creating an issue in the project '{project}'"
+            permissions.require(self._client, purpose, issue.needs, projectKey=project)
         else:
-            purpose = f"changing the issue '{one.key}'"
-            permissions.require(self._client, purpose, one.needs, issueKey=one.key)
+            purpose = f"changing the issue '{issue.key}'"
+            permissions.require(self._client, purpose, issue.needs, issueKey=issue.key)
 
-    # -- doing ---------------------------------------------------------------------------------
+    # -- applying ------------------------------------------------------------------------------
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         issues: list[PlannedIssue] = plan.data
         todo = [issue for issue in issues if issue.changes]
         stopped: list[ToolchainError] = []
 
-        def attempt(one: PlannedIssue) -> None:
+        def attempt(issue: PlannedIssue) -> None:
             try:
                 if stopped:
                     raise ToolchainError(
-                        stopped[0].kind, f"{one.key} was not attempted after this error"
+                        stopped[0].kind, f"{issue.key} was not attempted after this error"
                     )
-                self._write(one)
+                self._write(issue)
             except ToolchainError as error:
-                one.error = error
-                if error.kind in _OF_ALL:
+                issue.error = error
+                if error.kind in _FOR_ALL_ISSUES:
                     stopped.append(error)
 
         spread(self._options.parallel, attempt, todo)
@@ -226,18 +229,18 @@ class TrackerIssueOperation:
             raise failure
         return {"issues": [issue.shown(issue.changes) for issue in issues]}
 
-    def _write(self, one: PlannedIssue) -> None:
+    def _write(self, issue: PlannedIssue) -> None:
         """Write the edits of an issue in order."""
-        if one.create is not None:
-            one.create(one)
-        for edit in one.edits:
+        if issue.create is not None:
+            issue.create(issue)
+        for edit in issue.edits:
             edit.write()
-            one.done += edit.changes
-        self._task.progress(f"{one.key}: {one.action}")
+            issue.done += edit.changes
+        self._task.progress(f"{issue.key}: {issue.action}")
 
 
 def _of_found(issue: TrackerIssue, parts: WantedParts) -> PlannedIssue:
-    """Plan the edits of an issue from a search. Read the issue again if it differs."""
+    """Plan the edits of an issue from a search. If it differs, read it again first."""
     if not any(part.differs(issue) for part in parts.all):
         return PlannedIssue(issue.key, "unchanged")
     return _edited(parts.site.issue(issue.key, parts.names), parts)
@@ -251,7 +254,7 @@ def _edited(issue: TrackerIssue, parts: WantedParts) -> PlannedIssue:
 
 
 def _failure(issues: Sequence[PlannedIssue]) -> ToolchainError | None:
-    """Return a single error for all failed issues. Its result contains the finished edits."""
+    """Return an error for all failed issues, or None. Its result has the finished edits."""
     errors = [issue.error for issue in issues if issue.error is not None]
     if not errors:
         return None
@@ -261,9 +264,9 @@ def _failure(issues: Sequence[PlannedIssue]) -> ToolchainError | None:
         message = shorten(f"{len(errors)} of {len(issues)} issues failed: {error_message}")
         first = _with_message(first, message)
     shown = [issue.shown(issue.done) for issue in issues]
-    for one, entry in zip(issues, shown, strict=True):
-        if one.error is not None:
-            entry["error"] = one.error.as_dict()
+    for issue, entry in zip(issues, shown, strict=True):
+        if issue.error is not None:
+            entry["error"] = issue.error.as_dict()
     changed = any(issue.done for issue in issues) or bool(first.result.get("changed"))
     first.result.update(issues=shown, changed=changed)
     return first
@@ -281,13 +284,13 @@ def _with_message(error: ToolchainError, message: str) -> ToolchainError:
     )
 
 
-def _side(one: PlannedIssue, side: str) -> dict[str, Any]:
-    """Return the state of an issue before or after the changes, for the diff.
+def _side(issue: PlannedIssue, side: str) -> dict[str, Any]:
+    """Return the fields of an issue `before` or `after` the changes, for the diff.
 
     A field with several changes gets a list.
     """
     found: dict[str, Any] = {}
-    for change in one.changes:
+    for change in issue.changes:
         value = getattr(change, side)
         if change.field in found:
             before = found[change.field]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Change the status of an issue by an offered transition [tracker-24]."""
+"""Change the status of an issue with an available transition [tracker-24]."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ Transition = Mapping[str, Any]
 
 
 class StatusPart:
-    """The target status by name.
+    """Move an issue to a status.
 
-    :param transition: name or id of the transition
-    :param fields: values for the fields of its screen
+    :param status: name of the status
+    :param transition: name or id of the transition; None if only one leads to the status
+    :param fields: values for the screen of the transition
     :param filled: ids of the fields that already have a value
     """
 
@@ -61,16 +62,17 @@ class StatusPart:
         return [Edit((change,), lambda: self._write(issue, chosen), self.needs)]
 
     def _offered(self, issue: TrackerIssue) -> list[Transition]:
-        """Return the transitions that the account may use; without the permission an empty list,
-        and no error.
+        """Return the available transitions. Raises `rejected` or `permission` for an empty list.
+
+        Without the permission, the server returns an empty list instead of an error.
         """
         purpose = f"reading the transitions of the issue '{issue.key}'"
         query = {"expand": "transitions.fields"}
-        place = self._site.issue_route(issue.key, "transitions")
-        response = self._site.client.read(purpose, place, query=query)
+        route = self._site.issue_route(issue.key, "transitions")
+        response = self._site.client.read(purpose, route, query=query)
         reported = response.json()
         found = reported.get("transitions") if isinstance(reported, Mapping) else None
-        if not isinstance(found, list) or not all(isinstance(one, Mapping) for one in found):
+        if not isinstance(found, list) or not all(isinstance(item, Mapping) for item in found):
             raise unexpected_body(response, "a list of transitions")
         if not found:
             error = ToolchainError(
@@ -80,9 +82,7 @@ class StatusPart:
         return found
 
     def _chosen(self, issue: TrackerIssue, offered: list[Transition]) -> Transition:
-        """Return the transition to the status. Raises `rejected` for none, `invalid`
-        for several.
-        """
+        """Return the transition to the status. Raises `rejected` for none, `invalid` for many."""
         leading = [record for record in offered if self._is(record.get("to"))]
         named = [record for record in leading if self._is_named(record)]
         if len(named) == 1:
@@ -93,31 +93,32 @@ class StatusPart:
                 "rejected",
                 f"the issue '{issue.key}' cannot reach the status '{self._status}'{wanted} from"
                 f" '{shown(issue.fields.get('status'))}'; the available transitions are"
-                f" {_told(offered)}",
+                f" {_listed(offered)}",
             )
         raise invalid(
             f"status: several transitions of the issue '{issue.key}' lead to '{self._status}':"
-            f" {_told(named)}; set transition to the name or id of one of them"
+            f" {_listed(named)}; set transition to the name or id of one of them"
         )
 
-    def _is_named(self, one: Transition) -> bool:
+    def _is_named(self, transition: Transition) -> bool:
         wanted = self._transition
         if wanted is None:
             return True
-        return wanted == str(one.get("id")) or (
-            wanted.strip().casefold() == str(one.get("name")).strip().casefold()
+        return wanted == str(transition.get("id")) or (
+            wanted.strip().casefold() == str(transition.get("name")).strip().casefold()
         )
 
     def _require_fields(self, issue: TrackerIssue, chosen: Transition) -> None:
-        """Raise if a required field of the screen has no value; without a screen no field can be
-        set.
+        """Raise `rejected` if a required field of the screen has no value.
+
+        A transition without a screen sets no fields, so `transition_fields` is rejected.
         """
         screen = chosen.get("fields")
         screen = screen if isinstance(screen, Mapping) else {}
-        way = f"the transition '{chosen.get('name')}' of the issue '{issue.key}'"
+        transition = f"the transition '{chosen.get('name')}' of the issue '{issue.key}'"
         if self._fields and not screen and chosen.get("hasScreen") is False:
             raise ToolchainError(
-                "rejected", f"{way} has no screen, so transition_fields cannot be set"
+                "rejected", f"{transition} has no screen, so transition_fields cannot be set"
             )
         needed = [
             name
@@ -127,12 +128,12 @@ class StatusPart:
             and name not in self._filled
         ]
         if needed:
-            there = self._site.issue(issue.key, needed).fields
-            left = [name for name in needed if there.get(name) in (None, "", [])]
-            if left:
-                wanted = ", ".join(str(screen[name].get("name") or name) for name in left)
+            current = self._site.issue(issue.key, needed).fields
+            empty = [name for name in needed if current.get(name) in (None, "", [])]
+            if empty:
+                names = ", ".join(str(screen[name].get("name") or name) for name in empty)
                 raise ToolchainError(
-                    "rejected", f"{way} requires {wanted}: set it in transition_fields"
+                    "rejected", f"{transition} requires {names}: set it in transition_fields"
                 )
 
     def _write(self, issue: TrackerIssue, chosen: Transition) -> None:
@@ -159,7 +160,7 @@ class StatusPart:
         return self._is(status) or _same_id(status, chosen.get("to"))
 
     def _warn_if_moved_on(self, issue: TrackerIssue, chosen: Transition) -> None:
-        """Warn if a post function of the transition moved the issue on."""
+        """Warn if a post function of the workflow moved the issue to yet another status."""
         now = self._site.field(issue.key, "status")
         if not self._is(now) and not _same_id(now, chosen.get("to")):
             self._site.task.warn(
@@ -168,13 +169,13 @@ class StatusPart:
             )
 
 
-def _same_id(one: Any, other: Any) -> bool:
-    """Return whether two statuses are the same: their names may be in different languages."""
-    ids = [each.get("id") if isinstance(each, Mapping) else None for each in (one, other)]
+def _same_id(current: Any, target: Any) -> bool:
+    """Return whether two statuses have the same id, even if their names are translated."""
+    ids = [item.get("id") if isinstance(item, Mapping) else None for item in (current, target)]
     return None not in ids and str(ids[0]) == str(ids[1])
 
 
-def _told(transitions: Sequence[Transition]) -> str:
+def _listed(transitions: Sequence[Transition]) -> str:
     return ", ".join(
         f"'{transition.get('name')}' ({transition.get('id')}) to '{shown(transition.get('to'))}'"
         for transition in transitions

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Convert the options of `tracker_issue` to managed parts."""
+"""Convert the options of `tracker_issue` to managed parts of an issue."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from .transitions import StatusPart
 from .upload_file import ComparedFiles, UploadFile
 from .uploads import AttachmentsPart
 
-#: List options: id of the field, and whether an entry is an object with a name.
+#: Id of the field of each list option, and whether its entries are objects with a name.
 _LISTS = {
     "labels": ("labels", False),
     "fix_versions": ("fixVersions", True),
     "components": ("components", True),
     "affects_versions": ("versions", True),
 }
-#: Fields with options of their own, which may also be in `fields`.
+#: Checks for fields that may also be set in `fields`.
 _CHECKS = {"summary": require_summary, "labels": require_labels}
 
 
@@ -48,7 +48,7 @@ class WantedParts:
 
     @property
     def names(self) -> list[str]:
-        """Return the fields that all parts compare."""
+        """Return the ids of the fields that the parts compare."""
         return list(dict.fromkeys(name for part in self.all for name in part.names))
 
     def _others(self, files: list[UploadFile]) -> Iterator[Part]:
@@ -68,9 +68,7 @@ class WantedParts:
             yield StatusPart(site, options.status, options.transition, extra, filled)
 
     def _distinct(self) -> list[WantedField]:
-        """Return the fields without duplicates. Raises `invalid` for a field that two
-        options name.
-        """
+        """Return the wanted fields. Raises `invalid` if two options set the same field."""
         found: dict[str, WantedField] = {}
         for field in (*self._own(), *self._named("fields", self._options.fields or {})):
             other = found.setdefault(field.id, field)
@@ -81,7 +79,7 @@ class WantedParts:
         return list(found.values())
 
     def _own(self) -> Iterator[WantedField]:
-        """Yield the fields that have options of their own."""
+        """Yield the fields of the dedicated options, such as `summary`."""
         options = self._options
         if options.summary is not None:
             yield WantedField("summary", "summary", options.summary.strip())
@@ -105,8 +103,9 @@ class WantedParts:
         return to_document(text) if self.site.cloud else text
 
     def _assignee(self, name: str) -> WantedField:
-        """Return the assignee. On a server the name can be compared before searching for the
-        account.
+        """Return the assignee.
+
+        On a server, issues contain the name, so the account is only searched for if it differs.
         """
         site = self.site
         if site.cloud:
@@ -128,6 +127,6 @@ class WantedParts:
 
 
 def _listed(source: Any, name: str, *, named: bool) -> list[Any]:
-    """Return the entries of a list for the server."""
+    """Return the entries of a list option in the server's form, without duplicates."""
     entries = dict.fromkeys(getattr(source, name, None) or ())
     return [{"name": entry.strip()} if named else entry for entry in entries]
