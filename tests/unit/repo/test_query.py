@@ -180,7 +180,7 @@ def test_invalid_query_is_rejected_before_any_request(
 
 def test_rejected_depth_names_the_option_for_all_levels(server: Server) -> None:
     assert (
-        "set deep to list all levels"
+        "set deep: true to list all levels"
         in server.fails(ArtifactQueryOperation, listing(depth=0)).message
     )
 

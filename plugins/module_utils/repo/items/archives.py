@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""List the files of an archive that the server will expand."""
+"""List the files in a local archive that the server will expand."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from typing import IO
 from ...core.errors import invalid
 from ..digests import Digests, digests_of
 
-#: Server fact [repo-0]: archives that the server expands, by the end of their name.
+#: Suffixes of the archives that the server can expand [repo-0].
 SUFFIXES = (".zip", ".tar.gz", ".tgz", ".tar")
 _SAYS_UTF8 = 0x800
 
 
 def entries_of(path: str) -> dict[str, Digests]:
-    """Return the files of an archive by relative path with their digests; every file is streamed
-    once.
+    """Return the digests of the files in an archive, by relative path.
 
-    Raises `invalid` for a file that is not an archive, cannot be read, is empty, or has a path
-    outside of the target folder.
+    Raises `invalid` if the archive cannot be read or expanded, is empty, or contains a path outside
+    of the target folder.
     """
     if not path.lower().endswith(SUFFIXES):
         raise invalid(
-            f"src: '{path}' is not an archive that can be expanded: {', '.join(SUFFIXES)}"
+            f"src: '{path}' cannot be expanded: use an archive with the suffix"
+            f" {', '.join(SUFFIXES)}"
         )
     files = _of_zip if path.lower().endswith(".zip") else _of_tar
     try:
@@ -35,7 +35,7 @@ def entries_of(path: str) -> dict[str, Digests]:
         raise invalid(f"src: cannot read the archive '{path}': {error}") from None
     except (zipfile.BadZipFile, tarfile.TarError) as error:
         raise invalid(
-            f"src: '{path}' is not an archive of the type that its name suggests: {error}"
+            f"src: the content of '{path}' does not match the type in its name: {error}"
         ) from None
     if not found:
         raise invalid(f"src: the archive '{path}' contains no files")
@@ -51,8 +51,10 @@ def _of_zip(path: str) -> Iterator[tuple[str, IO[bytes]]]:
 
 
 def _name_in_zip(member: zipfile.ZipInfo) -> str:
-    """Return the name as servers read it. Some tools write UTF-8 without the flag, which Python
-    decodes as code page 437.
+    """Return the name of a file in a ZIP archive as the server decodes it.
+
+    Some tools write UTF-8 without setting the UTF-8 flag. Python decodes such a name as code page
+    437.
     """
     if member.flag_bits & _SAYS_UTF8:
         return member.filename
@@ -74,5 +76,5 @@ def _of_tar(path: str) -> Iterator[tuple[str, IO[bytes]]]:
 def _relative(archive: str, name: str) -> str:
     segments = [segment for segment in name.split("/") if segment not in ("", ".")]
     if name.startswith("/") or ".." in segments or not segments:
-        raise invalid(f"src: the archive '{archive}' has an entry outside of its folder: '{name}'")
+        raise invalid(f"src: the archive '{archive}' contains a path outside of it: '{name}'")
     return "/".join(segments)

@@ -19,7 +19,7 @@ from ...core.plan import Plan, ReadOnly, unchanged
 from .. import aql, json_rows
 from ..client import RepoClient, item_path, join, repository_key, segments
 
-#: Maximum characters of a query in an error message.
+#: Maximum number of characters of a query in an error message.
 _SHOWN = 100
 _IS_QUERY = re.compile(r"\s*\w[\w.\s]*\.\s*find\s*\(")
 Rows = list[dict[str, Any]]
@@ -39,7 +39,7 @@ class ListingOptions:
 
     @property
     def query(self) -> dict[str, int]:
-        """Return the query of the request [W4.1]."""
+        """Return the query parameters of the request [W4.1]."""
         flags = {
             "deep": self.deep,
             "listFolders": self.list_folders,
@@ -47,11 +47,11 @@ class ListingOptions:
             "includeRootPath": self.include_root_path,
         }
         query = {name: 1 for name, wanted in flags.items() if wanted}
-        # servers ignore the depth without `deep`
+        # servers ignore `depth` without `deep`
         return query if self.depth is None else {**query, "deep": 1, "depth": self.depth}
 
 
-_QUESTIONS = ("aql", "aql_file", "pattern", "list")
+_QUERY_OPTIONS = ("aql", "aql_file", "pattern", "list")
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,8 @@ class ArtifactQueryOptions:
     """The options of `artifact_query`."""
 
     constraints: ClassVar[dict[str, Any]] = {
-        "mutually_exclusive": [_QUESTIONS],
-        "required_one_of": [_QUESTIONS],
+        "mutually_exclusive": [_QUERY_OPTIONS],
+        "required_one_of": [_QUERY_OPTIONS],
     }
 
     aql: str | None = None
@@ -70,12 +70,12 @@ class ArtifactQueryOptions:
 
 
 def option_of(term: str) -> str:
-    """Return the option for a term of the lookup: a query or a pattern."""
+    """Return the option to which a term of the lookup belongs: `aql` or `pattern`."""
     return "aql" if _IS_QUERY.match(term) else "pattern"
 
 
 class ArtifactQueryOperation(ReadOnly):
-    """Send the query that the options describe."""
+    """Find items with a query string, a pattern, or a folder listing."""
 
     descriptor: ClassVar = Descriptor(
         "repo", dict.fromkeys(("query", "pattern", "list"), reads("read"))
@@ -85,10 +85,10 @@ class ArtifactQueryOperation(ReadOnly):
         self._warn, self._client = task.warn, RepoClient(task)
         #: Whether the result is complete.
         self._complete = True
-        self._ask = self._question(options)
+        self._send = self._prepare(options)
 
-    def _question(self, options: ArtifactQueryOptions) -> Callable[[], Rows]:
-        """Validate the options and return a function that sends the query."""
+    def _prepare(self, options: ArtifactQueryOptions) -> Callable[[], Rows]:
+        """Validate the options, and return a function that sends the query."""
         if options.aql is not None:
             return partial(self._by_text, options.aql)
         if options.aql_file is not None:
@@ -103,27 +103,28 @@ class ArtifactQueryOperation(ReadOnly):
 
     def rows(self) -> Rows:
         """Return the rows of the result."""
-        return self._ask()
+        return self._send()
 
     def _by_text(self, text: str) -> Rows:
-        """Return the rows of a query, with numeric sizes."""
+        """Send a query string; return its rows with numeric sizes."""
         purpose = f"querying '{shorten(text, _SHOWN)}'"
         found = aql.ask(self._client, purpose, text)
         if found.trimmed:
             self._complete = False
-            self._warn(f"{purpose}: the result is incomplete, the server reports: {found.trimmed}")
+            self._warn(f"{purpose}: the result is incomplete: {found.trimmed}")
         for row in found.rows:
             _count_size(row)
         return found.rows
 
     def _by_pattern(self, pattern: str) -> Callable[[], Rows]:
-        """Return `path` of each matching file, sorted, because the server does not sort.
+        """Return a function that searches for a pattern; its rows have a `path` and are sorted.
 
-        The shape is not specified; server fact [repo-16]: `files`, a list of paths.
+        The written interface does not specify the response. Server fact [repo-16]: it is an object
+        with the list `files`, in no particular order.
         """
         repo, colon, path = pattern.partition(":")
         if colon == "" or path == "":
-            raise invalid(f"pattern: '{pattern}' does not have the form repository:path/*.jar")
+            raise invalid(f"pattern: '{pattern}' must have the form repository:path/*.jar")
         repository_key("pattern", repo)
 
         def ask() -> Rows:
@@ -144,11 +145,15 @@ class ArtifactQueryOperation(ReadOnly):
         return ask
 
     def _listing(self, options: ListingOptions) -> Callable[[], Rows]:
-        """Return the entries of a folder with `name`, the first segment of their address."""
+        """Return a function that lists a folder.
+
+        The `name` of a row is the first segment of the path below the folder.
+        """
         repo, path = repository_key("list: repo", options.repo), join(*segments(options.path))
         if options.depth is not None and options.depth < 1:
             raise invalid(
-                f"list: depth is {options.depth}: write at least 1, or set deep to list all levels"
+                f"list: depth must be at least 1, not {options.depth}; set deep: true to list all"
+                " levels"
             )
 
         def ask() -> Rows:
@@ -165,7 +170,7 @@ class ArtifactQueryOperation(ReadOnly):
         try:
             return read(slash=False)
         except ToolchainError as error:
-            # the root of a repository may need a trailing slash
+            # some servers only find the root of a repository with a trailing slash
             if error.status != 404 or path != "":
                 raise
         return read(slash=True)
@@ -185,13 +190,16 @@ def _content(file: str) -> str:
 
 
 def _path_of(file: Any) -> str:
-    """Return the path of a match; "" if it has none."""
+    """Return the path of a matching file; "" if the response has another format."""
     named = file.get("uri") or file.get("path") if isinstance(file, Mapping) else file
     return join(named) if isinstance(named, str) else ""
 
 
 def _entry(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an entry with numbers and booleans, which may be strings: server fact [repo-6]."""
+    """Return a row of a listing with `name`.
+
+    Server fact [repo-6]: numbers and booleans may be strings, which are converted.
+    """
     entry = {**row, "name": join(str(row.get("uri") or "")).partition("/")[0]}
     _count_size(entry)
     if "folder" in row:
@@ -200,7 +208,7 @@ def _entry(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _count_size(row: dict[str, Any]) -> None:
-    """Convert a size that is a string: server fact [repo-6]. Other values are kept."""
+    """Convert `size` to a number if it is a decimal string [repo-6]."""
     size = row.get("size")
     if isinstance(size, str) and size.removeprefix("-").isdecimal():
         row["size"] = int(size)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read the state of the wanted files in a repository, with as few requests as possible."""
+"""Read the current state of wanted files in a repository with few requests."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from . import listing
 from .listing import StoredItem
 from .sources import WantedFile
 
-#: Number of files from which listing the whole repository is cheaper than a request per file.
+#: Minimum number of files for which a listing of the repository is cheaper than a request per file.
 _WORTH_A_WHOLE_LISTING = 20
 
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """A wanted file and the current state of its path.
+    """A wanted file, and the current item at its path.
 
-    :param stored: `None` if nothing is there
-    :param properties: `None` if they were not requested, or are unknown
+    :param stored: the current item; `None` if it does not exist
+    :param properties: its properties; `None` if they were not requested or are unknown
     """
 
     wanted: WantedFile
@@ -35,12 +35,12 @@ class FileState:
 
     @property
     def has_content(self) -> bool:
-        """Return whether the content is certainly there."""
+        """Return whether the item is known to have the wanted content."""
         return self.stored is not None and self.stored.holds(self.wanted.digests) is True
 
     @property
     def has_properties(self) -> bool:
-        """Return whether all wanted properties are certainly set."""
+        """Return whether the item is known to have all wanted properties."""
         wanted = self.wanted.properties
         return not wanted or properties.are_set(self.properties, wanted) is True
 
@@ -48,10 +48,10 @@ class FileState:
 def read_states(
     client: RepoClient, key: str, wanted: Sequence[WantedFile]
 ) -> tuple[str, list[FileState]]:
-    """Return the repository behind `key`, and its state of the wanted files.
+    """Return the repository that stores files deployed to `key`, and the states of the files there.
 
-    Files of other members of a virtual repository do not count [C2.1]. The repository is resolved
-    once per loop.
+    Files in other members of a virtual repository do not count [C2.1]. All items of a loop resolve
+    the repository only once.
     """
     if not wanted:
         return key, []
@@ -69,10 +69,12 @@ def read_states(
 def read_moved(
     client: RepoClient, repo: str, keys: Sequence[str], found: Sequence[FileState]
 ) -> dict[str, tuple[FileState, str]]:
-    """Find files missing in `repo` that a promotion moved to another repository: their state and
-    that repository, by path.
+    """Find missing files that a promotion has moved to another repository.
 
     Server fact [repo-15]: a promotion keeps the path of an item.
+
+    :param keys: repositories to search
+    :returns: state and repository of the moved files, by path
     """
     moved: dict[str, tuple[FileState, str]] = {}
     for key in keys:
@@ -84,7 +86,7 @@ def read_moved(
         if not missing:
             break
         try:
-            target, there = read_states(client, key, missing)
+            target, states = read_states(client, key, missing)
         except ToolchainError as error:
             if error.kind not in ("not_found", "permission"):
                 raise
@@ -92,7 +94,7 @@ def read_moved(
             continue
         if target != repo:
             moved.update(
-                {state.wanted.path: (state, target) for state in there if state.has_content}
+                {state.wanted.path: (state, target) for state in states if state.has_content}
             )
     return moved
 
@@ -100,7 +102,7 @@ def read_moved(
 def with_known_content(
     client: RepoClient, repo: str, found: Sequence[FileState]
 ) -> list[FileState]:
-    """Download the files whose digests the server does not show, so that they can be compared."""
+    """Compute missing digests by downloading the files, so that they can be compared."""
 
     def known(state: FileState) -> FileState:
         if state.stored is None or state.stored.holds(state.wanted.digests) is not None:
@@ -139,7 +141,7 @@ def _many(client: RepoClient, repo: str, wanted: Sequence[WantedFile]) -> list[F
         found = [FileState(file, StoredItem()) for file in wanted]
     else:
         found = [FileState(file, listed.get(file.path)) for file in wanted]
-    found = _looked_at(client, repo, found, listed=listed is not None)
+    found = _with_digests(client, repo, found, listed=listed is not None)
     return _with_all_properties(client, repo, folder, found)
 
 
@@ -148,12 +150,14 @@ def common_folder(paths: Sequence[str]) -> str:
     return os.path.commonpath([os.path.dirname(path) for path in paths])
 
 
-def _looked_at(
+def _with_digests(
     client: RepoClient, repo: str, found: Sequence[FileState], *, listed: bool
 ) -> list[FileState]:
-    """Send HEAD for files that are listed without digests, as long as the server returns checksums.
+    """Send a HEAD request for each file whose digests are unknown, until a response has none.
 
-    If HEAD does not find a listed item, the server does not support it.
+    A 404 for a listed file means that the server does not support HEAD.
+
+    :param listed: whether the files come from a listing
     """
     unclear = [
         state
@@ -161,18 +165,18 @@ def _looked_at(
         if state.stored is not None and state.stored.holds(state.wanted.digests) is None
     ]
 
-    def verify(one: FileState) -> FileState:
+    def read(state: FileState) -> FileState:
         if not client.reports_checksums:
-            return one
-        stored = listing.head(client, repo, one.wanted.path)
+            return state
+        stored = listing.head(client, repo, state.wanted.path)
         if stored is None and listed:
             client.reports_checksums = False
-            return one
-        return FileState(one.wanted, stored)
+            return state
+        return FileState(state.wanted, stored)
 
-    looked_at = first_alone(client.connections, verify, unclear)
-    clear = {state.wanted.path: state for state in looked_at}
-    return [clear.get(state.wanted.path, state) for state in found]
+    states = first_alone(client.connections, read, unclear)
+    by_path = {state.wanted.path: state for state in states}
+    return [by_path.get(state.wanted.path, state) for state in found]
 
 
 def _with_all_properties(
@@ -189,4 +193,6 @@ def _with_all_properties(
             else state
             for state in found
         ]
-    return list(bounded(client.connections, lambda one: _with_properties(client, repo, one), found))
+    return list(
+        bounded(client.connections, lambda state: _with_properties(client, repo, state), found)
+    )

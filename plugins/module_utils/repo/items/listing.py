@@ -19,7 +19,7 @@ _CHUNK = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class StoredItem:
-    """State of an existing item; `None` for unknown parts."""
+    """State of an existing item; unknown values are `None`."""
 
     size: int | None = None
     sha256: str | None = None
@@ -27,34 +27,34 @@ class StoredItem:
     folder: bool = False
 
     def holds(self, content: Digests) -> bool | None:
-        """Return whether the item has this content; `None` if it is unknown."""
+        """Return whether the item has this content; `None` if that is unknown."""
         if self.folder or (self.size is not None and self.size != content.size):
             return False
-        # server fact [repo-20]: old files have no SHA-256
+        # server fact [repo-20]: files from older releases have no SHA-256
         if self.sha256 is not None:
             return self.sha256 == content.sha256
         return None if self.sha1 is None else self.sha1 == content.sha1
 
     def equals(self, other: StoredItem) -> bool:
-        """Return whether both items certainly have the same content."""
-        for one, two in ((self.sha256, other.sha256), (self.sha1, other.sha1)):
-            if one is not None and two is not None:
-                return one == two
+        """Return whether both items are known to have the same content."""
+        for digest, other_digest in ((self.sha256, other.sha256), (self.sha1, other.sha1)):
+            if digest is not None and other_digest is not None:
+                return digest == other_digest
         return False
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the item for a diff."""
+        """Return the values of the item that a diff shows."""
         if self.folder:
             return {"type": "folder"}
         return {"size": self.size, "sha256": self.sha256}
 
 
-#: Placeholder for an item whose existence is unknown; compare by identity.
+#: Result for an item that may not exist; compare with `is`.
 UNKNOWN_ITEM = StoredItem()
 
 
 def predicted(client: RepoClient, repo: str, path: str) -> StoredItem | None:
-    """Return the item that an earlier task in check mode would deploy; `None` if none would."""
+    """Return the item that an earlier task would deploy in check mode; `None` without one."""
     known = client.predictions.get("item", repo, path)
     return None if known is None else StoredItem(**known)
 
@@ -65,23 +65,23 @@ def is_predicted_folder(client: RepoClient, repo: str, path: str) -> bool:
 
 
 def predict(client: RepoClient, repo: str, path: str, item: StoredItem) -> None:
-    """In check mode, remember an item that the task would deploy."""
+    """Store an item that the task would deploy, for later tasks in check mode."""
     client.predictions.add("item", repo, path, value=asdict(item))
 
 
 def head(client: RepoClient, repo: str, path: str) -> StoredItem | None:
-    """Return the state of an item by HEAD; `None` if it does not exist.
+    """Read the state of an item with a HEAD request; return `None` if it does not exist.
 
-    Server fact [repo-20]: `X-Checksum-*`. The written interface does not list this read: a server
-    without it leaves the state unknown.
+    Server fact [repo-20]: the headers `X-Checksum-*` have the digests. The written interface does
+    not specify HEAD: if the server does not support it, all values are `None`.
     """
     response = client.transport.read(
         f"reading '{repo}/{path}'",
         item_path(repo, path),
         method="HEAD",
-        # [repo-26]: 409 for a folder
+        # server fact [repo-26]: the status for a folder is 409
         expect=(200, 400, 404, 405, 409, 501),
-        # a compressed response would have another length
+        # the length of a compressed response is not the size of the file
         headers={"Accept-Encoding": "identity"},
     )
     if response.status == 404:
@@ -97,16 +97,14 @@ def head(client: RepoClient, repo: str, path: str) -> StoredItem | None:
 
 
 def expected(client: RepoClient, repo: str, path: str) -> StoredItem | None:
-    """Return the item that an earlier task in check mode would deploy, or else the item of the
-    server.
-    """
+    """Return the predicted item of check mode if there is one, otherwise read the item."""
     return predicted(client, repo, path) or head(client, repo, path)
 
 
 def find(client: RepoClient, repo: str, path: str) -> StoredItem | None:
-    """Find a file or folder in the listing of its parent, which both dialects support.
+    """Find a file or folder in the listing of its parent folder, which both dialects support.
 
-    `None` if it does not exist, :data:`UNKNOWN_ITEM` if that is unknown.
+    Returns `None` if it does not exist, and :data:`UNKNOWN_ITEM` if that is unknown.
     """
     listed = listing(client, repo, path.rpartition("/")[0], folders=True)
     if listed is None:
@@ -114,13 +112,13 @@ def find(client: RepoClient, repo: str, path: str) -> StoredItem | None:
         return UNKNOWN_ITEM if found == UNKNOWN_ITEM else found
     if path == "":
         return StoredItem(folder=True) if listed else None
-    # the written interface: an entry may have several segments, of which the first is its name
-    below = any(one.startswith(f"{path}/") for one in listed)
+    # in the written interface, a listing may contain paths below the folder, but not the folder
+    below = any(other.startswith(f"{path}/") for other in listed)
     return listed.get(path) or (StoredItem(folder=True) if below else None)
 
 
 def is_gone(client: RepoClient, repo: str, path: str) -> bool | None:
-    """Return whether an item does not exist; `None` if it is unknown."""
+    """Return whether an item does not exist; `None` if that is unknown."""
     found = find(client, repo, path)
     return None if found is UNKNOWN_ITEM else found is None
 
@@ -128,12 +126,14 @@ def is_gone(client: RepoClient, repo: str, path: str) -> bool | None:
 def listing(
     client: RepoClient, repo: str, folder: str, *, deep: bool = False, folders: bool = False
 ) -> dict[str, StoredItem] | None:
-    """List the items below a folder by their path in the repository; empty if the folder does not
-    exist.
+    """List the items below a folder, by path in the repository [W2.1, W4.1].
 
-    `None` if the server cannot list it, or does not find the root, which every repository has.
-    [W2.1, W4.1, repo-6]: digests are `sha1` and `sha2`, numbers and booleans may be strings; 400
-    without a licence, and for a file.
+    Returns an empty dict if the folder does not exist. Returns `None` if the server cannot list the
+    folder or does not find the root of the repository. Server fact [repo-6]: the status is 400
+    without a licence, and if the path is a file.
+
+    :param deep: whether to list subfolders recursively
+    :param folders: whether to include folders
     """
     query = {"deep": 1 if deep else None, "listFolders": 1 if folders else None}
     response = _listing(client, repo, folder, query)
@@ -148,15 +148,15 @@ def listing(
     prefix = f"{folder}/" if folder else ""
     listed = _Listed(prefix)
     try:
-        parse(_pieces(response.body), "files", listed)
+        parse(_chunks(response.body), "files", listed)
     except (InvalidJson, TooDeep):
-        return _taken_whole(response, _Listed(prefix))
+        return _parse_at_once(response, _Listed(prefix))
     return listed.items
 
 
 class _Listed(StreamedObject):
-    """Items of a listing, converted row by row: the entries of a large folder would need several
-    times the memory.
+    """Items of a listing, converted row by row, because the rows of a large folder need several
+    times the memory of the items.
     """
 
     def __init__(self, prefix: str) -> None:
@@ -169,14 +169,16 @@ class _Listed(StreamedObject):
             self.items[self._prefix + name] = _of_entry(row)
 
 
-def _pieces(body: bytes) -> Iterator[bytes]:
+def _chunks(body: bytes) -> Iterator[bytes]:
     for start in range(0, len(body), _CHUNK):
         yield body[start : start + _CHUNK]
 
 
-def _taken_whole(response: Response, listed: _Listed) -> dict[str, StoredItem] | None:
-    """Return the items of an unusual listing: `null` is an empty list, and without `files` the
-    server cannot list. Raises for a body that is not JSON.
+def _parse_at_once(response: Response, listed: _Listed) -> dict[str, StoredItem] | None:
+    """Return the items of a listing that is not an object with the list `files`.
+
+    `files` may be `null` for an empty listing. Returns `None` without `files`. Raises `protocol` if
+    the body is not a JSON object.
     """
     found = object_of(response, _LISTING)
     if "files" not in found:
@@ -208,9 +210,7 @@ def _of_entry(entry: Mapping[str, Any]) -> StoredItem:
 
 
 def of_checksums(response: Response) -> StoredItem | None:
-    """Return the checksums in the response to a deployment ([repo-19]: JSON); `None`
-    without them.
-    """
+    """Return size and checksums in the response to a deployment [repo-19]; `None` without them."""
     decoded = json_or_none(response.body)
     if not isinstance(decoded, Mapping) or not isinstance(decoded.get("checksums"), Mapping):
         return None

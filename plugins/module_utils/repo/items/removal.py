@@ -16,14 +16,14 @@ from .listing import StoredItem
 
 
 class ItemRemoval:
-    """Delete an item; an empty path means the whole content of a repository."""
+    """Delete a file or folder. An empty path means the whole content of the repository."""
 
     def __init__(self, task: Task, repo: str, path: str) -> None:
         self._repo, self._path = repo, path
         self._warn, self._client = task.warn, RepoClient(task)
 
     def plan(self) -> Plan:
-        stored = self._find_behind(self._find(self._repo))
+        stored = self._find_in_target(self._find(self._repo))
         name = f"{self._repo}/{self._path}"
         current = None if stored is None else {name: stored.as_dict()}
         return plan(current, None).with_result(artifacts=[self._artifact(stored)], uploaded_bytes=0)
@@ -41,24 +41,27 @@ class ItemRemoval:
     def _find(self, repo: str) -> StoredItem | None:
         return listing.find(self._client, repo, self._path)
 
-    def _find_behind(self, seen: StoredItem | None) -> StoredItem | None:
-        """Find the item in the repository behind a virtual repository: it can only be deleted
-        there.
+    def _find_in_target(self, visible: StoredItem | None) -> StoredItem | None:
+        """Return the item in the deployment repository of a virtual repository.
+
+        Items can only be deleted there. For other repositories, return the item unchanged.
+
+        :param visible: the item as found in the repository of the task
         """
-        asked = self._repo
+        key = self._repo
         try:
-            self._repo = deployment_target(self._client, asked, certain=seen is None)
+            self._repo = deployment_target(self._client, key, certain=visible is None)
         except ToolchainError as error:
-            if seen is None and error.kind == "rejected":
+            if visible is None and error.kind == "rejected":
                 return None
             raise
-        if asked == self._repo:
-            return seen
+        if key == self._repo:
+            return visible
         found = self._find(self._repo)
-        if found is None and seen is not None:
+        if found is None and visible is not None:
             self._warn(
-                f"'{self._path}' is not in '{self._repo}', the repository that '{asked}' deploys"
-                f" to; '{asked}' still shows it from another repository"
+                f"'{self._path}' is not in '{self._repo}', to which '{key}' deploys, so it is not"
+                f" deleted: '{key}' contains it from another repository"
             )
         return found
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read repositories and storage [C2.12, W2.1, W4.1]."""
+"""Read repositories and the storage summary [C2.12, W2.1, W4.1]."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class RepoInfoOperation(ReadOnly):
 
 
 def _of_project(client: RepoClient, project: str, key: str | None) -> list[dict[str, Any]]:
-    """Return the repositories of a project, or the one with this key. Server fact [repo-9]."""
+    """Return the repositories of a project [repo-9], or only the repository with the given key."""
     response, entries = listed(client, project)
     client.require_projects(project)
     if key is None:
@@ -66,9 +66,10 @@ def _of_project(client: RepoClient, project: str, key: str | None) -> list[dict[
 
 
 def _one(client: RepoClient, key: str) -> dict[str, Any]:
-    """Return a repository; if the server does not return it alone, its entry in the list.
+    """Return a repository, or its entry in the list of repositories if it cannot be read.
 
-    Server fact [repo-9]: 400 or 404 for an unknown key, 400 without a licence.
+    Server fact [repo-9]: the server returns 400 or 404 for an unknown key, but also 400 for any key
+    without a licence.
     """
     response = client.transport.read(
         f"reading the repository '{key}'",
@@ -84,7 +85,7 @@ def _one(client: RepoClient, key: str) -> dict[str, Any]:
 
 
 def _shown(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the server's fields, with `type` as in the written interface.
+    """Return the server's fields of a repository and its `type` in upper case.
 
     Server fact [repo-9]: an empty `defaultDeploymentRepo` means none.
     """
@@ -100,9 +101,9 @@ def _storage(client: RepoClient) -> dict[str, Any]:
 
 
 def summary(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert a storage summary: sizes in bytes as `..._bytes`, shares as `..._percent`.
+    """Convert a storage summary to snake case, with sizes as `..._bytes` and `..._percent`.
 
-    `raw` is the summary of the server; `repositories` has a dict per repository.
+    `repositories` in the result has a dict for each repository; `raw` is the unchanged summary.
     """
     found: dict[str, Any] = {}
     for part in _SUMMARIES:
@@ -116,9 +117,9 @@ def summary(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _numbers(part: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a part under names such as `used_space`, with their numbers.
+    """Return the fields of a section in snake case, and the numbers parsed from their strings.
 
-    Server fact [repo-10]: newer releases add the exact size of a repository to the rounded size.
+    Server fact [repo-10]: newer releases also return the exact size of a repository.
     """
     found: dict[str, Any] = {}
     for field, value in part.items():
@@ -141,5 +142,5 @@ def _numbers(part: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_name(field: str) -> bool:
-    """Return whether a field is a name, which stays unchanged even if it is numeric."""
+    """Return whether a field contains a name, which must not be converted to a number."""
     return field.endswith(("_key", "_type", "_directory"))
