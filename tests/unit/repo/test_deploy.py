@@ -120,12 +120,15 @@ def test_file_moved_by_promotion_is_not_deployed_again(
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"state": "absent", "moved_to": ["rel"]}, "state=absent cannot be combined with moved_to"),
+        (
+            {"state": "absent", "moved_to": ["rel"]},
+            "state 'absent' cannot be combined with moved_to",
+        ),
         ({"content": "x", "exclude": ["*"]}, "cannot be combined with content"),
         ({"content": "x", "flat": True}, "cannot be combined with content"),
         ({"src": "a.zip", "explode": True, "flat": True}, "cannot be combined with explode"),
-        ({"state": "absent", "flat": True}, "state=absent cannot be combined with flat"),
-        ({"state": "absent", "exclude": ["*"]}, "state=absent cannot be combined with exclude"),
+        ({"state": "absent", "flat": True}, "state 'absent' cannot be combined with flat"),
+        ({"state": "absent", "exclude": ["*"]}, "state 'absent' cannot be combined with exclude"),
         ({"content": "x", "properties": {"a b": "c"}}, "'a b' contains a blank"),
         ({"content": "x", "properties": {"a*b": "c"}}, "'a*b' contains '*'"),
     ],
@@ -700,7 +703,7 @@ def test_missing_archive_entries_are_an_error(server: Server, archive: Path, aft
     assert error.kind == "failed"
     assert "docs/img/logo.svg" in error.message
     assert error.detail == "made a folder"
-    assert error.message.endswith("the server reported: made a folder")
+    assert error.message.endswith("The server reported: made a folder")
 
 
 # --- deleting
@@ -796,7 +799,7 @@ def test_absent_item_of_a_virtual_repository_is_unchanged(server: Server) -> Non
         ArtifactDeployOperation, options(repo="v", path="a/b.txt", state="absent")
     )
     assert not plan.changed
-    assert "still shows it" in server.warnings[0]
+    assert "so it is not deleted" in server.warnings[0]
 
 
 def test_deleting_a_whole_repository_needs_force(server: Server) -> None:

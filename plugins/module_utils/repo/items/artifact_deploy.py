@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Deploy files, folders, strings and archives, and delete items [C2.1]: the options."""
+"""The module `artifact_deploy`: deploy files, strings and archives, and delete items [C2.1]."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class ArtifactDeployOptions:
 
 
 class ArtifactDeployOperation:
-    """Deploy files, deploy and expand an archive, or delete an item, depending on the options."""
+    """Deploy files, deploy an archive that the server expands, or delete an item."""
 
     descriptor: ClassVar = Descriptor(
         "repo",
@@ -99,7 +99,9 @@ def _operation(task: Task, options: ArtifactDeployOptions) -> Operation:
     if options.state == "absent":
         return _removal(task, options)
     if options.force:
-        raise invalid("force requires state=absent: it allows the deletion of a whole repository")
+        raise invalid(
+            "force requires state: absent, to delete the content of a repository: omit it"
+        )
     _refuse_without_files(options)
     require_new_path("path", options.path)
     for number, artifact in enumerate(options.artifacts or ()):
@@ -122,7 +124,7 @@ def _operation(task: Task, options: ArtifactDeployOptions) -> Operation:
 
 
 def _refuse_without_files(options: ArtifactDeployOptions) -> None:
-    """Raise `invalid` if there is only a single file, and an option selects files."""
+    """Raise `invalid` for `exclude` and `flat` if the task does not deploy local files."""
     named = [name for name in ("exclude", "flat") if getattr(options, name)]
     instead = "explode" if options.explode else "content" if options.content is not None else ""
     if named and instead:
@@ -156,8 +158,8 @@ def _removal(task: Task, options: ArtifactDeployOptions) -> ItemRemoval:
     path = join(options.path)
     if path == "" and not options.force:
         raise invalid(
-            f"path is empty, which means the whole repository '{options.repo}': force: true allows"
-            " that"
+            f"path is empty, which means the whole repository '{options.repo}': set path, or set"
+            " force: true to allow that"
         )
     refuse_glob(path)
     only_present = (*_SOURCES, "properties", "checksum_deploy", "exclude", "moved_to")
@@ -165,13 +167,16 @@ def _removal(task: Task, options: ArtifactDeployOptions) -> ItemRemoval:
     named += [name for name in ("explode", "flat") if getattr(options, name)]
     named += [] if options.overwrite else ["overwrite"]
     if named:
-        raise invalid(f"state=absent cannot be combined with {', '.join(named)}")
+        raise invalid(f"state 'absent' cannot be combined with {', '.join(named)}: omit them")
     return ItemRemoval(task, options.repo, path)
 
 
 def sources_of(options: ArtifactDeployOptions, exclude: Patterns | None = None) -> list[FileSource]:
-    """Return all files of `src`, `content` or `artifacts`. Raises `invalid`, also for two files
-    with the same target.
+    """Return the files of the options `src`, `content` or `artifacts`.
+
+    Raises `invalid` for an unreadable source, or if two files have the same path in the repository.
+
+    :param exclude: parsed option `exclude`, which collects hints; `None` means to parse it here
     """
     selection = Selection(
         Patterns("exclude", options.exclude) if exclude is None else exclude, options.flat

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Deploy files separately, or as an archive that the server expands [C2.1]."""
+"""Deploy files one by one, or in an archive that the server expands [C2.1]."""
 
 from __future__ import annotations
 
@@ -22,13 +22,18 @@ from .file_states import FileState, read_moved, read_states, with_known_content
 from .sources import FileSource, LocalFile, WantedFile, read_all
 from .uploads import Uploader
 
-#: Action and number of sent bytes by path.
+#: Action and number of sent bytes, by path.
 Done = dict[str, tuple[str, int]]
 
 
 @dataclass(frozen=True, slots=True)
 class FileAction:
-    """Planned action for a file, and its repository."""
+    """Planned action for a file.
+
+    :param found: the file, and the current item at its path
+    :param action: `uploaded`, `exploded`, `properties` or `unchanged`
+    :param repo: key of the repository that stores the file
+    """
 
     found: FileState
     action: str
@@ -44,7 +49,12 @@ class FileAction:
 
 
 class FileDeployment:
-    """Deploy the files whose content or properties differ."""
+    """Deploy the files whose content or properties differ.
+
+    :param checksum_deploy: whether to send only a checksum for content that the server has; `None`
+        means only if that is faster
+    :param moved_to: repositories to which a promotion may have moved the files
+    """
 
     def __init__(
         self,
@@ -65,19 +75,21 @@ class FileDeployment:
             self._by_checksum()
 
     def _by_checksum(self) -> bool | None:
-        """Return whether content that the server already has is sent as a checksum only; `None`: if
-        that is faster.
+        """Return `checksum_deploy`, or `False` if the dialect does not support it.
+
+        Raises `invalid` if the option is true but not supported.
         """
         if self._client.dialect.checksum_headers:
             return self._checksum_deploy
         if self._checksum_deploy:
             raise invalid(
-                "checksum_deploy: a server of this dialect may ignore it and store an empty file"
+                "checksum_deploy: a server of the generic dialect may store an empty file: omit the"
+                " option, or check the option dialect"
             )
         return False
 
     def _wanted_files(self) -> list[WantedFile]:
-        sources, self._sources = self._sources, ()  # replaced by the files that are read from them
+        sources, self._sources = self._sources, ()  # free the memory of the sources
         return read_all(sources, self._client.connections)
 
     def plan(self) -> Plan:
@@ -87,8 +99,10 @@ class FileDeployment:
         moved = read_moved(self._client, repo, self._moved_to, found)
         actions = self._decide(
             [
-                FileAction(one, _action_for(one), place)
-                for one, place in (moved.get(one.wanted.path, (one, repo)) for one in found)
+                FileAction(state, _action_for(state), state_repo)
+                for state, state_repo in (
+                    moved.get(state.wanted.path, (state, repo)) for state in found
+                )
             ],
             repo,
         )
@@ -143,12 +157,13 @@ class FileDeployment:
         }
 
     def _send_together(self, uploader: Uploader, actions: list[FileAction], done: Done) -> int:
-        """Send all files in a single request; return the number of bytes."""
+        """Send all files in a single request if possible; return the number of sent bytes."""
         return 0
 
     def _carry_out(self, uploader: Uploader, file: FileAction, done: Done) -> None:
-        """Deploy a file. Its content is reported as deployed even if its properties are
-        rejected.
+        """Deploy a file, set its properties, and add its action to `done`.
+
+        The content counts as deployed even if the server rejects the properties.
         """
         path, wanted = file.wanted.path, file.wanted.properties
         if file.action == "uploaded":
@@ -183,7 +198,7 @@ class FileDeployment:
 
 
 class ArchiveDeployment(FileDeployment):
-    """Deploy the entries of an archive: send the whole archive if any entry differs."""
+    """Deploy the files of an archive: send the whole archive if any file differs."""
 
     def __init__(
         self,
@@ -198,7 +213,7 @@ class ArchiveDeployment(FileDeployment):
         moved_to: Sequence[str] = (),
     ) -> None:
         if not os.path.isfile(archive):
-            raise invalid(f"src: '{archive}' is not a file, but explode requires a single archive")
+            raise invalid(f"src: '{archive}' is not a file, but explode requires an archive")
         super().__init__(task, repo, (), parallel=parallel, overwrite=overwrite, moved_to=moved_to)
         self._archive, self._folder, self._properties = LocalFile(archive), folder, wanted
 
@@ -230,7 +245,7 @@ def _is_exploded(actions: list[FileAction]) -> bool:
 
 
 def _require_free_paths(actions: list[FileAction]) -> None:
-    """Raise `conflict` if a file would replace other content."""
+    """Raise `conflict` if a file would overwrite an item with different content."""
     taken = [
         file.name
         for file in actions
@@ -240,7 +255,7 @@ def _require_free_paths(actions: list[FileAction]) -> None:
         raise ToolchainError(
             "conflict",
             f"{len(taken)} of {len(actions)} paths have different content, but overwrite is false:"
-            f" {shorten(', '.join(taken), 400)}; deploy to other paths, or set overwrite: true",
+            f" {shorten(', '.join(taken), 400)}. Deploy to other paths, or set overwrite: true",
         )
 
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Find the files to deploy (files, folders, globs, strings) and their paths in the repository."""
+"""Find the files to deploy and their paths in the repository.
+
+They come from files, folders, globs and strings.
+"""
 
 from __future__ import annotations
 
@@ -21,16 +24,17 @@ from ..client import INSIDE_ARCHIVE, is_inside_archive, join, segments
 from ..digests import Digests, digests_of, digests_of_bytes
 from ..properties import Properties
 
-#: Maximum bytes of a file that is read at once, and of all such files in memory until they are
-#: sent.
-_SMALL, _MAX_HELD = 64 * 1024, 16 * 1024 * 1024
+#: Maximum size in bytes of a file that is kept in memory.
+_SMALL = 64 * 1024
+#: Maximum total size in bytes of the files that are kept in memory until they are sent.
+_MAX_HELD = 16 * 1024 * 1024
 
 
 class Content(Protocol):
-    """Content that can be read repeatedly."""
+    """Content that can be opened repeatedly."""
 
     def open(self) -> IO[bytes]:
-        """Open the content at its start."""
+        """Return a new stream of the whole content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +42,12 @@ class LocalFile:
     path: str
 
     def open(self) -> IO[bytes]:
-        return open(self.path, "rb", buffering=0)  # only read in large blocks
+        return open(self.path, "rb", buffering=0)  # readers use large blocks
 
 
 @dataclass(frozen=True, slots=True)
 class HeldContent:
-    """Content in memory: a string, or a small file as it was when its digests were computed."""
+    """Content in memory: a string, or a small file as read when its digests were computed."""
 
     data: bytes
 
@@ -53,7 +57,7 @@ class HeldContent:
 
 @dataclass(frozen=True, slots=True)
 class WantedFile:
-    """A file for the repository: path, digests and properties."""
+    """A file to deploy: its path in the repository, content, digests and properties."""
 
     path: str
     content: Content
@@ -63,7 +67,7 @@ class WantedFile:
 
 @dataclass(frozen=True, slots=True)
 class FileSource:
-    """A file to deploy that has not been read yet."""
+    """A file to deploy whose content has not been read yet."""
 
     path: str
     content: Content
@@ -71,7 +75,7 @@ class FileSource:
 
 
 def text_source(content: Any, path: str) -> FileSource:
-    """Return the file of `content`. A dictionary or a list becomes JSON."""
+    """Return the file of the option `content`; values that are not strings become JSON."""
     if path == "" or path.endswith("/"):
         raise invalid("content requires a path that ends with a file name")
     text = content if isinstance(content, str) else json.dumps(content)
@@ -79,16 +83,17 @@ def text_source(content: Any, path: str) -> FileSource:
 
 
 def refuse_same_target(sources: Iterable[FileSource]) -> None:
-    """Raise `invalid` for two files with the same target path, or for a path that no request can
-    address [repo-26].
+    """Raise `invalid` if two files have the same path in the repository.
+
+    Also raise `invalid` for a path with `!/`, which addresses a file in an archive [repo-26].
     """
     seen: dict[str, FileSource] = {}
     for source in sources:
         if is_inside_archive(source.path):
             raise invalid(f"{_name(source)} would be deployed to '{source.path}', {INSIDE_ARCHIVE}")
         if source.path in seen:
-            one, two = _name(seen[source.path]), _name(source)
-            raise invalid(f"{one} and {two} would both be deployed to '{source.path}'")
+            first, second = _name(seen[source.path]), _name(source)
+            raise invalid(f"{first} and {second} would both be deployed to '{source.path}'")
         seen[source.path] = source
 
 
@@ -98,24 +103,28 @@ def _name(source: FileSource) -> str:
 
 @dataclass(frozen=True)
 class Selection:
-    """Selects the files below a source, and whether they keep their folders."""
+    """Selection of the files below a source.
+
+    :param flat: whether files lose their folders
+    """
 
     exclude: Patterns = field(default_factory=lambda: Patterns("exclude", ()))
     flat: bool = False
 
 
 def files_of(src: str, path: str, selection: Selection | None = None) -> Iterator[FileSource]:
-    """Yield the files of a `src`: a file, a folder (`dir/`: its content) or a glob.
+    """Yield the files of the option `src`: a file, a folder or a glob.
 
-    Files below the source, or below the fixed part of a glob, keep their folders.
+    Files keep their path below the folder, or below the part of a glob without wildcards. The name
+    of the folder itself is kept unless `src` ends with a slash.
     """
     selection = selection or Selection()
     folder = join(*segments(path))
     if os.path.lexists(src) and not S_ISDIR(_mode(src)):
         name = os.path.basename(src)
-        into = path == "" or path.endswith("/")
+        is_folder = path == "" or path.endswith("/")
         found = [(name, src)]
-        targets = {name: join(folder, name) if into else folder}
+        targets = {name: join(folder, name) if is_folder else folder}
     else:
         found = _below(src) if os.path.lexists(src) else _matches(src)
         is_kept = os.path.isdir(src) and not src.endswith("/") and not selection.flat
@@ -124,38 +133,40 @@ def files_of(src: str, path: str, selection: Selection | None = None) -> Iterato
             below: join(above, os.path.basename(below) if selection.flat else below)
             for below, _path in found
         }
-    meant = [(below, real) for below, real in found if not selection.exclude.fits(below)]
-    if not meant:
+    selected = [(below, real) for below, real in found if not selection.exclude.fits(below)]
+    if not selected:
         raise invalid(f"src: exclude matches all files of '{src}'")
-    for below, real in meant:
+    for below, real in selected:
         yield _file(real, targets[below])
 
 
 def _matches(pattern: str) -> list[tuple[str, str]]:
-    """Return the files that a glob matches, and those in matching folders, by their path below its
-    fixed part.
+    """Return the files that a glob matches, and all files in folders that it matches.
+
+    :returns: pairs of the path below the part without wildcards, and the local path
     """
-    single = re.sub("/{2,}", "/", pattern)  # as the matches of Python's `glob` have them
-    fixed, is_meant = _fixed_part(single), matcher(single)
+    single = re.sub("/{2,}", "/", pattern)  # matches of Python's `glob` have single slashes
+    fixed, is_match = _fixed_part(single), matcher(single)
     found: dict[str, str] = {}
     for match in sorted(glob.glob(_widened(single), recursive=True)):
-        if not is_meant(match):
+        if not is_match(match):
             continue
         above = os.path.relpath(match, fixed or ".")
         if not S_ISDIR(_mode(match)):
             found[above] = match
         elif "**" not in pattern:
-            # with `**` the files of a folder match themselves
+            # a pattern with `**` also matches the files of a folder
             found.update({join(above, below): path for below, path in _below(match)})
     if not found:
-        looked = "" if os.path.isabs(pattern) else f", searched in '{os.getcwd()}'"
-        raise invalid(f"src: '{pattern}' is not a file or folder, and matches none{looked}")
+        where = "" if os.path.isabs(pattern) else f" (searched in '{os.getcwd()}')"
+        raise invalid(f"src: '{pattern}' is not a file or folder, and matches none{where}")
     return list(found.items())
 
 
 def _widened(pattern: str) -> str:
-    """Return the pattern for Python's `glob`, which finds more: there, `**` is a whole segment, and
-    brackets are wildcards.
+    """Return a pattern for Python's `glob` that matches at least the same files.
+
+    In Python, `**` must be a whole segment, and brackets are wildcards.
     """
     segments = pattern.replace("[", "[[]").split("/")
     return "/".join(
@@ -172,8 +183,9 @@ def _fixed_part(pattern: str) -> str:
 
 
 def _mode(path: str) -> int:
-    """Return the mode of a file or folder. Raises `invalid` for a pipe, device or socket, which
-    cannot be read twice.
+    """Return the `st_mode` of a file or folder.
+
+    Raises `invalid` for a pipe, device or socket, because it cannot be read twice.
     """
     try:
         mode = os.stat(path).st_mode
@@ -193,7 +205,7 @@ def _file(src: str, path: str) -> FileSource:
 
 
 def _below(folder: str) -> list[tuple[str, str]]:
-    """Return the files below a folder by their relative path."""
+    """Return the files below a folder: pairs of the relative path and the local path."""
     found = sorted(_files_below(folder, "", (os.path.realpath(folder),)))
     if not found:
         raise invalid(f"src: the folder '{folder}' contains no files")
@@ -201,7 +213,13 @@ def _below(folder: str) -> list[tuple[str, str]]:
 
 
 def _files_below(folder: str, path: str, above: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Yield files below a folder. Links are followed, except to a parent folder."""
+    """Yield the files below a folder, as pairs of their path and the local path.
+
+    Follows symbolic links. Raises `invalid` for a link to a parent folder.
+
+    :param path: prefix of the yielded paths
+    :param above: resolved paths of the parent folders
+    """
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
@@ -219,29 +237,30 @@ def _files_below(folder: str, path: str, above: tuple[str, ...]) -> Iterator[tup
 
 
 def read_all(sources: Sequence[FileSource], parallel: int) -> list[WantedFile]:
-    """Read every source once for its digests. Raises `invalid` for an unreadable file.
+    """Read every source once to compute its digests. Raises `invalid` for an unreadable file.
 
-    Small files are read sequentially: threads would only wait for the interpreter lock, and if
-    there are more threads than processors, for other threads.
+    Small files are read sequentially, because threads would only wait for the GIL.
     """
     reading = _Reading()
     small = [reading.small(source) for source in sources]
     others = [source for source, found in zip(sources, small, strict=True) if found is None]
     readers = min(parallel, os.cpu_count() or 1)
-    rest = iter(spread(readers, reading.any_size, others))
-    return [found or next(rest) for found in small]
+    large = iter(spread(readers, reading.any_size, others))
+    return [found or next(large) for found in small]
 
 
 class _Reading:
-    """Reads sources for their digests, and keeps small files in memory up to a limit: reading them
-    again takes as long as sending them.
+    """Compute digests of sources.
+
+    Small files stay in memory up to a limit, because reading them again takes as long as sending
+    them.
     """
 
     def __init__(self) -> None:
-        self._room = _MAX_HELD
+        self._free_bytes = _MAX_HELD
 
     def small(self, source: FileSource) -> WantedFile | None:
-        """Read a small file; `None` if it is not small."""
+        """Read a source if it is small; otherwise return `None`."""
         with _opened(source) as stream:
             data = stream.read(_SMALL + 1)
             while data and len(data) <= _SMALL and (more := stream.read(_SMALL + 1 - len(data))):
@@ -249,8 +268,8 @@ class _Reading:
         if len(data) > _SMALL:
             return None
         content = source.content
-        if len(data) <= self._room:
-            self._room -= len(data)
+        if len(data) <= self._free_bytes:
+            self._free_bytes -= len(data)
             content = HeldContent(data)
         return WantedFile(source.path, content, digests_of_bytes(data), source.properties)
 

@@ -23,18 +23,20 @@ _MAY_OVERWRITE = (
 )
 
 
-#: Below this number of bytes, asking for the content costs as much as sending it.
+#: Maximum size of a small file in bytes: sending it is as fast as asking whether the server has its
+#: content.
 _SMALL = 64 * 1024
-#: After this number of unknown small contents in a row, small files are sent without asking.
+#: Number of consecutive small files that the server did not have, after which small files are
+#: usually sent without asking.
 _TRIES = 10
 
 
 @dataclass
 class Uploader:
-    """Deploys files to a repository.
+    """Deploy files to a repository.
 
-    :param by_checksum: whether to ask if the server has the content already, instead of sending
-        it; `None`: ask only if that is faster
+    :param by_checksum: whether to ask first if the server already has the content, and then not
+        send it; `None` means only if that is faster
     """
 
     client: RepoClient
@@ -45,11 +47,13 @@ class Uploader:
     def deploy(self, wanted: WantedFile, before: StoredItem | None) -> tuple[str, int]:
         """Deploy a file; return the action and the number of sent bytes.
 
-        Server fact [repo-19]: with checksum headers the server rejects a damaged body, and can
-        deploy content that it already has.
+        Server fact [repo-19]: with checksum headers, the server rejects a corrupted body, and can
+        deploy content that it already has without a body.
+
+        :param before: the current item at the path; `None` if it does not exist
         """
         try:
-            if self._asks_for(wanted) and self._put(wanted, send_bytes=False):
+            if self._asks_first(wanted) and self._put(wanted, send_bytes=False):
                 self._unknown = 0
                 return "checksum_deployed", 0
             self._put(wanted, send_bytes=True)
@@ -59,22 +63,23 @@ class Uploader:
             raise
         return "uploaded", wanted.digests.size
 
-    def _asks_for(self, wanted: WantedFile) -> bool:
-        """Return whether to ask the server first if it already has the content."""
+    def _asks_first(self, wanted: WantedFile) -> bool:
+        """Return whether to ask first if the server already has the content."""
         if self.by_checksum is not None:
             return self.by_checksum
         if wanted.digests.size >= _SMALL:
             return True
-        # counted before the response, so that workers do not all ask at once
+        # count before the response, so that parallel workers do not all ask
         self._unknown += 1
-        times, rest = divmod(self._unknown, _TRIES)
-        # then double the interval after every attempt, so that at most half of the requests are in
-        # vain
-        return times == 0 or (rest == 0 and times & (times - 1) == 0)
+        times, remainder = divmod(self._unknown, _TRIES)
+        # after the first tries, double the interval between the questions
+        return times == 0 or (remainder == 0 and times & (times - 1) == 0)
 
     def _put(self, wanted: WantedFile, *, send_bytes: bool) -> bool:
-        """Send the file, or only its checksums. Return whether it is deployed: without bytes it is
-        not if the server does not have the content (404) or ignores the checksums.
+        """Send the file, or only its checksums; return whether it is deployed.
+
+        With checksums only, it is not deployed if the server does not have the content (404) or
+        ignores the checksums.
         """
         headers = self._checksums(wanted.digests)
         if send_bytes:
@@ -107,9 +112,7 @@ class Uploader:
         return {"X-Checksum-Sha1": digests.sha1, "X-Checksum-Sha256": digests.sha256}
 
     def _arrived(self, wanted: WantedFile) -> bool | None:
-        """Return whether a file was deployed although the response was lost; `None` if it is
-        unknown.
-        """
+        """Return whether a file was deployed although the response was lost; `None` if unknown."""
         found = listing.head(self.client, self.repo, wanted.path)
         if found in (None, UNKNOWN_ITEM) and not self.client.dialect.checksum_headers:
             # a server without HEAD may report an existing file as missing
@@ -117,7 +120,10 @@ class Uploader:
         return False if found is None else found.holds(wanted.digests)
 
     def _check(self, wanted: WantedFile, response: Response) -> None:
-        """Compare the checksums in the response, if there are any, with the sent content."""
+        """Raise `failed` if the stored content differs from the sent content.
+
+        The checksums come from the response or from a read.
+        """
         found = listing.of_checksums(response)
         if found is None and self.client.reports_checksums:
             found = self._stored_item(wanted, response)
@@ -130,8 +136,9 @@ class Uploader:
             )
 
     def _stored_item(self, wanted: WantedFile, response: Response) -> StoredItem | None:
-        """Read the state of a file that was just deployed. A server without HEAD reports it as
-        missing, so the listing is used.
+        """Read the state of a file that was just deployed; return `None` if HEAD is not supported.
+
+        If HEAD and the listing do not find the file, raise `failed`.
         """
         found = listing.head(self.client, self.repo, wanted.path)
         if found is not None:
@@ -144,8 +151,9 @@ class Uploader:
         return None
 
     def _is_missing(self, path: str) -> bool:
-        """Return whether the listing lacks an item. A missing folder proves that only if the server
-        lists the root.
+        """Return whether the listing of the folder proves that an item does not exist.
+
+        An empty listing proves it only if the server can list the root of the repository.
         """
         listed = listing.listing(self.client, self.repo, path.rpartition("/")[0])
         if listed is None or path in listed:
@@ -153,11 +161,13 @@ class Uploader:
         return bool(listed) or listing.listing(self.client, self.repo, "") is not None
 
     def explode(self, archive: LocalFile, folder: str, entries: Sequence[WantedFile]) -> int:
-        """Let the server expand an archive below a folder, completely or not at all; return the
-        number of sent bytes.
+        """Send an archive that the server expands below a folder; return the number of sent bytes.
 
-        Raises `failed` if entries are missing afterwards. [C1.5, repo-21]: at a path with a
-        trailing slash a real server only makes a folder.
+        The server expands all files or none. Server fact [C1.5, repo-21]: if the path ends with a
+        slash, Artifactory only creates a folder.
+
+        :param entries: the files in the archive
+        :raises ToolchainError: `failed` if files are missing afterwards
         """
         by_name = self.client.dialect.archive_by_name
         name, size = os.path.basename(archive.path), os.path.getsize(archive.path)
@@ -183,14 +193,14 @@ class Uploader:
         return [entry.path for entry in entries if found[entry.path] is False]
 
     def _are_there(self, entries: Sequence[WantedFile]) -> bool | None:
-        """Return whether all entries are stored with their content; `None` if it is unknown."""
+        """Return whether all files are stored with their content; `None` if that is unknown."""
         found = self._verdicts(entries).values()
         if False in found:
             return False
         return None if None in found else True
 
     def _verdicts(self, entries: Sequence[WantedFile]) -> dict[str, bool | None]:
-        """Return by entry whether it is stored with its content; `None` if unknown."""
+        """Return whether each file is stored with its content, by path; `None` if unknown."""
         folder = common_folder([entry.path for entry in entries])
         found: Mapping[str, StoredItem | None] | None = listing.listing(
             self.client, self.repo, folder, deep=True
@@ -216,11 +226,11 @@ def _is_there(stored: StoredItem | None, entry: WantedFile) -> bool | None:
 def _not_expanded(
     purpose: str, missing: Sequence[str], total: int, response: str
 ) -> ToolchainError:
-    named, words = shorten(", ".join(missing), 300), shorten(response)
-    heard = f"; the server reported: {words}" if words else ""
+    named, text = shorten(", ".join(missing), 300), shorten(response)
+    reported = f". The server reported: {text}" if text else ""
     return ToolchainError(
         "failed",
-        f"{purpose}: the server reported success, but {len(missing)} of {total} entries are missing"
-        f" or differ from the archive (check the option dialect): {named}{heard}",
-        detail=words or None,
+        f"{purpose}: the server reported success, but {len(missing)} of {total} files are missing"
+        f" or differ from the archive (check the option dialect): {named}{reported}",
+        detail=text or None,
     )
