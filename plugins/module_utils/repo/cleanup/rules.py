@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Parse the rules of a cleanup, and build their queries.
 
-`*` in the query language matches slashes, too [repo-17]: a query finds at least the items that the
-patterns match, and the patterns are applied here.
+Server fact [repo-17]: `*` in AQL also matches slashes. So a query may find too many items, and the
+globs of the rule are applied to its result.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from .. import aql
 from ..client import repository_key
 from ..properties import Properties, texts_of
 
-#: Path of a repository's root in the query language.
+#: Path of a repository's root in AQL.
 ROOT = "."
-#: Files that make a folder the tag of an image.
+#: Names of files that mark a folder as the tag of an image.
 MANIFESTS = ("manifest.json", "list.manifest.json")
 _WILD = re.compile(r"[*?]")
 _ACROSS = re.compile(r"\*\*/?")
@@ -52,13 +52,14 @@ class RuleOptions:
 
 @dataclass(frozen=True)
 class CleanupRule:
-    """A rule; `None` means no restriction.
+    """A parsed rule; `None` means no restriction.
 
-    :param number: position in the list, for messages
-    :param kind: `file`, `folder`, `any`, or `image`: folders with a manifest
-    :param path: glob for the folder of an item, `.` for the root
+    :param number: position in the list for messages, from 1
+    :param kind: `file`, `folder`, `any`, or `image`, which means folders with a manifest
+    :param path: glob for the folder of an item; `.` is the root
+    :param age: minimum age
     :param age_text: the age as the user wrote it
-    :param depth: number of segments of an item's path
+    :param depth: number of segments in an item's path
     """
 
     number: int
@@ -78,29 +79,30 @@ class CleanupRule:
         return self.kind != "file"
 
     @property
-    def counts_ages(self) -> bool:
-        """Return whether ages are evaluated here: the newest items of a folder are chosen from all
-        of its items, and an image consists of several items.
+    def evaluates_ages(self) -> bool:
+        """Return whether ages are compared with the rows instead of in the query.
+
+        `keep_last` needs the younger items too, and the age of an image is that of its manifest.
         """
         return self.age is not None and (self.keep_last is not None or self.kind == "image")
 
     def query(self) -> str:
-        """Return the query of the rule. For folders it includes the files in them."""
+        """Return the AQL query of the rule, which also finds the files in matching folders."""
         fields = ["type", "size", "created", "modified"]
         if self.properties:
             fields.append("property")
         criteria: dict[str, Any] = {"repo": self.repo}
-        below = self._below()
+        below = self._content_criteria()
         if self.kind == "image":
             criteria.update(type="file", **below)
         elif self.takes_folders:
-            alternatives = [self._items(), {"type": "file", **below}]
+            alternatives = [self._item_criteria(), {"type": "file", **below}]
             criteria.update({"type": "any", "$or": alternatives})
         else:
-            criteria.update(self._items())
+            criteria.update(self._item_criteria())
         return aql.items(criteria, fields)
 
-    def _items(self) -> dict[str, Any]:
+    def _item_criteria(self) -> dict[str, Any]:
         found: dict[str, Any] = {"type": self.kind}
         for name in ("path", "name"):
             glob = getattr(self, name)
@@ -108,7 +110,7 @@ class CleanupRule:
                 found[name] = _wanted(glob)
         if self.depth is not None:
             found["depth"] = self.depth
-        if self.age is not None and not self.counts_ages:
+        if self.age is not None and not self.evaluates_ages:
             found["created"] = {"$before": aql.age(self.age)}
         values = [
             {f"@{name}": _wanted(value)}
@@ -117,23 +119,27 @@ class CleanupRule:
         ]
         return {**found, "$and": values} if values else found
 
-    def _below(self) -> dict[str, Any]:
-        """Return criteria that include at least all content of the rule's folders."""
+    def _content_criteria(self) -> dict[str, Any]:
+        """Return criteria that match at least all files in the folders of the rule."""
         start = _WILD.split(self.path or "", maxsplit=1)[0]
         return {"path": {"$match": f"{start}*"}} if start not in ("", ROOT) else {}
 
     def has_values(self, properties: Mapping[str, Sequence[str]]) -> bool:
         return all(
-            # a value is not a path
+            # in the value of a property, `*` also matches slashes
             any(map(matcher(crossing(value)), properties.get(name, ())))
             for name, wanted in (self.properties or {}).items()
             for value in wanted
         )
 
     def check_exclude(self, found: Collection[str], going: Collection[str]) -> Iterator[str]:
-        """Yield a warning for each glob of `exclude` that matches none of the found paths.
+        """Yield a warning for each glob of `exclude` that matches no path.
 
-        Raises `invalid` if the glob would keep a deleted item if `*` matched slashes.
+        Raises `invalid` if a glob would match an item to delete if `*` also matched slashes: the
+        user probably meant to keep that item.
+
+        :param found: paths of all items and folders that the query found
+        :param going: paths of the items to delete
         """
         for glob in self.exclude:
             for paths in (going, found):
@@ -141,11 +147,14 @@ class CleanupRule:
                 for path in paths:
                     patterns.fits(path, f"{self.repo}/{path}")
                 if paths is going and patterns.hints:
-                    raise invalid(f"{patterns.hints[0]}; nothing was deleted")
-            yield from patterns.warnings(f"nothing that the rule finds in '{self.repo}'")
+                    raise invalid(f"{patterns.hints[0]}. Nothing was deleted")
+            yield from patterns.warnings(f"no item that the rule finds in '{self.repo}'")
 
     def excluding(self, path: str) -> str | None:
-        """Return the glob that excludes an item; its path may start with the repository."""
+        """Return the glob of `exclude` that matches an item; `None` without one.
+
+        A glob may match the path with or without the repository.
+        """
         full = f"{self.repo}/{path}"
         return next((g for g in self.exclude if matches(g, path) or matches(g, full)), None)
 
@@ -155,10 +164,12 @@ def _wanted(glob: str) -> Any:
 
 
 def rules_of(rules: Iterable[RuleOptions], *, force: bool) -> list[CleanupRule]:
-    """Return the rules of the option `rules`. Raises `invalid` for unintended rules, and without
-    `force` for a rule that would empty a repository.
+    """Return the parsed option `rules`.
+
+    Raises `invalid` for contradictory rules. Without `force`, also raises `invalid` for a rule that
+    would empty a repository.
     """
-    return [_rule(number, each, force) for number, each in enumerate(rules, 1)]
+    return [_rule(number, options, force) for number, options in enumerate(rules, 1)]
 
 
 def _rule(number: int, options: RuleOptions, force: bool) -> CleanupRule:
@@ -175,18 +186,18 @@ def _rule(number: int, options: RuleOptions, force: bool) -> CleanupRule:
         age_text=age or "",
         properties=_properties(f"rule {number}: properties", options.properties),
         keep_last=options.keep_last,
-        exclude=tuple(with_content(each.lstrip("/")) for each in options.exclude or ()),
+        exclude=tuple(with_content(glob.lstrip("/")) for glob in options.exclude or ()),
     )
     if not (force or _is_restricted(rule)):
         raise invalid(
-            f"rule {number}: it would delete everything in the repository '{rule.repo}': force:"
-            " true allows that"
+            f"rule {number} would delete everything in the repository '{rule.repo}': restrict it,"
+            " or set force: true to allow that"
         )
     return rule
 
 
 def _check(number: int, options: RuleOptions) -> None:
-    """Raise `invalid` for contradictions in a rule."""
+    """Raise `invalid` for contradictory or impossible suboptions of a rule."""
     if has_wildcards(options.repo):
         raise invalid(
             f"rule {number}: repo must be the key of a single repository, without wildcards"
@@ -196,15 +207,17 @@ def _check(number: int, options: RuleOptions) -> None:
             raise invalid(f"rule {number}: {name} is {value}: write at least 1, or omit it")
     if options.keep_last_by == "image" and options.type_ not in (None, "folder"):
         raise invalid(
-            f"rule {number}: type {options.type_} cannot be combined with keep_last_by=image"
+            f"rule {number}: type '{options.type_}' cannot be combined with keep_last_by 'image':"
+            " omit type"
         )
-    if not all(each.strip("/") for each in options.exclude or ()):
-        raise invalid(f"rule {number}: the entry '/' of exclude excludes nothing")
+    if not all(glob.strip("/") for glob in options.exclude or ()):
+        raise invalid(f"rule {number}: the entry '/' of exclude matches nothing: remove it")
 
 
 def _glob(place: str, option: str | None) -> str | None:
-    """Return a glob without surrounding slashes. Raises `invalid` if nothing remains, which would
-    match everything, and for a name that no item has.
+    """Return a glob without leading and trailing slashes.
+
+    Raises `invalid` for a glob that consists of slashes, or that no path can match.
     """
     if option is None:
         return None
@@ -228,8 +241,9 @@ def _name(place: str, option: str | None) -> str | None:
 
 
 def _properties(place: str, option: Mapping[str, Any] | None) -> Properties | None:
-    """Return property values that an item must have; a value may be a glob. Raises `invalid` for a
-    name without a value, which would not restrict anything.
+    """Return the property values that an item must have; values may be globs.
+
+    Raises `invalid` for a property without a value, because it would not restrict the rule.
     """
     found = {
         str(name): [] if value is None else texts_of(value)
@@ -245,12 +259,15 @@ def _properties(place: str, option: Mapping[str, Any] | None) -> Properties | No
 
 
 def _is_restricted(rule: CleanupRule) -> bool:
-    """Return whether a rule keeps anything: the content of the root with folders is everything."""
-    globs = [each for each in (rule.path, rule.name) if each is not None and each.strip("*?/")]
+    """Return whether a rule does not match everything in its repository.
+
+    If a rule selects folders, the root (`.` or depth 1) is no restriction.
+    """
+    globs = [glob for glob in (rule.path, rule.name) if glob is not None and glob.strip("*?/")]
     depth = rule.depth
     if rule.kind in ("folder", "any"):
         globs = [glob for glob in globs if glob != ROOT]
         depth = None if depth == 1 else depth
     return bool(globs) or any(
-        each is not None for each in (depth, rule.age, rule.properties, rule.keep_last)
+        value is not None for value in (depth, rule.age, rule.properties, rule.keep_last)
     )

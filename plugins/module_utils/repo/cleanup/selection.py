@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Select the items of a cleanup rule from the rows of its query, without requests.
 
-A row counts only if it shows every condition of the rule: a server that ignores part of a query
-must not cause further deletions.
+Every condition of the rule is checked again, because a server may ignore a part of the query.
 """
 
 from __future__ import annotations
@@ -17,13 +16,18 @@ from .. import aql
 from .rules import MANIFESTS, ROOT, CleanupRule, matches
 
 _NO_TIME = datetime.min.replace(tzinfo=timezone.utc)
-#: Folders for the manifests of an index; they are not tags.
-_PARTS_OF_IMAGES = ("sha256:", "sha256__")
+#: Prefixes of folders with the manifests of a multi-platform image, which are not tags.
+_NOT_TAGS = ("sha256:", "sha256__")
 
 
 @dataclass
 class CleanupItem:
-    """A file or folder. `created` is the server's string, `moment` the time that ages refer to."""
+    """A file or folder.
+
+    :param size: size of a file in bytes
+    :param created: creation time as returned by the server
+    :param moment: time from which the age is computed; `None` if unknown
+    """
 
     repo: str
     path: str
@@ -46,11 +50,13 @@ class CleanupItem:
 
     @property
     def paths(self) -> Iterator[str]:
-        """Yield the path of the item, and of all that is in it."""
+        """Yield the path of the item, and of all files and folders in it."""
         yield self.path
         for file in self.files:
             yield file.path
-            yield from (each for each in folders_above(file.path) if len(each) > len(self.path))
+            yield from (
+                folder for folder in folders_above(file.path) if len(folder) > len(self.path)
+            )
 
     @property
     def all_bytes(self) -> int:
@@ -59,7 +65,11 @@ class CleanupItem:
 
 @dataclass(frozen=True)
 class CleanupVerdict:
-    """Whether an item is deleted, and the reason."""
+    """Decision about an item.
+
+    :param goes: whether the item is deleted
+    :param reason: reason why it is deleted or kept
+    """
 
     item: CleanupItem
     goes: bool
@@ -69,39 +79,36 @@ class CleanupVerdict:
 def verdicts(
     rule: CleanupRule, rows: Iterable[Mapping[str, Any]], now: datetime | None
 ) -> list[CleanupVerdict]:
-    """Return the verdicts on all items that a rule selects, except items that are too young.
+    """Return a verdict on each item that a rule selects and that is old enough.
 
-    :param now: the time of the server's clock
-    :raises ValueError: if the rule needs the time and `now` is `None`
+    :param now: current time by the server's clock; `None` if unknown
+    :raises ValueError: if the rule needs the current time and it is unknown
     """
-    if now is None and rule.age is not None and (rule.counts_ages or rule.takes_folders):
+    if now is None and rule.age is not None and (rule.evaluates_ages or rule.takes_folders):
         raise ValueError("no clock")
-    selected = [item for item in _items(rule, rows) if _is_meant(rule, item)]
+    selected = [item for item in _items(rule, rows) if _matches_rule(rule, item)]
     excluded = {item.path: glob for item in selected if (glob := rule.excluding(item.path))}
     newest = _newest(rule, [item for item in selected if item.path not in excluded])
     found = []
     for item in selected:
         if _is_young(rule, item, now):
             continue
-        why = _why_kept(rule, item, now, excluded.get(item.path))
-        if why is None and item.path in newest:
-            why = f"among the newest {rule.keep_last} of {_shown(item.parent)}"
-        found.append(
-            CleanupVerdict(item, why is None, f"rule {rule.number}: {why or _why(rule, item)}")
-        )
-    return _keep_what_holds_kept(found)
+        kept = _reason_to_keep(rule, item, now, excluded.get(item.path))
+        if kept is None and item.path in newest:
+            kept = f"among the newest {rule.keep_last} of {_shown(item.parent)}"
+        reason = kept or _reason_to_delete(rule, item)
+        found.append(CleanupVerdict(item, kept is None, f"rule {rule.number}: {reason}"))
+    return _keep_folders_of_kept(found)
 
 
 def paths_in(rows: Iterable[Mapping[str, Any]]) -> set[str]:
-    """Return the paths of the items in the rows, and of the folders above them."""
+    """Return the paths of the items in the rows, and of their parent folders."""
     files = {item.path for item in map(_item, rows) if item is not None}
     return files | {folder for path in files for folder in folders_above(path)}
 
 
 def _items(rule: CleanupRule, rows: Iterable[Mapping[str, Any]]) -> list[CleanupItem]:
-    """Return the items of the rows, folders with their files; the root of a repository is not an
-    item.
-    """
+    """Return the items in the rows without the root of the repository; add files to folders."""
     known: dict[str, CleanupItem] = {}
     for row in rows:
         item = _item(row)
@@ -109,12 +116,12 @@ def _items(rule: CleanupRule, rows: Iterable[Mapping[str, Any]]) -> list[Cleanup
             continue
         first = known.setdefault(item.path, item)
         if first is not item:
-            # a server may send a row per property
+            # some servers return a row for each property instead of one for each item
             for name, values in item.properties.items():
                 first.properties.setdefault(name, []).extend(values)
     if rule.kind == "file":
         return list(known.values())
-    files = [cleanup_item for cleanup_item in known.values() if not cleanup_item.folder]
+    files = [item for item in known.values() if not item.folder]
     found = _images(files) if rule.kind == "image" else known
     for file in files:
         for folder in folders_above(file.path):
@@ -132,7 +139,7 @@ def _item(row: Mapping[str, Any]) -> CleanupItem | None:
         repo=str(row.get("repo")),
         path=name if folder in ("", ROOT) else f"{folder}/{name}",
         folder=is_folder,
-        # server fact [repo-6]: folders have a size as well, 0 or -1
+        # server fact [repo-6]: folders also have a size, which is 0 or -1
         size=int(size) if size.isdigit() and not is_folder else 0,
         created=None if row.get("created") is None else str(row["created"]),
         moment=moment_of(row.get("created")),
@@ -142,16 +149,17 @@ def _item(row: Mapping[str, Any]) -> CleanupItem | None:
 
 
 def _images(files: Sequence[CleanupItem]) -> dict[str, CleanupItem]:
-    """Return the tags of images by path: folders with a manifest, whose age counts.
+    """Return the tags of images, which are folders with a manifest, by path.
 
-    A tag that is pushed again gets another manifest, so the last change counts.
+    The age of a tag is computed from the last change of its manifest, because a tag that is pushed
+    again gets a new manifest.
     """
     found: dict[str, CleanupItem] = {}
     for file in files:
         tag = file.parent
         if file.name not in MANIFESTS or "/" not in tag:
             continue
-        if tag.rpartition("/")[2].startswith(_PARTS_OF_IMAGES):
+        if tag.rpartition("/")[2].startswith(_NOT_TAGS):
             continue
         pushed = max(file.moment or _NO_TIME, file.modified or _NO_TIME)
         known = found.get(tag)
@@ -162,13 +170,13 @@ def _images(files: Sequence[CleanupItem]) -> dict[str, CleanupItem]:
 
 
 def folders_above(path: str) -> Iterator[str]:
-    """Yield the folders above a path, the nearest first."""
+    """Yield the parent folders of a path, from the nearest to the top."""
     while "/" in path:
         path = path.rpartition("/")[0]
         yield path
 
 
-def _is_meant(rule: CleanupRule, item: CleanupItem) -> bool:
+def _matches_rule(rule: CleanupRule, item: CleanupItem) -> bool:
     kinds = {"file": not item.folder, "folder": item.folder, "image": item.folder, "any": True}
     return (
         kinds[rule.kind]
@@ -183,37 +191,45 @@ def _is_young(rule: CleanupRule, item: CleanupItem, now: datetime | None) -> boo
     if rule.age is None or now is None:
         return False
     if item.moment is None:
-        # a server that was asked for old items only has already decided
-        return rule.counts_ages
+        # without a time, trust the server if the query selected old items
+        return rule.evaluates_ages
     return item.moment > now - rule.age
 
 
-def _why_kept(
+def _reason_to_keep(
     rule: CleanupRule, item: CleanupItem, now: datetime | None, glob: str | None
 ) -> str | None:
+    """Return why `exclude` or the age of a file in it keeps an item; `None` if nothing does.
+
+    :param glob: glob of `exclude` that matches the item itself
+    """
     if glob is not None:
         return f"excluded by '{glob}'"
     for file in item.files:
         for path in (file.path, *folders_above(file.path)):
             inner = rule.excluding(path) if len(path) > len(item.path) else None
             if inner is not None:
-                return f"holds '{path}', excluded by '{inner}'"
+                return f"contains '{path}', excluded by '{inner}'"
         if rule.kind != "image" and _is_young(rule, file, now):
-            return f"holds '{file.path}', younger than {rule.age_text}"
+            return f"contains '{file.path}', younger than {rule.age_text}"
     return None
 
 
 def _newest(rule: CleanupRule, items: Sequence[CleanupItem]) -> set[str]:
-    """Return the paths of the newest items per folder (per image if they are its tags)."""
+    """Return the paths of the newest `keep_last` items of each folder; for tags, of each image."""
     if rule.keep_last is None:
         return set()
     groups: dict[str, list[CleanupItem]] = {}
-    for item in sorted(items, key=lambda each: (each.moment or _NO_TIME, each.path), reverse=True):
+    for item in sorted(items, key=_by_time, reverse=True):
         groups.setdefault(item.parent, []).append(item)
     return {item.path for group in groups.values() for item in group[: rule.keep_last]}
 
 
-def _why(rule: CleanupRule, item: CleanupItem) -> str:
+def _by_time(item: CleanupItem) -> tuple[datetime, str]:
+    return item.moment or _NO_TIME, item.path
+
+
+def _reason_to_delete(rule: CleanupRule, item: CleanupItem) -> str:
     reasons = [] if rule.age is None else [f"older than {rule.age_text}"]
     if rule.keep_last is not None:
         reasons.append(f"not among the newest {rule.keep_last} of {_shown(item.parent)}")
@@ -224,17 +240,19 @@ def _shown(folder: str) -> str:
     return f"'{folder}'" if folder else "the root"
 
 
-def _keep_what_holds_kept(found: Sequence[CleanupVerdict]) -> list[CleanupVerdict]:
-    """Keep folders with content that is kept."""
-    holding = {
+def _keep_folders_of_kept(found: Sequence[CleanupVerdict]) -> list[CleanupVerdict]:
+    """Return the verdicts, with folders kept if they contain a kept item."""
+    kept_in = {
         folder: verdict.item.path
         for verdict in found
         if not verdict.goes
         for folder in folders_above(verdict.item.path)
     }
     return [
-        CleanupVerdict(verdict.item, False, f"{verdict.reason}; but holds '{kept}', which is kept")
-        if verdict.goes and (kept := holding.get(verdict.item.path)) is not None
+        CleanupVerdict(
+            verdict.item, False, f"{verdict.reason}; but contains '{kept}', which is kept"
+        )
+        if verdict.goes and (kept := kept_in.get(verdict.item.path)) is not None
         else verdict
         for verdict in found
     ]
