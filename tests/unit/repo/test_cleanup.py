@@ -282,8 +282,8 @@ def test_folder_with_a_kept_item_is_kept() -> None:
     ]
     given = {"type": "folder", "created_before": "30d", "exclude": ["*/keep"]}
     assert verdicts(given, *found) == {"a": False, "b": False, "c": True}
-    assert reasons(given, *found)["a"] == "rule 1: holds 'a/x', younger than 30d"
-    assert reasons(given, *found)["b"] == "rule 1: holds 'b/keep', excluded by '*/keep'"
+    assert reasons(given, *found)["a"] == "rule 1: contains 'a/x', younger than 30d"
+    assert reasons(given, *found)["b"] == "rule 1: contains 'b/keep', excluded by '*/keep'"
 
 
 def test_excluded_nested_folder_keeps_its_parent() -> None:
@@ -516,7 +516,7 @@ def test_hidden_item_is_not_returned_as_gone(deleting: Server) -> None:
     deleting.on[LISTING] = listing("1")
     error = deleting.fails(ArtifactCleanupOperation, params({"path": "a"}))
     assert error.kind == "not_found"
-    assert "lack the permission to delete it" in error.message
+    assert "lacks the permission to delete it" in error.message
 
 
 @pytest.mark.parametrize(("left", "done"), [((), True), (("1",), False)])

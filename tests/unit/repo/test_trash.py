@@ -150,7 +150,7 @@ def test_remaining_item_is_an_error(server: Server) -> None:
     server.on[CLEAN] = Reply(204)
     error = server.fails(ArtifactTrashOperation, ONE)
     assert error.kind == "failed"
-    assert error.message.endswith("it still exists")
+    assert error.message.endswith("the item is still in the trash")
     server.on[ITEM] = [Reply(body={}), Reply(403)]
     _plan, values = server.run(ArtifactTrashOperation, ONE)
     assert values == {"changed": True, "children": ["r"]}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Delete old items [C2.4], with a query per rule and a request per item."""
+"""Delete old items [C2.4], with a query for each rule and a request for each item."""
 
 from __future__ import annotations
 
@@ -22,15 +22,18 @@ from ..items import listing
 from .rules import CleanupRule, RuleOptions, rules_of
 from .selection import CleanupItem, CleanupVerdict, folders_above, paths_in, verdicts
 
-#: Fields that identify an item; they are always requested.
-_PLACE = ("repo", "path", "name")
-#: Number of paths in an error message.
+#: Fields that identify an item.
+_IDENTITY = ("repo", "path", "name")
+#: Maximum number of paths in an error message.
 _NAMED = 3
 
 
 @dataclass(frozen=True)
 class DeletionOutcome:
-    """Result for an item: `deleted`, `gone` (deleted by someone else) or `failed`."""
+    """Result of a deletion.
+
+    :param action: `deleted`, `gone` (another client deleted the item), or `failed`
+    """
 
     verdict: CleanupVerdict
     action: str
@@ -48,7 +51,7 @@ class ArtifactCleanupOptions:
 
 
 class ArtifactCleanupOperation:
-    """Delete every item that matches a rule once."""
+    """Delete the items that match the rules; an item that several rules match is deleted once."""
 
     descriptor: ClassVar = Descriptor(
         "repo", {"search": reads("read"), "delete": writes("read", unforeseen=("delete",))}
@@ -62,37 +65,37 @@ class ArtifactCleanupOperation:
             if number < least:
                 raise invalid(f"{name} is {number}, but must be at least {least}")
         self._rules = rules_of(options.rules, force=options.force)
-        self._most = options.max_deletions
+        self._max_deletions = options.max_deletions
         self._client = RepoClient(task, connections=options.parallel)
         self._stopped = threading.Event()
         self._empty: list[str] = []
-        self._warn, self._say = task.warn, task.progress
+        self._warn, self._show_progress = task.warn, task.progress
 
     def plan(self) -> Plan:
         if not self._rules:
             self._warn("rules is empty: add a rule")
         found = self._found()
         if self._empty:
-            # a query does not report a missing repository
+            # the query of a missing repository returns no rows, and no error
             repositories.require(self._client, list(dict.fromkeys(self._empty)))
-        going, kept = _together(found)
-        if len(going) > self._most:
+        going, kept = _merge(found)
+        if len(going) > self._max_deletions:
             raise self._too_many(going)
-        return _plan_of(going, [_shown(each) for each in kept])
+        return _plan_of(going, [_shown(verdict) for verdict in kept])
 
     def parts(self, plan: Plan) -> list[PlannedChange]:
-        """Return the deletions, for a sealed plan."""
-        return [PlannedChange(_place(each), None, _sides(each), None) for each in plan.data]
+        """Return a change for each deletion, for a sealed plan."""
+        return [PlannedChange(_name(verdict), None, _state(verdict), None) for verdict in plan.data]
 
     def leave_out(self, plan: Plan, places: Collection[int]) -> Plan:
-        """Return the plan without these deletions."""
-        going = [each for n, each in enumerate(plan.data) if n not in places]
+        """Return the plan without the deletions at these positions in `parts()`."""
+        going = [verdict for place, verdict in enumerate(plan.data) if place not in places]
         return _plan_of(going, plan.result["kept"])
 
     def _found(self) -> list[CleanupVerdict]:
-        """Return the verdicts of all rules."""
+        """Send the queries of all rules; return their verdicts."""
         count = ProgressCounter(
-            self._say, "searching for items that match the rules", len(self._rules)
+            self._show_progress, "searching for items that match the rules", len(self._rules)
         )
         found = []
         for rule in self._rules:
@@ -110,10 +113,10 @@ class ArtifactCleanupOperation:
                 " deleted: use more rules with narrower paths",
                 detail=found.trimmed,
             )
-        if not all(isinstance(row.get(name), str) for row in found.rows for name in _PLACE):
+        if not all(isinstance(row.get(name), str) for row in found.rows for name in _IDENTITY):
             raise ToolchainError(
                 "protocol",
-                f"{purpose}: the server does not report {', '.join(_PLACE)} of each item, so"
+                f"{purpose}: the server does not report {', '.join(_IDENTITY)} of each item, so"
                 " nothing was deleted",
             )
         if not found.rows:
@@ -123,13 +126,13 @@ class ArtifactCleanupOperation:
         except ValueError:
             raise ToolchainError(
                 "protocol",
-                f"{purpose}: the server does not report its time (the header Date), on which"
-                " created_before is based",
+                f"{purpose}: the server does not return its time in the header Date, which"
+                " created_before requires",
             ) from None
 
     def _validate(self, rule: CleanupRule, found: aql.QueryResult) -> list[CleanupVerdict]:
         judged = verdicts(rule, found.rows, found.moment)
-        going = {path for each in judged if each.goes for path in each.item.paths}
+        going = {path for verdict in judged if verdict.goes for path in verdict.item.paths}
         if going:
             for warning in rule.check_exclude(paths_in(found.rows), going):
                 self._warn(warning)
@@ -141,14 +144,14 @@ class ArtifactCleanupOperation:
         return judged
 
     def _too_many(self, going: Sequence[CleanupVerdict]) -> ToolchainError:
-        named = ", ".join(f"'{_place(each)}'" for each in going[:_NAMED])
+        named = ", ".join(f"'{_name(verdict)}'" for verdict in going[:_NAMED])
         return invalid(
             f"the rules would delete {len(going)} items, more than max_deletions"
-            f" ({self._most}), so nothing was deleted; the first are {named}"
+            f" ({self._max_deletions}), so nothing was deleted. The first are {named}"
         )
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        count = ProgressCounter(self._say, "deleting items", len(plan.data))
+        count = ProgressCounter(self._show_progress, "deleting items", len(plan.data))
 
         def delete(verdict: CleanupVerdict) -> DeletionOutcome:
             outcome = self._delete(verdict)
@@ -157,7 +160,7 @@ class ArtifactCleanupOperation:
 
         outcomes = spread(self._client.connections, delete, plan.data)
         result = _result(outcomes)
-        failures = [each.error for each in outcomes if each.error is not None]
+        failures = [outcome.error for outcome in outcomes if outcome.error is not None]
         if failures:
             raise _failure(failures, len(outcomes), {**plan.result, **result})
         return result
@@ -177,71 +180,76 @@ class ArtifactCleanupOperation:
                 repeatable=True,
             )
         except ToolchainError as error:
-            return self._after(verdict, error)
+            return self._failed(verdict, error)
         return DeletionOutcome(verdict, "deleted")
 
-    def _after(self, verdict: CleanupVerdict, error: ToolchainError) -> DeletionOutcome:
-        """Return the outcome of a failed deletion after a verification read."""
+    def _failed(self, verdict: CleanupVerdict, error: ToolchainError) -> DeletionOutcome:
+        """Return the outcome of a deletion request that failed.
+
+        A 404 is not an error if a read confirms that the item is gone.
+        """
         item = verdict.item
         try:
             if error.status == 404 and self._is_gone(item):
                 return DeletionOutcome(verdict, "gone")
         except ToolchainError:
-            pass  # the first error counts
+            pass  # report the error of the deletion, not that of the read
         if error.status == 404:
-            error.with_hint(
-                "it exists, but the server hides it from accounts that lack the permission to"
-                " delete it"
-            )
+            error.with_hint("the item exists, but the account lacks the permission to delete it")
         elif item.folder and error.status == 403:
-            # server fact [repo-22]: a folder is deleted file by file
-            error.with_hint("part of the folder may have been deleted")
-        if _will_not_get_better(error):
+            # server fact [repo-22]: the server deletes a folder file by file
+            error.with_hint("a part of the folder may have been deleted")
+        if _affects_all_items(error):
             self._stopped.set()
         return DeletionOutcome(verdict, "failed", error)
 
     def _is_gone(self, item: CleanupItem) -> bool:
-        """Return whether an item does not exist, as far as the server shows it."""
+        """Return whether an item does not exist, or the server cannot show whether it exists."""
         return listing.is_gone(self._client, item.repo, item.path) is not False
 
 
-def _together(found: Iterable[CleanupVerdict]) -> tuple[list[CleanupVerdict], list[CleanupVerdict]]:
-    """Merge the verdicts of all rules, sorted by repository and path. An item that any rule deletes
-    is deleted once; deleting a folder deletes its content.
+def _merge(found: Iterable[CleanupVerdict]) -> tuple[list[CleanupVerdict], list[CleanupVerdict]]:
+    """Merge the verdicts of all rules; return items to delete and items to keep, sorted by path.
+
+    An item that any rule deletes is deleted. Items in a folder that is deleted are left out.
     """
     going: dict[tuple[str, str], CleanupVerdict] = {}
     staying: dict[tuple[str, str], CleanupVerdict] = {}
-    for each in found:
-        (going if each.goes else staying).setdefault((each.item.repo, each.item.path), each)
-    folders = {key for key, each in going.items() if each.item.folder}
+    for verdict in found:
+        key = (verdict.item.repo, verdict.item.path)
+        (going if verdict.goes else staying).setdefault(key, verdict)
+    folders = {key for key, verdict in going.items() if verdict.item.folder}
 
-    def alone(verdicts: Mapping[tuple[str, str], CleanupVerdict]) -> Iterator[CleanupVerdict]:
-        for (repo, path), each in sorted(verdicts.items()):
+    def outside(verdicts: Mapping[tuple[str, str], CleanupVerdict]) -> Iterator[CleanupVerdict]:
+        for (repo, path), verdict in sorted(verdicts.items()):
             if not any((repo, folder) in folders for folder in folders_above(path)):
-                yield each
+                yield verdict
 
-    kept = [each for each in alone(staying) if (each.item.repo, each.item.path) not in going]
-    return list(alone(going)), kept
+    kept = {key: verdict for key, verdict in staying.items() if key not in going}
+    return list(outside(going)), list(outside(kept))
 
 
 def _plan_of(going: Sequence[CleanupVerdict], kept: Sequence[Mapping[str, Any]]) -> Plan:
-    """Return the plan of all deletions."""
-    before = {_place(each): _sides(each) for each in going}
+    """Return the plan that deletes items.
+
+    :param kept: return value `kept`
+    """
+    before = {_name(verdict): _state(verdict) for verdict in going}
     outcomes = [DeletionOutcome(verdict, "deleted") for verdict in going]
     result = {**_result(outcomes), "kept": kept}
     return Plan(before, {}, "delete" if before else "none", result=result, data=going)
 
 
-def _place(verdict: CleanupVerdict) -> str:
+def _name(verdict: CleanupVerdict) -> str:
     return f"{verdict.item.repo}/{verdict.item.path}"
 
 
-def _sides(verdict: CleanupVerdict) -> dict[str, Any]:
+def _state(verdict: CleanupVerdict) -> dict[str, Any]:
     return {"size": verdict.item.all_bytes, "created": verdict.item.created}
 
 
-def _will_not_get_better(error: ToolchainError) -> bool:
-    """Return whether an error affects every other item too, so continuing would do harm."""
+def _affects_all_items(error: ToolchainError) -> bool:
+    """Return whether the deletion of any other item would fail with the same error."""
     unreachable = error.kind in ("network", "timeout") and not error.outcome_unknown
     return unreachable or error.kind in ("auth", "rate_limited")
 
@@ -251,8 +259,8 @@ def _result(outcomes: Sequence[DeletionOutcome]) -> dict[str, Any]:
     return {
         "changed": bool(deleted),
         "deleted": [
-            {**_shown(each), "size": each.item.all_bytes, "created": each.item.created}
-            for each in deleted
+            {**_shown(verdict), "size": verdict.item.all_bytes, "created": verdict.item.created}
+            for verdict in deleted
         ],
         "gone": [_shown(outcome.verdict) for outcome in outcomes if outcome.action == "gone"],
         "failed_deletions": [
@@ -260,7 +268,7 @@ def _result(outcomes: Sequence[DeletionOutcome]) -> dict[str, Any]:
             for outcome in outcomes
             if outcome.error is not None
         ],
-        "reclaimed_bytes": sum(each.item.all_bytes for each in deleted),
+        "reclaimed_bytes": sum(verdict.item.all_bytes for verdict in deleted),
     }
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """List, clean and empty the trash [C2.5].
 
-Written interface [W2.1, W4.1]: the trash lists repository keys. Server facts [repo-8]: an empty
-trash is a 404; a deleted item is at `auto-trashcan/{repository}/{path}`; removing a missing item is
-a 400.
+Written interface [W2.1, W4.1]: the listing of the trash contains repository keys. Server facts
+[repo-8]: listing an empty trash returns 404. A deleted item has the path
+`auto-trashcan/{repository}/{path}`. Removing an item that is not in the trash returns 400.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ..client import RepoClient, join, objects_of, refuse_glob, repository_key, 
 _KEY = "auto-trashcan"
 _TRASH = f"api/storage/{_KEY}"
 _PARALLEL = 4
-#: Message for an item that is not in the trash; the status has other meanings too.
+#: Error message for an item that is not in the trash; its status 400 also has other meanings.
 _NOT_THERE = "could not locate"
 
 
@@ -45,7 +45,7 @@ class ArtifactTrashOptions:
 
 
 class _TrashOperation(Operation, Divisible, Protocol):
-    """The work of one state."""
+    """Operation for a value of the option `state`."""
 
 
 class ArtifactTrashOperation:
@@ -65,11 +65,11 @@ class ArtifactTrashOperation:
         return self._operation.apply(plan)
 
     def parts(self, plan: Plan) -> list[PlannedChange]:
-        """Return what is removed, with the items in it, for a sealed plan."""
+        """Return a change for each removed item, for a sealed plan."""
         return list(self._operation.parts(plan))
 
     def leave_out(self, plan: Plan, places: Collection[int]) -> Plan:
-        """Keep repositories or the item in the trash, and return the plan of the others."""
+        """Return the plan without the removals at these positions in `parts()`."""
         return self._operation.leave_out(plan, places)
 
 
@@ -78,12 +78,12 @@ def _operation(task: Task, options: ArtifactTrashOptions) -> _TrashOperation:
     if options.project is not None:
         repository_key("project", options.project)
         if options.state != "builds_clean":
-            raise invalid("project requires state=builds_clean")
+            raise invalid("project requires state: builds_clean")
     if options.state == "clean":
         return TrashCleaning(client, *_item(options))
     for name, value in (("repo", options.repo), ("path", options.path)):
         if value:
-            raise invalid(f"{name} requires state=clean")
+            raise invalid(f"{name} requires state: clean")
     if options.state == "builds_clean":
         return TrashCleaning(client, client.builds_key(options.project), "", of_builds=True)
     if options.state == "empty":
@@ -92,7 +92,7 @@ def _operation(task: Task, options: ArtifactTrashOptions) -> _TrashOperation:
 
 
 class TrashListing(ReadOnly):
-    """The repositories with content in the trash."""
+    """List the repositories that have items in the trash."""
 
     def __init__(self, client: RepoClient) -> None:
         self._client = client
@@ -111,37 +111,42 @@ def _item(options: ArtifactTrashOptions) -> tuple[str, str]:
     repo, path = repository_key("repo", options.repo or ""), "/".join(segments(options.path))
     if path == "" and not options.force:
         raise invalid(
-            f"path is empty, which means everything from '{repo}' in the trash: force: true allows"
-            " that"
+            f"path is empty, which means all items of '{repo}' in the trash: set path, or set"
+            " force: true to allow that"
         )
     refuse_glob(path)
     return repo, path
 
 
 def children(client: RepoClient) -> list[str]:
-    """Return the keys of the repositories with content in the trash."""
+    """Return the keys of the repositories that have items in the trash."""
     found = _listed(client)
     if found is None:
-        # an empty trash, if a repository manager responds at all
+        # raises if the 404 came from another kind of server
         repositories.listed(client)
     return found or []
 
 
 def _listed(client: RepoClient) -> list[str] | None:
-    """Return the keys in the trash; `None` for a 404: an empty trash, or no repository manager."""
+    """Return the repository keys in the trash; `None` after a 404.
+
+    The status is 404 if the trash is empty, or if this is not a repository manager.
+    """
     response = client.transport.read("listing the trash", _TRASH, expect=(200, 404))
     if response.status == 404:
         return None
     entries = objects_of(response, "children", "a listing of the trash")
-    found = {join(str(each.get("uri") or "")).partition("/")[0] for each in entries}
+    found = {join(str(entry.get("uri") or "")).partition("/")[0] for entry in entries}
     return sorted(found - {""})
 
 
 def _planned(client: RepoClient, place: str) -> Iterator[PlannedChange]:
-    """Yield the items that are removed with a repository or an item of the trash.
+    """Yield a change for each file that is removed with a repository or an item.
 
-    A server that lists repository keys only has no items to compare. An item may be there because
-    an earlier task of the run has deleted it.
+    If the server only lists repository keys, yield a single change. An earlier task of the run may
+    have moved the files to the trash.
+
+    :param place: repository key, or `repository/path`
     """
     items = _items(client, place) if client.dialect.trash_shows_items else []
     if not items:
@@ -152,7 +157,7 @@ def _planned(client: RepoClient, place: str) -> Iterator[PlannedChange]:
 
 
 def _items(client: RepoClient, place: str) -> list[dict[str, Any]]:
-    """Return the files at or below a place in the trash [repo-8]."""
+    """Return the files at a path in the trash or below it, sorted [repo-8]."""
     purpose = f"listing '{place}' in the trash"
     folder, _slash, name = place.rpartition("/")
     places: list[dict[str, Any]] = [{"path": place}, {"path": {"$match": f"{place}/*"}}]
@@ -170,10 +175,12 @@ def _items(client: RepoClient, place: str) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class _TrashState:
-    """The repositories in the trash, and those, or the item, to remove.
+    """Data of a plan.
 
-    :param parts: reads the items to remove, once
-    :param sealed: whether only these items are removed, whatever the trash has
+    :param found: keys of the repositories in the trash
+    :param going: keys of the repositories to remove, or the path of the item
+    :param parts: returns a change for each file to remove; sends requests at the first call
+    :param sealed: whether only these files are removed, not whole repositories
     """
 
     found: list[str]
@@ -183,18 +190,18 @@ class _TrashState:
 
 
 class _Removal(ABC):
-    """A removal from the trash: as a whole, or under a sealed plan item by item."""
+    """Removal from the trash, with a single request or, under a sealed plan, file by file."""
 
     def __init__(self, client: RepoClient) -> None:
         self._client = client
 
     @abstractmethod
     def _plan_of(self, state: _TrashState) -> Plan:
-        """Return the plan of a removal."""
+        """Return the plan for a state of the trash."""
 
     @abstractmethod
     def _remove(self, found: list[str]) -> Mapping[str, Any]:
-        """Remove everything, and return the return values."""
+        """Remove the whole content with a single request; return the return values."""
 
     def _full_plan(self, found: list[str], going: list[str]) -> Plan:
         client = self._client
@@ -251,12 +258,16 @@ class TrashEmptying(_Removal):
         self._client.write(purpose, "POST", "api/trash/empty", verify=lambda: self._is_empty(found))
         left = children(self._client)
         if left:
-            # server fact [repo-8]: 202; items deleted meanwhile are listed as well
+            # server fact [repo-8]: the server empties the trash after its response (202); the list
+            # also contains items that were deleted meanwhile
             self._warn(f"emptying the trash: it still contains items from {', '.join(left)}")
         return {"children": left}
 
     def _is_empty(self, found: list[str]) -> bool | None:
-        """Return whether the trash is empty; `None` if something of `found` is left."""
+        """Return whether the trash is empty; `None` if it contains other repositories than before.
+
+        :param found: keys of the repositories in the trash before the request
+        """
         left = children(self._client)
         return None if left and left != found else not left
 
@@ -278,16 +289,19 @@ class TrashCleaning(_Removal):
             found = _listed(self._client) or []
             if self._repo not in found:
                 repositories.require(self._client, [self._repo])
-        there = self._is_there(found) is not False
-        return self._full_plan(found, [join(self._repo, self._path)] if there else [])
+        exists = self._exists(found) is not False
+        return self._full_plan(found, [join(self._repo, self._path)] if exists else [])
 
     def _plan_of(self, state: _TrashState) -> Plan:
         before = dict.fromkeys(state.going, "in the trash")
         action: Action = "delete" if before else "none"
         return Plan(before, {}, action, result={"children": state.found}, data=state)
 
-    def _is_there(self, found: list[str]) -> bool | None:
-        """Return whether the item is in the trash; `None` if it is unknown."""
+    def _exists(self, found: list[str]) -> bool | None:
+        """Return whether the repository or item is in the trash; `None` if that is unknown.
+
+        :param found: keys of the repositories in the trash
+        """
         if self._repo not in found or self._path == "":
             return self._repo in found
         if not self._client.dialect.trash_shows_items:
@@ -300,8 +314,8 @@ class TrashCleaning(_Removal):
         return {200: True, 404: False}.get(response.status)
 
     def _is_gone(self) -> bool | None:
-        there = self._is_there(children(self._client))
-        return None if there is None else not there
+        exists = self._exists(children(self._client))
+        return None if exists is None else not exists
 
     @property
     def _address(self) -> str:
@@ -312,7 +326,7 @@ class TrashCleaning(_Removal):
         return f"removing '{self._repo}/{self._path}' from the trash"
 
     def send(self) -> bool:
-        """Send the request. Return whether it removed something."""
+        """Send the request; return whether it removed an item."""
         try:
             self._client.write(
                 self._purpose,
@@ -330,8 +344,8 @@ class TrashCleaning(_Removal):
     def _remove(self, found: list[str]) -> Mapping[str, Any]:
         changed = self.send()
         left = children(self._client)
-        # for a repository, items deleted meanwhile are listed as well
-        if changed and self._path != "" and self._is_there(left):
-            reason = "the server reported success, but it still exists"
+        # a repository may be listed again, because further items were deleted meanwhile
+        if changed and self._path != "" and self._exists(left):
+            reason = "the server reported success, but the item is still in the trash"
             raise ToolchainError("failed", f"{self._purpose}: {reason}", result={"changed": False})
         return {"changed": changed, "children": left}
