@@ -16,7 +16,6 @@ import sys
 import tempfile
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -24,27 +23,21 @@ from sandbox.client import Sandbox
 from tools import build
 from tools.tree import ROOT
 
-_RECAP = re.compile(r"^localhost\s*:\s*(?P<counts>.*)$", re.MULTILINE)
 
-
-class DemoError(Exception):
-    """The demo did not produce the promised result."""
-
-
-def main() -> int:
+def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="toolchain-demo-"))
     try:
         show(folder)
-    except (DemoError, OSError) as error:
-        print(f"\nThe demo failed: {error}\nWhat it wrote is in {folder}", file=sys.stderr)
-        return 1
-    return 0
+    except (OSError, RuntimeError) as error:
+        raise SystemExit(f"\nThe demo failed: {error}\nWhat it wrote is in {folder}") from None
 
 
 def show(folder: Path) -> None:
     """Build and install the collection, and release it twice."""
     print("1. Build and install the collection, offline", flush=True)
-    archive = build_and_install(folder)
+    archive = build.pack_as_ansible_does(ROOT, folder / "dist")
+    target = str(folder / "collections")
+    run(folder, "ansible-galaxy", "collection", "install", "--offline", "-p", target, str(archive))
     documentation = zip_documentation(folder / "documentation.zip")
     database = folder / "sandbox.db"
     with Sandbox.start(database=str(database), flavour="real") as sandbox:
@@ -70,7 +63,7 @@ def show(folder: Path) -> None:
         writes = sandbox.requests(writes=True, since=mark)
         print(f"   {summary(second)}, {len(writes)} requests that write")
         if second["changed"] != 0 or writes:
-            raise DemoError(f"the second run changed something: {second}, {writes}")
+            raise RuntimeError(f"the second run changed something: {second}, {writes}")
     print(
         f"\nWhere to look:\n"
         f"   output of both runs   {folder}/first.log, {folder}/second.log\n"
@@ -79,20 +72,11 @@ def show(folder: Path) -> None:
     )
 
 
-def build_and_install(folder: Path) -> Path:
-    """Build the archive, install it below `folder/collections`, and return its path."""
-    archive = build.pack_as_ansible_does(ROOT, folder / "dist")
-    target = str(folder / "collections")
-    run(folder, "ansible-galaxy", "collection", "install", "--offline", "-p", target, str(archive))
-    return archive
-
-
 def zip_documentation(target: Path) -> Path:
     """Write the documentation of the collection as an archive."""
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for file in sorted(
-            [ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("roles/*/README.md")]
-        ):
+        guides = [*ROOT.glob("docs/**/*.md"), *ROOT.glob("roles/*/README.md")]
+        for file in [ROOT / "README.md", *sorted(guides)]:
             archive.write(file, file.relative_to(ROOT))
     return target
 
@@ -101,11 +85,12 @@ def release(folder: Path, variables: Path, name: str) -> dict[str, int]:
     """Run the playbook; return the counts of its recap."""
     vars_ = ["-e", f"@{ROOT / 'tools' / 'demo.yml'}", "-e", f"@{variables}"]
     log = folder / f"{name}.log"
-    output = run(folder, "ansible-playbook", "delivery.toolchain.release", *vars_, log=log)
-    recap = _RECAP.search(output)
+    output = run(folder, "ansible-playbook", "delivery.toolchain.release", *vars_)
+    log.write_text(output, encoding="utf-8")
+    recap = re.search(r"(?m)^localhost\s*:\s*(.*)$", output)
     if recap is None:
-        raise DemoError(f"the playbook gave no recap, see {log}")
-    pairs = (pair.split("=") for pair in recap.group("counts").split())
+        raise RuntimeError(f"the playbook gave no recap, see {log}")
+    pairs = (pair.split("=") for pair in recap[1].split())
     return {key: int(count) for key, count in pairs}
 
 
@@ -113,9 +98,9 @@ def summary(counts: dict[str, int]) -> str:
     return f"ok={counts['ok']} changed={counts['changed']} failed={counts['failed']}"
 
 
-def run(folder: Path, *command: str, log: Path | None = None) -> str:
+def run(folder: Path, *command: str) -> str:
     """Run a program of this environment; return its output, which error messages include."""
-    environment: dict[str, Any] = {
+    environment = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "ANSIBLE_COLLECTIONS_PATH": str(folder / "collections"),
@@ -128,12 +113,10 @@ def run(folder: Path, *command: str, log: Path | None = None) -> str:
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
     output = done.stdout + done.stderr
-    if log is not None:
-        log.write_text(output, encoding="utf-8")
     if done.returncode != 0:
-        raise DemoError(f"{' '.join(command[:3])} ended with {done.returncode}:\n{output}")
+        raise RuntimeError(f"{' '.join(command[:3])} ended with {done.returncode}:\n{output}")
     return output
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
