@@ -83,15 +83,7 @@ def _sources() -> list[str]:
     return [name for name in listed.stdout.split("\0") if name]
 
 
-def main() -> None:
-    """Print the root of a new tree, for tools that are run by hand."""
+if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("destination", type=Path, help="a folder that becomes a collections path")
-    parser.add_argument("--link", action="store_true", help="a link instead of a copy")
-    options = parser.parse_args()
-    make = link_tree if options.link else copy_tree
-    print(make(options.destination.resolve()))
-
-
-if __name__ == "__main__":
-    main()
+    print(copy_tree(parser.parse_args().destination.resolve()))
