@@ -18,21 +18,20 @@ _MARKUP = re.compile(r"\b([A-Z])\(([^)]*)\)")
 
 def files() -> dict[Path, str]:
     """Return the path and content of every README."""
-    roles = sorted(path.parent.parent for path in ROOT.glob("roles/*/meta/argument_specs.yml"))
-    return {role / "README.md": readme(role) for role in roles}
+    specs = ROOT.glob("roles/*/meta/argument_specs.yml")
+    roles = sorted(path.parent.parent.name for path in specs)
+    return {ROOT / "roles" / role / "README.md": _readme(role) for role in roles}
 
 
-def readme(role: Path) -> str:
-    """Return the README of a role, generated from its argument specs."""
+def _readme(role: str) -> str:
     lines: list[str] = []
-    for entry_point, spec in _specs(role.name).items():
-        title = f"delivery.toolchain.{role.name}"
-        lines += [f"# {title}" if entry_point == "main" else f"# {title}: {entry_point}", ""]
+    for entry_point, spec in _specs(role).items():
+        title = f"# delivery.toolchain.{role}"
+        lines += [title if entry_point == "main" else f"{title}: {entry_point}", ""]
         lines += [f"{spec['short_description']}.", ""]
         lines += [f"{_markdown(text)}\n" for text in texts(spec["description"])]
         lines += ["| Option | Type | Default | Meaning |", "|---|---|---|---|"]
-        lines += list(_rows(spec["options"], ""))
-        lines.append("")
+        lines += [*_rows(spec["options"], ""), ""]
     lines.append(
         "This file is written from `meta/argument_specs.yml` by `python -m tools.generated`."
     )
