@@ -27,13 +27,10 @@ KEYS = {
     "repo_housekeeping_rules": (),
     "repo_housekeeping_trash": (),
 }
-#: Service to its role, and to the role options that no folder of the desired state contains.
-_ROLES = {
-    "analysis": ("analysis_config", {"parallel", "force"}),
-    "ci": ("ci_baseline", {"fail_on_drift", "in_check_mode"}),
-    "repo": ("repo_housekeeping", {"parallel", "force"}),
-}
-#: Service to the lists of the role `desired_state` itself.
+_ROLES = {"analysis": "analysis_config", "ci": "ci_baseline", "repo": "repo_housekeeping"}
+#: Options of these roles that no folder of the desired state contains.
+_LEFT_OUT = {"parallel", "force", "fail_on_drift", "in_check_mode"}
+#: The lists of the role `desired_state` itself.
 _OWN = {
     "ci": ("configuration", "credentials", "nodes", "jobs", "views"),
     "repo": ("repositories", "groups", "users", "permissions"),
@@ -57,15 +54,12 @@ def files() -> dict[Path, str]:
     own = role_readme.options("desired_state")
     found = {}
     for service in sorted({*_ROLES, *_OWN}):
-        role, left_out = _ROLES.get(service, ("", set()))
-        options = {
-            name.removeprefix(f"{role}_"): option
-            for name, option in (role_readme.options(role) if role else {}).items()
-        }
+        role = _ROLES.get(service)
+        options = role_readme.options(role) if role else {}
         properties = {
-            name: _property(f"{role}_{name}", each)
-            for name, each in options.items()
-            if name not in left_out
+            name: _property(variable, option)
+            for variable, option in options.items()
+            if (name := variable.removeprefix(f"{role}_")) not in _LEFT_OUT
         }
         for name in _OWN.get(service, ()):
             variable = f"desired_state_{name}"
