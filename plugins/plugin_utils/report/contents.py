@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The compared objects of a run, their counts, and `report.json` [C9]."""
+"""The objects that a run compared, their counts, and `report.json` [C9]."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KEYS = (
     *("id", "first_seen", "since"),
 )
 Object = dict[str, Any]
-#: From the best to the worst.
+#: All values of `status`, from the best to the worst.
 _STATUSES = ("ok", "ignored", "drift", "failed")
 _COUNTS = ("ok", "drift", "failed", "ignored")
 
@@ -37,9 +37,11 @@ def now() -> str:
 
 @dataclass(frozen=True)
 class Row:
-    """Counts of one server of a service.
+    """The counts of a server.
 
-    :param host: only if the address of the server is unknown, because a task failed before that
+    :param host: host of the play if the address of the server is unknown, else ""
+    :param ok: number of unchanged objects
+    :param drift: number of objects that differ, or were changed
     """
 
     service: str
@@ -51,7 +53,7 @@ class Row:
     ignored: int = 0
 
     def title(self) -> tuple[str, str]:
-        """Return service and server as people read them; never empty."""
+        """Return service and server for people, with replacements for empty values."""
         where = f"host {self.host}" if self.host else "unknown server"
         return self.service or "playbook", self.server or where
 
@@ -60,8 +62,8 @@ class Row:
 class Contents:
     """All objects that a run compared, without duplicates.
 
-    If tasks compare an object several times, the worst status counts, with the first `before` and
-    the last `after`.
+    If several tasks compare an object, the worst status is stored, with the first `before` and the
+    last `after`.
     """
 
     playbook: str = ""
@@ -72,12 +74,12 @@ class Contents:
     _objects: dict[tuple[str, ...], Object] = field(default_factory=dict)
     _known: set[tuple[str, ...]] = field(default_factory=set)
     _unnamed: dict[tuple[str, str, str], int] = field(default_factory=dict)
-    #: Host and task of results that list every object, and of failures.
+    #: (host, task) of results that list all objects, and of failed tasks.
     _whole: set[tuple[str, str]] = field(default_factory=set)
     _broken: set[tuple[str, str]] = field(default_factory=set)
-    #: The digests of the changes of an object by its id, for a sealed plan.
+    #: Digests of the changes of an object by its id, for a sealed plan.
     digests: dict[str, list[str]] = field(default_factory=dict)
-    #: Service and address of each server by its host.
+    #: Address of the server by host and service.
     servers: dict[tuple[str, str], str] = field(default_factory=dict)
     #: Number of changes that a sealed plan does not allow.
     skipped: int = 0
@@ -88,21 +90,24 @@ class Contents:
     mended_earlier: list[str] = field(default_factory=list)
 
     def add(self, **values: Any) -> None:
-        """Add an object, with the keys of a finding."""
-        one = {key: values.get(key) for key in KEYS}
-        one |= {"id": finding_id(one), "since": "", "first_seen": values.get("first_seen") or ""}
-        if one["status"] == "ignored":  # in a summarised report
-            one |= {"reason": values.get("reason") or "", "until": values.get("until") or ""}
-        place = tuple(str(one[key]) for key in ("host", "service", "server", "kind", "name"))
+        """Add an object.
+
+        :param values: the keys of a finding (:data:`KEYS`), and `digests` of its changes
+        """
+        obj = {key: values.get(key) for key in KEYS}
+        obj |= {"id": finding_id(obj), "since": "", "first_seen": values.get("first_seen") or ""}
+        if obj["status"] == "ignored":  # from a combined report
+            obj |= {"reason": values.get("reason") or "", "until": values.get("until") or ""}
+        place = tuple(str(obj[key]) for key in ("host", "service", "server", "kind", "name"))
         self._known.add((*place[:2], *place[3:]))
-        self.digests.setdefault(str(one["id"]), []).extend(values.get("digests") or ())
+        self.digests.setdefault(str(obj["id"]), []).extend(values.get("digests") or ())
         before = self._objects.get(place)
-        self._objects[place] = one if before is None else _merged(before, one)
+        self._objects[place] = obj if before is None else _merged(before, obj)
 
     def add_task(self, host: str, task: str, *, whole: bool, failed: bool) -> None:
-        """Add the end of a task.
+        """Record that a task has ended.
 
-        :param whole: the result lists every object, unchanged ones included
+        :param whole: the result lists all objects, also unchanged objects
         """
         if whole:
             self._whole.add((host, task))
@@ -116,14 +121,14 @@ class Contents:
         *,
         summarised: Mapping[str, Any] | None = None,
     ) -> Contents:
-        """Return a copy that is compared with the last run, in which accepted findings are apart.
+        """Return a copy that is compared with the last run, with accepted findings as `ignored`.
 
-        :param accepted: the entries of `drift_ignore` that have not ended
-        :param summarised: `hosts` and `unread` ids of the reports that this one summarises
+        :param accepted: active entries of `drift_ignore`
+        :param summarised: `hosts` and `unread` (ids) of the combined reports, if there are any
         """
         found = replace(self, finished=self.finished or now())
         found._objects = {
-            place: found._marked(one, last, accepted) for place, one in self._objects.items()
+            place: found._marked(obj, last, accepted) for place, obj in self._objects.items()
         }
         read = Read(
             {obj["id"] for obj in found.objects if obj["status"] == "ok"}, self._whole, self._broken
@@ -138,14 +143,14 @@ class Contents:
         found.mended_earlier = [key for key in last.mended if key not in again]
         return found
 
-    def _marked(self, one: Object, last: Last, accepted: Sequence[ignored.Ignored]) -> Object:
-        if one["status"] == "ok":
-            return one
-        before = last.findings.get(one["id"])
-        seen = [one["first_seen"], str((before or {}).get("first_seen") or ""), self.finished]
-        marked = {**one, "since": "new" if before is None else "still"}
+    def _marked(self, obj: Object, last: Last, accepted: Sequence[ignored.Ignored]) -> Object:
+        if obj["status"] == "ok":
+            return obj
+        before = last.findings.get(obj["id"])
+        seen = [obj["first_seen"], str((before or {}).get("first_seen") or ""), self.finished]
+        marked = {**obj, "since": "new" if before is None else "still"}
         marked["first_seen"] = min(filter(None, seen), default=now())
-        if self.check and one["status"] == "drift":
+        if self.check and obj["status"] == "drift":
             for entry in accepted:
                 if entry.matches(marked):
                     until = "" if entry.until is None else str(entry.until)
@@ -153,14 +158,14 @@ class Contents:
         return marked
 
     def add_unnamed(self, place: tuple[str, str, str], count: int) -> None:
-        """Add unchanged objects of which only the number is known.
+        """Add unchanged objects without names.
 
-        :param place: service, server, and the host if the server is unknown
+        :param place: result of :func:`place_of`
         """
         self._unnamed[place] = self._unnamed.get(place, 0) + count
 
     def knows(self, host: str, service: str, kind: str, name: str) -> bool:
-        """Return whether the object was added already, on any server."""
+        """Return whether an object with this name has been added, on any server."""
         return (host, service, kind, name) in self._known
 
     @property
@@ -178,11 +183,11 @@ class Contents:
         return found
 
     def unnamed(self) -> dict[tuple[str, str, str], int]:
-        """Return the numbers of `add_unnamed`."""
+        """Return the numbers of unchanged objects without names, by :func:`place_of`."""
         return dict(self._unnamed)
 
     def as_json(self) -> dict[str, Any]:
-        """Return `report.json`."""
+        """Return the content of `report.json`."""
         return {
             "format": FORMAT,
             "started": self.started,
@@ -200,7 +205,7 @@ class Contents:
         }
 
     def result(self) -> str:
-        """Return the result of the run in a word, which distinguishes drift from failures."""
+        """Return the result of the run: `failed`, `differs`, `changed` or `as wanted`."""
         counts = self.counts
         if counts["failed"]:
             return "failed"
@@ -233,12 +238,15 @@ class Contents:
         singular, plural = ("differs", "differ") if self.check else ("was changed", "were changed")
         verb = singular if counts["drift"] == 1 else plural
         text = f"{counts['drift']:,} of {objects} {verb} on {where:,} of {servers}"
-        more = [f"{counts[each]:,} {each}" for each in ("failed", "ignored") if counts[each]]
+        more = [
+            f"{counts[status]:,} {status}" for status in ("failed", "ignored") if counts[status]
+        ]
         return f"{'; '.join([text, *more])}."
 
     def changes(self) -> str:
-        """Return the numbers of new, open and mended findings since the last run; "" in the first
-        run.
+        """Return the numbers of new, open and mended findings as a sentence.
+
+        Returns "" if there is no last run.
         """
         if not self.last_finished:
             return ""
@@ -248,9 +256,9 @@ class Contents:
         return f"Since the last run ({self.last_finished}): {numbers}."
 
 
-def place_of(one: Mapping[str, Any]) -> tuple[str, str, str]:
-    """Return service, server, and the host if the server is unknown."""
-    return one["service"], one["server"], "" if one["server"] else one["host"]
+def place_of(obj: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Return service and server of a finding, and its host if the server is unknown, else ""."""
+    return obj["service"], obj["server"], "" if obj["server"] else obj["host"]
 
 
 def _many(number: int, noun: str) -> str:
@@ -265,7 +273,7 @@ def _counted(objects: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def _merged(first: Object, second: Object) -> Object:
-    """Merge two comparisons of the same object."""
+    """Merge the findings of two tasks about the same object."""
     worse, other = (
         (second, first)
         if _STATUSES.index(second["status"]) >= _STATUSES.index(first["status"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read `drift_ignore`, the patterns of accepted differences."""
+"""Read `drift_ignore`, the list of accepted differences."""
 
 from __future__ import annotations
 
@@ -16,28 +16,29 @@ _KEYS = (*_PATTERNS, "until", "reason")
 
 
 class IgnoreError(Exception):
-    """An invalid entry of `drift_ignore`; the message names it."""
+    """An entry of `drift_ignore` is invalid. The message names the entry."""
 
 
 @dataclass(frozen=True)
 class Ignored:
     """An entry of `drift_ignore`.
 
-    :param until: the last day on which it counts
+    :param patterns: glob patterns by key of a finding
+    :param until: last day on which the entry is active, `None` for no end
     """
 
     patterns: Mapping[str, str]
     until: date | None
     reason: str
 
-    def matches(self, one: Mapping[str, Any]) -> bool:
+    def matches(self, finding: Mapping[str, Any]) -> bool:
         """Return whether all patterns match a finding."""
         return all(
-            matcher(pattern)(str(one.get(key) or "")) for key, pattern in self.patterns.items()
+            matcher(pattern)(str(finding.get(key) or "")) for key, pattern in self.patterns.items()
         )
 
     def warning(self, today: date) -> str:
-        """Return a warning if the entry has ended or matches everything, else ""."""
+        """Return a warning if the entry has expired or matches every finding, else ""."""
         shown = ", ".join(f"{key}: {pattern}" for key, pattern in self.patterns.items())
         if self.until is not None and self.until < today:
             return (
@@ -49,24 +50,24 @@ class Ignored:
 
 
 def parse(entries: Any) -> list[Ignored]:
-    """Return the entries of `drift_ignore`.
+    """Parse the value of `drift_ignore`.
 
-    :raises IgnoreError: if it is not a list of entries
+    :raises IgnoreError: if it is not a list, or an entry is invalid
     """
     if entries in (None, "", []):
         return []
     if isinstance(entries, str | Mapping) or not isinstance(entries, Sequence):
         raise IgnoreError("drift_ignore must be a list: write each entry as '- name: a pattern'")
-    return [_entry(number, one) for number, one in enumerate(entries)]
+    return [_entry(number, entry) for number, entry in enumerate(entries)]
 
 
 def active(entries: Sequence[Ignored], today: date) -> list[Ignored]:
-    """Return the entries that have not ended."""
+    """Return the entries that have not expired."""
     return [entry for entry in entries if entry.until is None or entry.until >= today]
 
 
 def warnings(entries: Sequence[Ignored], today: date) -> Iterator[str]:
-    """Yield a warning for each entry that has ended or is too broad."""
+    """Yield a warning for each entry that has expired or is too broad."""
     yield from filter(None, (entry.warning(today) for entry in entries))
 
 

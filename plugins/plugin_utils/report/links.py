@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Link an object of a report to its page on the server."""
+"""Create links from objects in a report to their pages on the server."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _HTTP = re.compile(r"https?://[^\s/]")
 
 
 def link(finding: Mapping[str, Any]) -> str:
-    """Return the address of the object, or of its server if the object has no known address.
+    """Return the URL of an object, or of its server if the URL of the object is unknown.
 
-    Return "" if the server is unknown, or has no HTTP address.
+    Returns "" if the server is unknown or has no HTTP URL.
     """
     server = str(finding["server"]).rstrip("/")
     if not _HTTP.match(server):

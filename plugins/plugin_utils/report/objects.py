@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read the objects that a task compared from the result of its module [C9].
+"""Convert the result of a task to findings, one for each object that the task compared [C9].
 
-The descriptor of the module gives the kind and name of its object, or the return value that lists
-objects with their actions. A module with a reader in `findings` describes several objects itself.
+The descriptor of the module contains the kind and name of the object, or the return value that
+lists several objects. Some modules have a reader in `findings` instead.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils import findings
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.descriptors import descriptor_of
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.findings import Finding, Result
 
-#: Return value of the modules with the option `entries` [C11.1].
+#: Return value that lists the objects of modules with the option `entries` [C11.1].
 ENTRIES = "results"
 _DONE = {"none", "unchanged", "absent", "kept", "present", "skipped"}
 _MADE = {"create", "created", "uploaded", "exploded", "checksum_deployed", "copied", "installed"}
@@ -26,10 +26,10 @@ _GONE = {"delete", "deleted", "remove", "removed", "trashed", "uninstalled"}
 
 
 def compared(module: str, result: Result, options: Mapping[str, Any], task: str) -> list[Finding]:
-    """Return all objects that a task compared, unchanged ones included.
+    """Return a finding for each object that a task compared, also for unchanged objects.
 
-    :param options: the module's options, from `invocation` of its result
-    :param task: name of an object that has no other: the item of a loop, or the task's name
+    :param options: options of the module, from `invocation` of its result
+    :param task: name for an object without a name: the loop item, or the name of the task
     """
     descriptor = descriptor_of(module)
     if "censored" in result:
@@ -47,12 +47,13 @@ def compared(module: str, result: Result, options: Mapping[str, Any], task: str)
     if isinstance(listed, list):
         rows = [row for row in listed if isinstance(row, Mapping)]
         names = [_name_of_row(descriptor, {**options, **row}) or task for row in rows]
-        return [_of_row(descriptor.kind, *each) for each in zip(names, rows, strict=True)]
+        pairs = zip(names, rows, strict=True)
+        return [_of_row(descriptor.kind, name, row) for name, row in pairs]
     return [_of_task(module, result, options, task)]
 
 
 def differing(module: str, result: Result) -> list[Finding]:
-    """Return the objects that differ, with their service; none for a skipped task."""
+    """Return the findings of objects that differ, with their `service`."""
     if result.get("skipped"):
         return []
     if module in findings.READERS:
@@ -65,7 +66,7 @@ def differing(module: str, result: Result) -> list[Finding]:
 
 
 def failed(module: str, result: Result, options: Mapping[str, Any], task: str) -> list[Finding]:
-    """Return the objects that a failed task had planned, and the failure."""
+    """Return the findings of a failed task: its planned changes, and the failure."""
     text = _message_of(result)
     planned = [] if "censored" in result else _planned_before(module, result, options)
     if any(record["status"] == "failed" for record in planned):
@@ -85,21 +86,22 @@ def _planned_before(module: str, result: Result, options: Mapping[str, Any]) -> 
 def object_of(
     module: str, options: Mapping[str, Any], result: Result, task: str
 ) -> tuple[str, str]:
-    """Return kind and name of the object of a task; the task itself if nothing names an object."""
+    """Return kind and name of the object of a task, or `task` and its name without an object."""
     descriptor = descriptor_of(module) if module else None
     if descriptor is None or not descriptor.kind:
         return "task", task
     returned = result.get(descriptor.kind)
     more = returned if isinstance(returned, Mapping) else {}
     values = {key: value for key, value in options.items() if value is not None}
-    name = _filled(descriptor.name, {**more, **values})
+    name = _format_name(descriptor.name, {**more, **values})
     name = name or str(options.get("page_id") or options.get("issue") or "")
     return ("task", task) if descriptor.listed and not name else (descriptor.kind, name or task)
 
 
-def _filled(pattern: str, values: Mapping[str, Any]) -> str:
-    """Return the pattern with its values. A missing value is left out with the separator before
-    it; without any value the result is empty.
+def _format_name(pattern: str, values: Mapping[str, Any]) -> str:
+    """Format the name of an object. A missing value is omitted, with the separator before it.
+
+    Returns "" if all values are missing.
     """
     text = ""
     fields = 0
@@ -112,7 +114,7 @@ def _filled(pattern: str, values: Mapping[str, Any]) -> str:
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, Mapping):  # an object that the module returns under the option's name
+    if isinstance(value, Mapping):  # a return value with the same name as the option
         value = value.get("name")
     if isinstance(value, list):
         return "/".join(map(str, value))
@@ -127,7 +129,7 @@ def _censored(kind: str, result: Result, task: str) -> Finding:
 
 
 def _expected_job(result: Result, options: Mapping[str, Any]) -> list[Finding]:
-    """Return the job that `ci_job_info` compared with `expected_config`, if it did."""
+    """Return the finding of `ci_job_info` with `expected_config`, or no finding without it."""
     if not options.get("expected_config"):
         return []
     name = str(options.get("job"))
@@ -137,11 +139,12 @@ def _expected_job(result: Result, options: Mapping[str, Any]) -> list[Finding]:
 
 
 def _name_of_row(descriptor: Descriptor, values: Mapping[str, Any]) -> str:
-    """Return the name of a listed object. Entries have the name that the same object has in the
-    flat form.
+    """Return the name of a listed object.
+
+    An object has the same name in `entries` as in a task with a single object.
     """
     name = values.get("name") if descriptor.listed == ENTRIES else None
-    return str(name or _filled(descriptor.name, values))
+    return str(name or _format_name(descriptor.name, values))
 
 
 def _of_row(kind: str, name: str, row: Mapping[str, Any]) -> Finding:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`report.html`: a page in one file that loads nothing.
+"""Create `report.html`, a page in a single file that loads no other resources.
 
-Strings from servers are escaped here, or embedded as JSON that a script turns into text nodes. The
-content security policy of the page allows no other script and no request.
+Strings from servers are escaped here, or embedded as JSON that a script inserts as text nodes. The
+content security policy allows neither other scripts nor requests.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents
 )
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.links import link
 
-#: With more servers, their table comes after the findings.
+#: If there are more servers, their table is after the findings.
 _MANY = 5
 _FOLDER = Path(__file__).resolve().parent
 
@@ -31,7 +31,7 @@ _FOLDER = Path(__file__).resolve().parent
 def html(contents: Contents, history: list[dict[str, Any]]) -> str:
     """Return the page of a report.
 
-    :param history: the runs up to this one, oldest first
+    :param history: content of `history.json`: all runs including this run, oldest first
     """
     style, script = _part("page.css"), _part("page.js")
     report = contents.as_json()
@@ -76,7 +76,7 @@ def _digest(text: str) -> str:
 
 
 def _embedded(data: Any) -> str:
-    """Return JSON without characters that an HTML parser could take for a tag or a comment."""
+    """Return JSON in which the characters of HTML tags and comments are escaped."""
     text = json.dumps(data, ensure_ascii=True, separators=(",", ":"), default=str)
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
@@ -84,9 +84,9 @@ def _embedded(data: Any) -> str:
 
 
 def _servers(contents: Contents) -> dict[str, str]:
-    """Return the section of the servers, after the findings if there are many servers.
+    """Return the section about servers, as the value of one of its two variables in the page.
 
-    Servers that failed come first, then those that differ; the others are folded.
+    Servers with failures are first, then servers with differences. All others are collapsed.
     """
     rows = sorted(contents.rows(), key=lambda row: (-row.failed, -row.drift))
     busy = [row for row in rows if row.failed or row.drift or row.ignored]

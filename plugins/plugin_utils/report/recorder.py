@@ -12,9 +12,9 @@ from typing import Any
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.utils.display import Display
 
-try:  # ansible-core 2.22 and newer leave the masking of secrets to the display
+try:  # from ansible-core 2.22 on, secrets are masked only when they are displayed
     from ansible.module_utils.secrets import mask_secrets
-except ImportError:  # older ones mask the secrets in the result of a module
+except ImportError:  # older releases mask the secrets in the result of a module
 
     def mask_secrets(value: str, /, *, mask_placeholder: str) -> str:
         return value
@@ -42,32 +42,32 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents
 )
 
 _NAME = "delivery.toolchain."
-#: Task variable: `none` keeps the task out of the report, `failures` reports only its failure.
+#: Task variable. `none` excludes the task from the report, `failures` reports only its failures.
 VARIABLE = "toolchain_report"
 _TEXT = 4000
 _NAME_LENGTH = 1000
-#: The fact of the playbook `drift_summary` with the content of several reports.
+#: Fact of the playbook `drift_summary` with the combined content of several reports.
 SUMMARY = "summary_read"
-#: Facts in which roles keep their findings, also those that are in no result of a module.
+#: Facts in which roles store their findings, including those that no module returns.
 _FACT = re.compile(r"(analysis|ci|repo)\w*_drift")
-#: Keys that only a finding of a summarised report has.
+#: Keys that only findings from a combined report have.
 _SUMMARISED = ("first_seen", "reason", "until")
 _OWNERS = {"artifact": "repo", "build": "repo", "docker": "repo", "jql": "tracker"}
 
 
 class Recorder:
-    """Collect the objects of a run.
+    """Collects the objects that a run compares.
 
-    Secrets in the environment variables `TOOLCHAIN_...`, and those that Ansible knows, are masked.
+    Secrets in environment variables `TOOLCHAIN_...`, and those registered in Ansible, are masked.
     """
 
     def __init__(self, contents: Contents) -> None:
         self.contents = contents
         self._checks: set[bool] = set()
         self._hosts: set[str] = set()
-        #: The folder of the report, if it is a summary of other reports.
+        #: The folder of the report, if it combines other reports.
         self.folder: Path | None = None
-        #: `Contents.since` of the summarised reports.
+        #: The parameter `summarised` of `Contents.since`, if the report combines other reports.
         self.summarised: dict[str, Any] | None = None
         #: The sealed plan of the run.
         self.plan: dict[str, Any] | None = None
@@ -81,7 +81,7 @@ class Recorder:
         )
 
     def result(self, task: Any, host: str, result: Mapping[str, Any], *, failed: bool) -> None:
-        """Add the objects in the result of a task, or of one item of its loop."""
+        """Add the objects in the result of a task, or of a loop item."""
         wanted = task.get_vars().get(VARIABLE, "all")
         if wanted == "none" or (wanted == "failures" and not failed):
             return
@@ -114,16 +114,16 @@ class Recorder:
         self._add(found, host, service, server, task.get_name().strip())
 
     def _title(self, task: Any, result: Mapping[str, Any]) -> str:
-        """Return the label of the item of a loop, or the name of the task."""
+        """Return the label of the loop item, or the name of the task."""
         try:
             label = ansible_internals.item_label(result)
         except ansible_internals.Missing as missing:
             Display().warning(f"The report lists loop items without their label: {missing}")
             label = result.get("item")
-        return str(label) if isinstance(label, str | int) else _own_name(task)
+        return str(label) if isinstance(label, str | int) else _name_without_role(task)
 
     def _facts(self, task: Any, host: str, facts: Any) -> None:
-        """Add the findings of a role that were in no result of a module."""
+        """Add the findings in the facts of a role that no module returned."""
         for name, entries in facts.items() if isinstance(facts, Mapping) else ():
             if name == SUMMARY:
                 self._summarise(entries)
@@ -145,13 +145,16 @@ class Recorder:
             self._add(new, host, service, server, task.get_name().strip())
 
     def _start_again(self) -> None:
-        """Discard the findings of the comparison with a sealed plan, before the run writes."""
+        """Discard the findings that were compared with the sealed plan. The writes follow."""
         old = self.contents
         self.contents = Contents(playbook=old.playbook, started=old.started)
         self._checks.clear()
 
     def _summarise(self, summary: Mapping[str, Any]) -> None:
-        """Add the content of other reports, as the lookup `drift_reports` returns it."""
+        """Add the content of other reports.
+
+        :param summary: return value of the lookup `drift_reports`
+        """
         self.folder = Path(summary["folder"])
         self._checks.add(summary["check"])
         self._hosts.update(summary["hosts"])
@@ -191,11 +194,11 @@ class Recorder:
         return masked
 
     def _masked(self, value: Any) -> Any:
-        """Return a value for JSON, with the secrets in its keys and strings masked."""
+        """Convert a value to JSON types, with secrets masked in keys and strings."""
         if isinstance(value, Mapping):
-            return {self._mask(key): self._masked(each) for key, each in value.items()}
+            return {self._mask(key): self._masked(item) for key, item in value.items()}
         if isinstance(value, list | tuple):
-            return [self._masked(each) for each in value]
+            return [self._masked(item) for item in value]
         if value is None or isinstance(value, bool | int | float):
             return value
         return self._mask(value)
@@ -203,35 +206,36 @@ class Recorder:
     def end(self, hosts: Iterable[str], *, check: bool) -> None:
         """Complete the contents at the end of the run.
 
-        :param check: the mode of a run in which no module of the collection compared anything
+        :param check: whether the run is in check mode, if no task shows it
         """
         self.contents.hosts = sorted(self._hosts or hosts)
         self.contents.finished = now()
         self.contents.check = self.is_check(default=check)
 
     def is_check(self, *, default: bool) -> bool:
-        """Return whether all tasks only checked; `default` if no task compared anything."""
+        """Return whether all tasks ran in check mode, or `default` without any task."""
         return all(self._checks) if self._checks else default
 
 
 def _with_digests(found: list[Any], digests: list[Any]) -> list[Any]:
     """Add the digests of a task's changes to its findings, which are in the same order.
 
-    :param digests: for each finding a digest, or a list of them. The last finding gets the digests
-        of the changes that are not listed one by one. A module that writes all in one request has
-        a single digest.
+    The last finding gets all remaining digests. If there are too few digests, because the module
+    writes several objects in one request, the remaining findings get the last digest.
+
+    :param digests: a digest, or a list of digests, for each finding with the status `drift`
     """
-    each = [one if isinstance(one, list) else [one] for one in digests]
-    drift = [one for one in found if one["status"] == "drift"]
-    for number, one in enumerate(drift):
-        groups = each[number : number + 1] or each[-1:]
-        groups = each[number:] if number == len(drift) - 1 and groups else groups
-        one["digests"] = [digest for group in groups for digest in group]
+    listed = [item if isinstance(item, list) else [item] for item in digests]
+    drift = [finding for finding in found if finding["status"] == "drift"]
+    for number, finding in enumerate(drift):
+        groups = listed[number : number + 1] or listed[-1:]
+        groups = listed[number:] if number == len(drift) - 1 and groups else groups
+        finding["digests"] = [digest for group in groups for digest in group]
     return found
 
 
 def _is_whole(module: str) -> bool:
-    """Return whether the result of a task lists every object, unchanged ones included."""
+    """Return whether the result of a module lists all objects, also unchanged objects."""
     if not module or module in findings.READERS:
         return True
     descriptor = descriptor_of(module)
@@ -239,25 +243,28 @@ def _is_whole(module: str) -> bool:
 
 
 def _service(name: str) -> str:
-    """Return the service in the name of a role or of its fact; "" for roles of several services."""
+    """Return the service to which the name of a role or fact belongs, or ""."""
     word = str(name).partition("_")[0]
     service = _OWNERS.get(word, word)
     return service if service in SERVICES else ""
 
 
 def _service_of_role(task: Any) -> str:
-    """Return the service of the role of a task: the full name of a task begins with its role."""
+    """Return the service of the role that contains a task, or "".
+
+    The full name of a task begins with the name of its role.
+    """
     name = str(task.get_name().strip())
-    role = name.removesuffix(f" : {_own_name(task)}")
+    role = name.removesuffix(f" : {_name_without_role(task)}")
     return _service(role.removeprefix(_NAME)) if role != name else ""
 
 
-def _own_name(task: Any) -> str:
-    """Return the name of a task without that of its role."""
+def _name_without_role(task: Any) -> str:
+    """Return the name of a task without the prefix of its role."""
     return str(task.name or task.action).strip()
 
 
 def _server(options: Mapping[str, Any]) -> str:
-    """Return the base address of the server, without login and query."""
+    """Return the address of the server from the options, without user info and query."""
     url = options.get("url")
     return without_user_info(str(url)).split("?")[0].rstrip("/") if url else ""
