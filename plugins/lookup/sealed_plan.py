@@ -120,10 +120,13 @@ class LookupModule(LookupBase):
         return sealed.make(_found(), self.get_option("salt"), self._key(), _hosts(variables))
 
     def _key(self) -> str | None:
-        """Return the key; Ansible would show an invalid value of an option of type `str`."""
+        """Return the key of the seal.
+
+        The type is checked here, because Ansible would show an invalid value in its message.
+        """
         key = self.get_option("key")
         if isinstance(key, Mapping | list | tuple):
-            raise AnsibleError("The key of a sealed plan is a string.")
+            raise AnsibleError("The key of a sealed plan must be a string.")
         return str(key) if key else None
 
     def _open(self, variables: dict[str, Any]) -> dict[str, Any]:
@@ -133,9 +136,9 @@ class LookupModule(LookupBase):
         max_age = age_of("enforce_plan_max_age", str(limit)) if limit else None
         plans = self._plans(variables)
         configured = self._configured(variables)
-        for each in plans.plans:
+        for sealed_plan in plans.plans:
             sealed.verify(
-                each,
+                sealed_plan,
                 key=self._key(),
                 max_age=max_age,
                 at=datetime.now(timezone.utc),
@@ -170,7 +173,7 @@ class LookupModule(LookupBase):
 
 
 def _mapping(given: Any) -> Mapping[str, Any]:
-    """Return a mapping, empty for other values: the lookup `enforcement` rejects them."""
+    """Return a mapping unchanged, and {} for other values, which `enforcement` rejects."""
     return given if isinstance(given, Mapping) else {}
 
 
@@ -179,7 +182,7 @@ def _host(variables: Mapping[str, Any]) -> str:
 
 
 def _hosts(variables: Mapping[str, Any]) -> list[str]:
-    """Return the hosts of the play, also those that have failed."""
+    """Return all hosts of the play, including failed hosts."""
     return list(map(str, variables.get("ansible_play_hosts_all") or [_host(variables)]))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Make, read and compare a sealed plan: what `drift` found, and `enforce` may write."""
+"""Create, read and compare sealed plans: the changes that `drift` found and `enforce` may write."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.since import PLACE
 
 FORMAT = 1
-#: The fact with the sealed plan of `drift`.
+#: Fact in which `drift` stores the sealed plan.
 MADE = "drift_plan_made"
-#: The fact with which `enforce` ends the comparison.
+#: Fact that `enforce` sets after the comparison with the sealed plan.
 COMPARED = "enforce_plan_compared"
 _MAX_NAMED = 50
 _AGAIN = "run drift again"
@@ -26,17 +26,17 @@ _MANIFEST = Path(__file__).resolve().parents[3]
 
 
 class PlanError(Exception):
-    """A plan that cannot be used; the message contains the reason and what to do."""
+    """A sealed plan is invalid. The message is a predicate with the reason and the remedy."""
 
 
 def make(contents: Contents, salt: str, key: str | None, hosts: Collection[str]) -> dict[str, Any]:
-    """Return the sealed plan of the findings on the hosts of a run.
+    """Return the sealed plan for the findings of a run, as a JSON value.
 
-    It contains no values: an entry has a salted digest of both sides, and `writes` those of the
-    changes.
+    It contains salted digests of the findings (`entries`) and of their changes (`writes`), but no
+    values.
     """
     drift = [finding for finding in contents.findings if finding["status"] == "drift"]
-    aside = [finding for finding in contents.findings if finding["status"] == "ignored"]
+    ignored = [finding for finding in contents.findings if finding["status"] == "ignored"]
     plan: dict[str, Any] = {
         "format": FORMAT,
         "collection": version(),
@@ -48,26 +48,28 @@ def make(contents: Contents, salt: str, key: str | None, hosts: Collection[str])
             for (host, service), server in sorted(contents.servers.items())
         ],
         "salt": salt,
-        "entries": [_entry(one, contents, salt) for one in drift],
+        "entries": [_entry(finding, contents, salt) for finding in drift],
         "writes": _all_digests(drift, contents),
         "ignored": [
-            *_all_digests(aside, contents),
-            *(_entry(one, contents, salt)["digest"] for one in aside),
+            *_all_digests(ignored, contents),
+            *(_entry(finding, contents, salt)["digest"] for finding in ignored),
         ],
     }
     return {**plan, "digest": _digest(plan), "seal": None if key is None else _seal(plan, key)}
 
 
 def _all_digests(found: list[dict[str, Any]], contents: Contents) -> list[str]:
-    return sorted({digest for one in found for digest in contents.digests.get(one["id"], ())})
+    return sorted(
+        {digest for finding in found for digest in contents.digests.get(finding["id"], ())}
+    )
 
 
-def _entry(one: Mapping[str, Any], contents: Contents, salt: str) -> dict[str, Any]:
+def _entry(finding: Mapping[str, Any], contents: Contents, salt: str) -> dict[str, Any]:
     keys = (*PLACE, "action")
-    sides = [one.get(key) for key in (*keys, "text", "before", "after")]
-    text = _canonical([*sides, sorted(contents.digests.get(str(one["id"]), ()))])
+    values = [finding.get(key) for key in (*keys, "text", "before", "after")]
+    text = _canonical([*values, sorted(contents.digests.get(str(finding["id"]), ()))])
     digest = hmac.new(salt.encode(), text, hashlib.sha256).hexdigest()
-    return {**{key: one[key] for key in keys}, "digest": digest}
+    return {**{key: finding[key] for key in keys}, "digest": digest}
 
 
 def _canonical(value: Any) -> bytes:
@@ -97,11 +99,11 @@ def version() -> str:
 
 
 def read(source: Any, resolve: Any) -> Plans:
-    """Return a plan, or the list of plans that slices of a run have made.
+    """Read one sealed plan, or the plans of several slices of a run.
 
-    :param source: a mapping, or a string that names a file, or a list of them
-    :param resolve: returns the path of a file name
-    :raises PlanError: if the list is empty, if one is not a plan or was edited, or if two are for
+    :param source: the plan as a mapping or the path of its file, or a list of such values
+    :param resolve: returns the absolute path for a path
+    :raises PlanError: if the list is empty, a plan is invalid or was edited, or two plans are for
         the same host
     """
     listed = source if isinstance(source, list | tuple) else [source]
@@ -110,7 +112,7 @@ def read(source: Any, resolve: Any) -> Plans:
             f"is missing, because enforce_plan is an empty list: {_AGAIN}, or set enforce_plan: ''"
             " to enforce without a plan"
         )
-    return Plans([_read(one, resolve) for one in listed])
+    return Plans([_read(plan, resolve) for plan in listed])
 
 
 def _read(source: Any, resolve: Any) -> dict[str, Any]:
@@ -136,7 +138,7 @@ def _loaded(source: Any, resolve: Any) -> dict[str, Any]:
         plan = json.loads(file.read_text("utf-8"))
     except OSError as error:
         raise PlanError(
-            f"{file} cannot be read: {error.strerror}; drift writes plan.json"
+            f"{file} cannot be read: {error.strerror}. Use the file plan.json that drift writes"
         ) from None
     except (ValueError, RecursionError):
         plan = None
@@ -146,7 +148,7 @@ def _loaded(source: Any, resolve: Any) -> dict[str, Any]:
 
 
 def _plain(marked: Any) -> Any:
-    """Return a copy without the marks that Ansible gives to values."""
+    """Return a copy without the tags that Ansible adds to values."""
     if isinstance(marked, Mapping):
         return {str(name): _plain(value) for name, value in marked.items()}
     if isinstance(marked, list | tuple):
@@ -160,7 +162,7 @@ def _is_plan(plan: Mapping[str, Any]) -> bool:
     return (
         all(isinstance(plan.get(name), str) for name in texts)
         and all(
-            isinstance(plan.get(name), list) and all(isinstance(each, str) for each in plan[name])
+            isinstance(plan.get(name), list) and all(isinstance(item, str) for item in plan[name])
             for name in lists
         )
         and isinstance(plan.get("entries"), list)
@@ -170,12 +172,12 @@ def _is_plan(plan: Mapping[str, Any]) -> bool:
     )
 
 
-def _is_entry(one: Any) -> bool:
-    return isinstance(one, dict) and {*PLACE, "digest"} <= one.keys()
+def _is_entry(entry: Any) -> bool:
+    return isinstance(entry, dict) and {*PLACE, "digest"} <= entry.keys()
 
 
-def _is_place(one: Any) -> bool:
-    return isinstance(one, dict) and {"host", "service", "server"} <= one.keys()
+def _is_place(place: Any) -> bool:
+    return isinstance(place, dict) and {"host", "service", "server"} <= place.keys()
 
 
 def verify(
@@ -186,8 +188,11 @@ def verify(
     at: datetime,
     configured: Mapping[tuple[str, str], str],
 ) -> None:
-    """Check seal, age and servers of a plan, before any request.
+    """Verify the seal, the age and the servers of a plan, before the first request.
 
+    :param key: key of the seal, `None` to skip this check
+    :param max_age: maximum age, `None` to skip this check
+    :param at: current time
     :param configured: addresses that the run connects to, by host and service
     :raises PlanError: for the first check that fails
     """
@@ -208,7 +213,7 @@ def verify(
         if address != place["server"]:
             raise PlanError(
                 f"is for the server {place['server']}, but this run connects to {address}: use the"
-                " connections of drift"
+                " same connections as drift"
             )
 
 
@@ -220,7 +225,7 @@ def _time(plan: Mapping[str, Any]) -> datetime:
 
 
 class Plans:
-    """The sealed plans of a run: one, or those of its slices. A host has a single plan."""
+    """The sealed plans of a run, or of its slices, with a single plan for each host."""
 
     def __init__(self, plans: Sequence[Mapping[str, Any]]) -> None:
         self.plans = plans
@@ -228,24 +233,24 @@ class Plans:
         for plan in plans:
             for host in plan["hosts"]:
                 if host in self._by_host:
-                    raise PlanError(f"of the host {host} is listed twice: use only the newest one")
+                    raise PlanError(f"of the host {host} is listed twice: use only the newest plan")
                 self._by_host[host] = plan
 
     def require_hosts(self, hosts: Collection[str]) -> None:
-        """Raise `PlanError` if no plan contains a host of the run."""
+        """Raise `PlanError` if the plans contain no host of the run."""
         if self._by_host.keys().isdisjoint(hosts):
             known = shorten(", ".join(sorted(self._by_host)))
             raise PlanError(f"is for {known}, but this run has none of these hosts: {_AGAIN}")
 
     def of_host(self, host: str) -> Mapping[str, Any]:
-        """Return the plan of a host. A host that drift did not check may write nothing."""
+        """Return the plan of a host. For a host without plan, it is empty and allows no writes."""
         nothing = {"salt": "", "entries": [], "writes": [], "ignored": []}
         return self._by_host.get(host, nothing)
 
     def differences(self, contents: Contents, hosts: Collection[str]) -> list[str]:
-        """Return a line for each finding that is new, gone or different since its plan was made.
+        """Return a line for each finding that is new, gone or different compared with the plans.
 
-        :param hosts: the hosts of the run; entries of other hosts are left to other runs
+        :param hosts: hosts of the run; entries of other hosts are ignored
         """
         findings: dict[str, list[dict[str, Any]]] = {host: [] for host in hosts}
         for finding in contents.findings:
@@ -258,11 +263,11 @@ class Plans:
         for host, found in findings.items():
             plan = self.of_host(host)
             now = {
-                _place(one): _entry(one, contents, plan["salt"])["digest"]
-                for one in found
-                if one["status"] in ("drift", "ignored")
+                _place(finding): _entry(finding, contents, plan["salt"])["digest"]
+                for finding in found
+                if finding["status"] in ("drift", "ignored")
             }
-            approved = {_place(one): one["digest"] for one in entries.get(host, ())}
+            approved = {_place(entry): entry["digest"] for entry in entries.get(host, ())}
             lines += _differences(now, approved, set(plan["ignored"]))
         return lines
 
@@ -274,23 +279,26 @@ def _differences(
 ) -> Iterator[str]:
     for place, digest in now.items():
         if place in approved and approved[place] != digest:
-            yield f"different: {_shown(place)}"
+            yield f"different: {_describe(place)}"
         elif place not in approved and digest not in ignored:
-            yield f"new: {_shown(place)}"
-    yield from (f"gone: {_shown(place)}" for place in approved if place not in now)
+            yield f"new: {_describe(place)}"
+    yield from (f"gone: {_describe(place)}" for place in approved if place not in now)
 
 
-def _place(one: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(str(one[key]) for key in PLACE)
+def _place(finding: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(str(finding[key]) for key in PLACE)
 
 
-def _shown(place: tuple[str, ...]) -> str:
+def _describe(place: tuple[str, ...]) -> str:
     host, _service, server, kind, name = place
     return f"{kind} {name} on {server or host}"
 
 
 def conflict(found: list[str]) -> str:
-    """Return the message of a run that ends before its first write."""
-    rest = len(found) - _MAX_NAMED
-    named = "; ".join(found[:_MAX_NAMED]) + (f"; and {rest} more" if rest > 0 else "")
+    """Return the error message if the findings differ from the sealed plan.
+
+    :param found: lines from `differences`
+    """
+    more = len(found) - _MAX_NAMED
+    named = "; ".join(found[:_MAX_NAMED]) + (f"; and {more} more" if more > 0 else "")
     return f"conflict: the servers differ from the sealed plan, and nothing was written: {named}."

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Compare the findings of a run with those of the last run: new, still there, mended [C9]."""
+"""Compare the findings of a run with the last run: new, still open, or mended (fixed) [C9]."""
 
 from __future__ import annotations
 
@@ -14,28 +14,30 @@ Finding = dict[str, Any]
 
 #: The keys that identify a finding.
 PLACE = ("host", "service", "server", "kind", "name")
-#: Maximum number of findings of earlier runs that a report remembers.
+#: Maximum number of findings from earlier runs in a report.
 MAX_UNREAD = 10_000
 _REPORT = "report.json"
 
 
-def finding_id(one: Mapping[str, Any]) -> str:
+def finding_id(finding: Mapping[str, Any]) -> str:
     """Return the id of a finding, which stays the same in all runs."""
-    place = json.dumps([str(one.get(key) or "") for key in PLACE])
+    place = json.dumps([str(finding.get(key) or "") for key in PLACE])
     return hashlib.sha256(place.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
 class Last:
-    """Findings of the last run by their id, and a warning if its report cannot be read.
+    """The open findings after the last run.
 
-    `finished` is empty if there was no run.
+    :param findings: open findings by id
+    :param finished: time at which the run ended, "" if there is no last run
+    :param warning: message if the report of the last run cannot be read
+    :param mended: ids of findings that were mended by then
     """
 
     findings: Mapping[str, Finding]
     finished: str = ""
     warning: str = ""
-    #: Ids of findings that were mended before.
     mended: tuple[str, ...] = ()
 
 
@@ -43,9 +45,9 @@ NO_RUN = Last({})
 
 
 def last_run(folder: Path | None) -> Last:
-    """Return the findings that were open after the last run in the folder of the report.
+    """Read the findings that were open after the last run from the folder of the report.
 
-    A run that changes the servers leaves only what failed.
+    After a run that changes the servers, only failures are open.
     """
     if folder is None:
         return NO_RUN
@@ -59,16 +61,16 @@ def last_run(folder: Path | None) -> Last:
         ]
         found += report.get("unread") or []
         finished = str(report["finished"])
-        # a report of version 1.0.0 has neither of them
+        # defaults for a report of version 1.0.0
         seen = {"first_seen": finished, "since": "still"}
         findings = {
-            key: {**seen, **one, "id": key}
-            for one in found
-            if str(one["text"])
-            for key in [finding_id(one)]
+            key: {**seen, **finding, "id": key}
+            for finding in found
+            if str(finding["text"])
+            for key in [finding_id(finding)]
         }
-        mended = [finding_id(one) for one in report.get("mended") or []]
-        mended += [str(one) for one in report.get("mended_earlier") or []]
+        mended = [finding_id(finding) for finding in report.get("mended") or []]
+        mended += [str(finding) for finding in report.get("mended_earlier") or []]
         return Last(findings, finished, mended=tuple(mended[:MAX_UNREAD]))
     except FileNotFoundError:
         return NO_RUN
@@ -78,14 +80,14 @@ def last_run(folder: Path | None) -> Last:
 
 @dataclass
 class Read:
-    """Objects that a run has read. Only their findings can be mended.
+    """The objects that a run has read. Only the findings of such objects can be mended.
 
-    :param ok: ids of the objects that are as wanted
-    :param whole: host and task of results that list every object, unchanged ones included
-    :param broken: host and task of failures
-    :param mended: ids that the summarised reports call mended
-    :param unread: ids that they could not read, `None` if the run is not a summary
-    :param fresh: hosts of the summarised reports
+    :param ok: ids of the objects in their desired state
+    :param whole: (host, task) of results that list all objects, also unchanged objects
+    :param broken: (host, task) of failed tasks
+    :param unread: ids of objects that the combined reports could not read; `None` if the report
+        does not combine other reports
+    :param fresh: hosts of the combined reports
     """
 
     ok: set[str]
@@ -94,23 +96,27 @@ class Read:
     unread: set[str] | None = None
     fresh: frozenset[str] = frozenset()
 
-    def mended(self, one: Finding) -> bool:
-        """Return whether a finding of the last run, which is none of this run, was mended."""
-        key = finding_id(one)
+    def mended(self, finding: Finding) -> bool:
+        """Return whether a finding of the last run, which this run does not have, was mended."""
+        key = finding_id(finding)
         if self.unread is not None:
-            return one.get("host") in self.fresh and key not in self.unread
+            return finding.get("host") in self.fresh and key not in self.unread
         if key in self.ok:
             return True
-        task = (str(one.get("host")), str(one.get("task")))
+        task = (str(finding.get("host")), str(finding.get("task")))
         if task not in self.whole or task in self.broken:
             return False
-        # a missing or differing object may have left the desired state; an unwanted one is gone
-        return one.get("status") == "failed" or one.get("action") == "delete"
+        # An unwanted object no longer exists. A missing or different object may only have been
+        # removed from the desired state.
+        return finding.get("status") == "failed" or finding.get("action") == "delete"
 
 
 def split(last: Last, found: Iterable[str], read: Read) -> tuple[list[Finding], list[Finding]]:
-    """Return the findings of the last run that are mended, and those that were not read."""
+    """Split the findings of the last run that are not in `found`: mended, and not read.
+
+    :param found: ids of the findings of this run
+    """
     present = set(found)
-    gone = [one for key, one in last.findings.items() if key not in present]
+    gone = [finding for key, finding in last.findings.items() if key not in present]
     mended = [record for record in gone if read.mended(record)]
     return mended, [record for record in gone if not read.mended(record)][:MAX_UNREAD]

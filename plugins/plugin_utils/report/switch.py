@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Switch that the callback turns on if it reports the run; forked workers inherit it, and with it
-what the run has found so far.
+"""A switch that the callback turns on if it reports the run.
+
+Forked workers inherit the switch and the findings that the run has collected so far.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ if TYPE_CHECKING:
         Contents,
     )
 
-#: With this variable, results of ansible-core 2.21 and newer contain `invocation`, as results of
-#: older releases do. A report takes the server and the name of an object from it.
+#: Makes ansible-core 2.21 and newer return `invocation` in results, as older releases do. Reports
+#: read the server and the name of an object from it.
 INVOCATION = "ansible_inject_invocation"
 _reporting: dict[str, Callable[[], Contents]] = {}
 _listing: set[str] = set()
@@ -23,7 +24,7 @@ _listing: set[str] = set()
 def turn_on(so_far: Callable[[], Contents]) -> None:
     """Turn reporting on.
 
-    :param so_far: returns the findings of the run, compared with the last run
+    :param so_far: returns the current findings of the run, compared with the last run
     """
     _reporting[INVOCATION] = so_far
 
@@ -35,22 +36,22 @@ def turn_off() -> None:
 
 
 def list_findings() -> None:
-    """Note that the end of the run lists its findings."""
+    """Request a list of the findings at the end of the run."""
     _listing.add(INVOCATION)
 
 
 def lists_findings() -> bool:
-    """Return whether the end of the run lists its findings."""
+    """Return whether the findings are listed at the end of the run."""
     return bool(_listing)
 
 
 def so_far() -> Contents | None:
-    """Return the findings of the run, or `None` if it is not reported."""
+    """Return the current findings of the run, or `None` if the run is not reported."""
     return _reporting[INVOCATION]() if _reporting else None
 
 
 def variables() -> dict[str, bool]:
-    """Return the additional variables for tasks of a reported run."""
+    """Return the variables that the tasks of a reported run need."""
     return dict.fromkeys(_reporting, True)
 
 
