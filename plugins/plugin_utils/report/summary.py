@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read the reports of several runs as one report [C9]."""
+"""Combine the reports of several runs [C9]."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.since im
 _FILE = "report.json"
 _ACTIONS = ("create", "update", "delete")
 _STATUSES = {"drift": _ACTIONS, "ignored": _ACTIONS, "failed": ("none",)}
-#: The keys of a finding that reports of older releases lack.
+#: Optional keys of a finding, because reports of older releases do not have them.
 _MORE = ("id", "first_seen", "since", "reason", "until")
 
 
 class SummaryError(Exception):
-    """There is nothing to summarise; the message contains the reason."""
+    """There are no reports. The message contains the reason."""
 
 
 class _UnusableError(Exception):
-    """A report that cannot be used; the message contains the reason and a remedy."""
+    """A report cannot be used. The message is a predicate with the reason and the remedy."""
 
 
 def report_places(given: Path | Sequence[Path], summary: Path) -> list[Path]:
-    """Return the listed places, or the subfolders of a folder that are not hidden. The summary is
-    never one of them.
+    """Return the paths of the reports, without the combined report.
 
-    :param summary: the folder of the summary
-    :raises SummaryError: if there is no such folder
+    :param given: a list of paths, or a folder whose subfolders contain the reports
+    :param summary: folder of the combined report
+    :raises SummaryError: if the folder cannot be read
     """
     summary = summary.resolve()
     found = _subfolders(given) if isinstance(given, Path) else given
@@ -52,20 +52,20 @@ def _subfolders(place: Path) -> list[Path]:
 def read(
     places: Sequence[Path], expected: Iterable[str], max_age: timedelta | None, at: datetime
 ) -> dict[str, Any]:
-    """Read the reports, and return their content as one.
+    """Read reports and combine them.
 
-    A report that is missing, unreadable, of another format or too old gives a finding with status
-    `failed`, as does an expected host that is in no report.
+    A report that is missing, invalid or too old adds a finding with the status `failed`. So does a
+    host in `expected` that is in no report.
 
-    :param places: folders of reports, or their files `report.json`
-    :param at: the time that ages are counted to
-    :return: `check`, `hosts`, `findings`, `unread`, the ids of findings that the reports could not
-        read again, and `unchanged`, a list of dicts with `service`, `server`, `host` and `ok`
-    :raises SummaryError: if no place is given
+    :param places: folders of reports, or files `report.json`
+    :param at: current time, for the age of the reports
+    :return: `check`, `hosts`, `findings`, `unread` (ids of findings that the runs could not check
+        again) and `unchanged` (dicts with `service`, `server`, `host` and `ok`)
+    :raises SummaryError: if `places` is empty
     """
     if not places:
         raise SummaryError(
-            "there are no reports: summary_reports is the folder with report folders, or a list"
+            "there are no reports: set summary_reports to a folder with report folders, or to a list"
         )
     summary: dict[str, Any] = {"check": True, "hosts": [], "findings": [], "unread": []}
     summary["unchanged"] = []
@@ -78,12 +78,12 @@ def read(
             continue
         hosts = [str(host) for host in report["hosts"]]
         if max_age is not None and age > max_age:
-            text = f"is {_shown(age)} old, the limit is {_shown(max_age)}; run drift again"
+            text = f"is {_duration(age)} old, the limit is {_duration(max_age)}; run drift again"
             summary["findings"].append(_failure(", ".join(hosts), str(place), text))
         summary["check"] = summary["check"] and bool(report.get("check"))
         summary["hosts"] = sorted({*summary["hosts"], *hosts})
         summary["findings"] += report["findings"]
-        summary["unread"] += [finding_id(mapping) for mapping in _mappings(report.get("unread"))]
+        summary["unread"] += [finding_id(finding) for finding in _mappings(report.get("unread"))]
         summary["unchanged"] += _unchanged(report)
     for host in sorted(set(expected) - set(summary["hosts"])):
         text = "is in no report; check that its run ended and where it wrote"
@@ -126,23 +126,23 @@ def _is_report(report: Any) -> bool:
     )
 
 
-def _is_finding(one: Mapping[str, Any]) -> bool:
+def _is_finding(finding: Mapping[str, Any]) -> bool:
     strings = (set(KEYS) - {"before", "after", *_MORE}) <= {
-        key for key, value in one.items() if isinstance(value, str)
+        key for key, value in finding.items() if isinstance(value, str)
     }
-    return strings and one["action"] in _STATUSES.get(one["status"], ())
+    return strings and finding["action"] in _STATUSES.get(finding["status"], ())
 
 
 def _is_count(value: Any) -> bool:
     return isinstance(value, int) and value >= 0
 
 
-def _finding(one: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: one.get(key) for key in (*KEYS, *_MORE) if key in one or key not in _MORE}
+def _finding(finding: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: finding.get(key) for key in (*KEYS, *_MORE) if key in finding or key not in _MORE}
 
 
 def _mappings(value: Any) -> list[Mapping[str, Any]]:
-    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
 
 
 def _time(report: Mapping[str, Any]) -> datetime:
@@ -153,7 +153,10 @@ def _time(report: Mapping[str, Any]) -> datetime:
 
 
 def _unchanged(report: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the numbers of unchanged objects by server; release 1.0.0 wrote their sum only."""
+    """Yield the number of unchanged objects of each server.
+
+    Reports of release 1.0.0 have only the sum.
+    """
     rows = report.get("servers")
     if not isinstance(rows, list):
         hosts = ", ".join(map(str, report["hosts"]))
@@ -167,14 +170,14 @@ def _unchanged(report: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _failure(host: str, name: str, text: str, *, kind: str = "report") -> dict[str, Any]:
-    one = dict.fromkeys((key for key in KEYS if key not in _MORE), "")
-    one |= {"host": host, "kind": kind, "name": name, "action": "none", "status": "failed"}
-    one["text"] = f"{kind} {name}: {text}"
-    return {**one, "before": None, "after": None}
+    finding = dict.fromkeys((key for key in KEYS if key not in _MORE), "")
+    finding |= {"host": host, "kind": kind, "name": name, "action": "none", "status": "failed"}
+    finding["text"] = f"{kind} {name}: {text}"
+    return {**finding, "before": None, "after": None}
 
 
-def _shown(age: timedelta) -> str:
-    """Return an age in the notation of `summary_max_age`, as `26h`."""
+def _duration(age: timedelta) -> str:
+    """Format a duration as in `summary_max_age`, for example `26h`."""
     minutes = int(age.total_seconds() // 60)
     if minutes >= 2 * 24 * 60:
         return f"{minutes // (24 * 60)}d"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Format the end of a run: for the terminal, like a plan, and as annotations for GitHub."""
+"""Format the findings at the end of a run, for the terminal and as annotations for GitHub."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.texts im
 
 #: The values of `drift_output`.
 OUTPUTS = ("text", "github")
-#: Maximum number of findings that the terminal lists; the number of the others follows.
+#: Maximum number of findings in the terminal. The last line contains the number of all others.
 MAX_SHOWN = 50
-#: The sign of a finding by its action, and the setting of its colour.
+#: The sign of a finding and the Ansible setting for its colour, by action.
 _SIGNS = {
     "create": ("+", "COLOR_DIFF_ADD"),
     "update": ("~", "COLOR_CHANGED"),
@@ -37,7 +37,7 @@ _GITHUB_DATA = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 
 
 class Line(NamedTuple):
-    """A line and the name of its colour, "" for no colour."""
+    """A line, and the name of its colour or ""."""
 
     text: str
     colour: str = ""
@@ -51,19 +51,19 @@ def table(contents: Contents) -> list[Line]:
     return [
         *(Line(_aligned(row, widths)) for row in rows),
         Line(""),
-        *_listed(contents),
+        *_finding_lines(contents),
         *(Line(text) for text in ends if text),
     ]
 
 
 def result(contents: Contents) -> Line:
-    """Return the last line, which distinguishes drift from failures."""
+    """Return the last line: the result of the run in one word."""
     word = contents.result()
     return Line(f"Result: {word}", _colour(_RESULTS.get(word, "COLOR_CHANGED")))
 
 
 def failure(host: str, task: str, message: object) -> Line:
-    """Return the line of a failed task in a run that lists no findings."""
+    """Return the line for a failed task, for a run without a list of findings."""
     return Line(f"{_FAILED[0]} {host}: {task}: {shorten(str(message))}", _colour(_FAILED[1]))
 
 
@@ -71,13 +71,14 @@ def _colour(setting: str) -> str:
     return str(config.get_config_value(setting))
 
 
-def _listed(contents: Contents) -> Iterator[Line]:
-    """Yield a line for each finding below the line of its server, with its host if there are
-    several.
+def _finding_lines(contents: Contents) -> Iterator[Line]:
+    """Yield a line for each server, followed by lines for its findings.
+
+    A line contains the host if the run has several hosts.
     """
     found = sorted(
         (finding for finding in contents.findings if finding["status"] != "ignored"),
-        key=lambda one: (place_of(one), one["kind"]),
+        key=lambda finding: (place_of(finding), finding["kind"]),
     )
     several = len(contents.hosts) > 1
     last = None
@@ -93,15 +94,19 @@ def _listed(contents: Contents) -> Iterator[Line]:
         yield Line(f"and {len(found) - MAX_SHOWN:,} more")
     if found:
         yield Line("")
-    aside = [finding for finding in contents.findings if finding["status"] == "ignored"]
-    for one in aside[:MAX_SHOWN]:
-        yield _line(_IGNORED, f"{one['text']} ({accepted(one)})")
-    if aside:
+    ignored = [finding for finding in contents.findings if finding["status"] == "ignored"]
+    for finding in ignored[:MAX_SHOWN]:
+        yield _line(_IGNORED, f"{finding['text']} ({accepted(finding)})")
+    if ignored:
         yield Line("")
 
 
-def _sign(one: Object) -> tuple[str, str]:
-    return _FAILED if one["status"] == "failed" else _SIGNS.get(one["action"], _SIGNS["update"])
+def _sign(finding: Object) -> tuple[str, str]:
+    return (
+        _FAILED
+        if finding["status"] == "failed"
+        else _SIGNS.get(finding["action"], _SIGNS["update"])
+    )
 
 
 def _line(sign: tuple[str, str], text: str) -> Line:
@@ -109,7 +114,7 @@ def _line(sign: tuple[str, str], text: str) -> Line:
 
 
 def _totals(contents: Contents) -> str:
-    """Return how many objects would be, or were, created, updated and deleted."""
+    """Return the numbers of created, updated and deleted objects as a sentence."""
     counts = dict.fromkeys(_SIGNS, 0)
     for finding in contents.findings:
         if finding["status"] == "drift":
@@ -128,7 +133,7 @@ def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def github(contents: Contents) -> list[Line]:
-    """Return a GitHub workflow command per finding that is not ignored."""
+    """Return a GitHub workflow command for each finding that is not ignored."""
     return [
         Line(_annotation(finding))
         for finding in contents.findings
@@ -136,12 +141,12 @@ def github(contents: Contents) -> list[Line]:
     ]
 
 
-def _annotation(one: Object) -> str:
-    level = "error" if one["status"] == "failed" else "warning"
-    title = " ".join(title_of(place_of(one)))
+def _annotation(finding: Object) -> str:
+    level = "error" if finding["status"] == "failed" else "warning"
+    title = " ".join(title_of(place_of(finding)))
     for sign, code in {**_GITHUB_DATA, ":": "%3A", ",": "%2C"}.items():
         title = title.replace(sign, code)
-    text = f"{_sign(one)[0]} {' '.join(one['text'].split())}"
+    text = f"{_sign(finding)[0]} {' '.join(finding['text'].split())}"
     for sign, code in _GITHUB_DATA.items():
         text = text.replace(sign, code)
     return f"::{level} title={title}::{text}"

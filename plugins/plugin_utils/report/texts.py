@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The report as JUnit for CI servers, as Markdown for merge requests, and for the wiki."""
+"""Format a report as JUnit for CI servers, as Markdown for merge requests, and for the wiki."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents
     place_of,
 )
 
-#: Maximum number of findings that Markdown and the wiki list; the number of the others follows.
+#: Maximum number of findings in Markdown and in the wiki. The number of all others is added.
 MAX_LISTED = 500
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$]|:(?=//))")
 
 
 def junit(contents: Contents) -> str:
-    """Return `report.xml`, with a suite per server and a test case per object."""
+    """Return `report.xml`, with a test suite for each server and a test case for each object."""
     root = ElementTree.Element("testsuites", name=_xml(contents.playbook))
     suites: dict[tuple[str, str, str], list[Object]] = {}
     for place, count in contents.unnamed().items():
@@ -33,7 +33,7 @@ def junit(contents: Contents) -> str:
     }
     for obj in contents.objects:
         suites.setdefault(place_of(obj), []).append(mended.pop(obj["id"], obj))
-    for record in mended.values():  # unwanted objects that are gone
+    for record in mended.values():  # deleted objects
         suites.setdefault(place_of(record), []).append(record)
     for place in sorted(suites):
         root.append(_suite(" ".join(title_of(place)), suites[place], contents.finished))
@@ -45,12 +45,12 @@ def junit(contents: Contents) -> str:
 
 
 def title_of(place: tuple[str, str, str]) -> tuple[str, str]:
-    """Return service and server as people read them."""
+    """Return service and server for people, with replacements for empty values."""
     return Row(*place, 0, 0, 0).title()
 
 
 def _unnamed(place: tuple[str, str, str], count: int) -> Object:
-    """Return a passed test case for unchanged objects of which only the number is known."""
+    """Return a single passed test case for unchanged objects whose names are unknown."""
     name = f"{count:,} unchanged"
     return {"service": place[0], "host": place[2], "kind": "object", "name": name, "status": "ok"}
 
@@ -75,44 +75,48 @@ def _suite(name: str, objects: Sequence[Object], time: str) -> ElementTree.Eleme
     return suite
 
 
-def _add_result(case: ElementTree.Element, one: Object) -> None:
-    tag = {"drift": "failure", "failed": "error"}.get(one["status"])
+def _add_result(case: ElementTree.Element, finding: Object) -> None:
+    tag = {"drift": "failure", "failed": "error"}.get(finding["status"])
     if tag is not None:
         result = ElementTree.SubElement(
-            case, tag, type=_xml(one["action"]), message=_xml(one["text"])
+            case, tag, type=_xml(finding["action"]), message=_xml(finding["text"])
         )
-        result.text = _xml(_sides(one))
-    elif one["status"] == "ignored":
-        ElementTree.SubElement(case, "skipped", message=_xml(accepted(one)))
-    elif one.get("since") == "mended":
-        ElementTree.SubElement(case, "system-out").text = _xml(f"mended: {one['text']}")
+        result.text = _xml(_sides(finding))
+    elif finding["status"] == "ignored":
+        ElementTree.SubElement(case, "skipped", message=_xml(accepted(finding)))
+    elif finding.get("since") == "mended":
+        ElementTree.SubElement(case, "system-out").text = _xml(f"mended: {finding['text']}")
 
 
-def accepted(one: Mapping[str, Any]) -> str:
-    """Return why a finding is ignored, and how long."""
-    reason = one.get("reason") or "no reason given"
-    return f"ignored until {one['until']}: {reason}" if one.get("until") else f"ignored: {reason}"
+def accepted(finding: Mapping[str, Any]) -> str:
+    """Return the reason why a finding is ignored, with the last day."""
+    reason = finding.get("reason") or "no reason given"
+    return (
+        f"ignored until {finding['until']}: {reason}"
+        if finding.get("until")
+        else f"ignored: {reason}"
+    )
 
 
-def _seen(one: Mapping[str, Any]) -> str:
-    """Return since when a finding is known, "" if nothing is known."""
-    if one.get("since") == "still":
-        return f"still, since {str(one.get('first_seen') or '')[:10]}"
-    return str(one.get("since") or "")
+def _seen(finding: Mapping[str, Any]) -> str:
+    """Return whether a finding is new or older, with the day it was first seen."""
+    if finding.get("since") == "still":
+        return f"still, since {str(finding.get('first_seen') or '')[:10]}"
+    return str(finding.get("since") or "")
 
 
-def _sides(one: Object) -> str:
-    lines = [f"task: {one['task']}", f"seen: {_seen(one)}"]
+def _sides(finding: Object) -> str:
+    lines = [f"task: {finding['task']}", f"seen: {_seen(finding)}"]
     for side in ("before", "after"):
-        if one[side] is not None:
-            lines += [f"{side}:", *_lines(one[side])]
+        if finding[side] is not None:
+            lines += [f"{side}:", *_lines(finding[side])]
     return "\n".join(lines)
 
 
 def _lines(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
-        for key, each in value.items():
-            yield f"  {key}: {each}"
+        for key, item in value.items():
+            yield f"  {key}: {item}"
     else:
         yield from (f"  {line}" for line in str(value).splitlines())
 
@@ -130,11 +134,11 @@ def markdown(contents: Contents) -> str:
     lines += [f"| {' | '.join(titles)} |", f"|---|---|{'--:|' * (len(titles) - 2)}"]
     lines += [f"| {' | '.join(map(escaped, row))} |" for row in cells]
     listed = [finding for finding in contents.findings if finding["status"] != "ignored"]
-    aside = [finding for finding in contents.findings if finding["status"] == "ignored"]
+    ignored = [finding for finding in contents.findings if finding["status"] == "ignored"]
     titles = ("host", "object", "action", "seen")
-    lines += _rows("", titles, listed, lambda one: (_action(one), _seen(one)))
-    lines += _rows("Mended", titles[:3], contents.mended, lambda one: (_action(one),))
-    lines += _rows("Ignored", (*titles[:2], "why"), aside, lambda one: (accepted(one),))
+    lines += _rows("", titles, listed, lambda finding: (_action(finding), _seen(finding)))
+    lines += _rows("Mended", titles[:3], contents.mended, lambda finding: (_action(finding),))
+    lines += _rows("Ignored", (*titles[:2], "why"), ignored, lambda finding: (accepted(finding),))
     return "\n".join([*lines, ""])
 
 
@@ -144,7 +148,11 @@ def _rows(
     found: Sequence[Object],
     more: Callable[[Object], Sequence[str]],
 ) -> Iterator[str]:
-    """Yield a Markdown table with the first findings, nothing if there are none."""
+    """Yield a Markdown table with at most :data:`MAX_LISTED` findings.
+
+    :param titles: titles of the columns
+    :param more: returns the cells of a finding after host and text
+    """
     if not found:
         return
     yield from ["", f"## {heading}"] if heading else []
@@ -156,17 +164,20 @@ def _rows(
         yield from ["", f"{len(found) - MAX_LISTED:,} more are in report.json."]
 
 
-def _action(one: Mapping[str, Any]) -> str:
-    return str(one["action"] if one["status"] == "drift" else one["status"])
+def _action(finding: Mapping[str, Any]) -> str:
+    return str(finding["action"] if finding["status"] == "drift" else finding["status"])
 
 
 def escaped(text: str) -> str:
-    """Escape a string so that Markdown shows it literally, on one line."""
+    """Escape a string for Markdown, and join its lines."""
     return _MARKUP.sub(r"\\\1", " ".join(text.split()))
 
 
 def overview(contents: Contents) -> list[tuple[str, ...]]:
-    """Return the titles and rows of the counts of each server; `ignored` only if there are some."""
+    """Return a table with the counts of each server; its first row contains the titles.
+
+    The column `ignored` is omitted if no finding is ignored.
+    """
     verb = "differ" if contents.check else "changed"
     last = 6 if contents.counts["ignored"] else 5
     titles = ("service", "server", "as wanted", verb, "failed", "ignored")
@@ -178,17 +189,17 @@ def overview(contents: Contents) -> list[tuple[str, ...]]:
 
 
 def storage(findings: Sequence[Mapping[str, Any]]) -> str:
-    """Return findings as the body of a wiki page.
+    """Return findings as the body of a wiki page in storage format.
 
-    The body contains no time, so that a new version of the page means other findings.
+    The body contains no time, because the page must not change if the findings are the same.
     """
-    failed, aside = (
+    failed, ignored = (
         sum(1 for finding in findings if finding["status"] == status)
         for status in ("failed", "ignored")
     )
-    counts = f"Differences: {len(findings) - failed - aside:,}."
+    counts = f"Differences: {len(findings) - failed - ignored:,}."
     counts += f" Failures: {failed:,}." if failed else ""
-    counts += f" Ignored: {aside:,}." if aside else ""
+    counts += f" Ignored: {ignored:,}." if ignored else ""
     parts = [f"<p><strong>{counts}</strong></p>"]
     if findings:
         rows = [_cells("th", ("Host", "Service", "Object", "Action"))]

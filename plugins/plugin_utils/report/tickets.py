@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Plan the issues of a drift report, per finding or per server [C9]."""
+"""Plan the tracker issues for a drift report, one for each finding or for each server [C9]."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.since import finding_id
 
-#: The label of all issues; each has a label of its finding, too.
+#: The common label of all issues. Each issue also has the label of its finding or server.
 LABEL = "drift"
 PER = ("finding", "server")
 _SUMMARY = 200
@@ -18,33 +18,39 @@ Ticket = dict[str, Any]
 
 
 def wanted(report: Mapping[str, Any], per: str) -> list[Ticket]:
-    """Return the issues that have to be open, with `label`, `summary` and `description`."""
+    """Return the issues that must be open, with `label`, `summary` and `description`.
+
+    :param per: `finding` or `server`
+    """
     found = [finding for finding in report["findings"] if finding["status"] in ("drift", "failed")]
     if per == "finding":
-        return [_ticket(one, f"{one['text']} on {_where(one)}", _told(one)) for one in found]
+        return [
+            _ticket(finding, f"{finding['text']} on {_where(finding)}", _description(finding))
+            for finding in found
+        ]
     servers: dict[str, list[Mapping[str, Any]]] = {}
-    for one in found:
-        servers.setdefault(_server_id(one), []).append(one)
+    for finding in found:
+        servers.setdefault(_server_id(finding), []).append(finding)
     return [
         _ticket(
-            _of_server(ones[0]),
-            f"drift on {_where(ones[0])}",
-            "\n".join(sorted(f"* {_line(record)}" for record in ones)),
+            _of_server(group[0]),
+            f"drift on {_where(group[0])}",
+            "\n".join(sorted(f"* {_line(record)}" for record in group)),
         )
-        for ones in servers.values()
+        for group in servers.values()
     ]
 
 
 def ended(report: Mapping[str, Any], per: str) -> dict[str, str]:
-    """Return the labels of issues to close, with the reason.
+    """Return the reasons for closing issues, by label.
 
-    An object that was not read is in neither list: its issue is not changed.
+    Issues of objects that were not read are not closed.
     """
     if per == "finding":
-        mended = {finding_id(one): f"mended: {one['text']}" for one in report["mended"]}
+        mended = {finding_id(finding): f"mended: {finding['text']}" for finding in report["mended"]}
         earlier = dict.fromkeys(report.get("mended_earlier") or (), "mended in an earlier run")
         return {_label(key): why for key, why in {**earlier, **mended}.items()}
-    unread = {_server_id(one) for one in report.get("unread") or ()}
+    unread = {_server_id(finding) for finding in report.get("unread") or ()}
     read = {_server_id(row) for row in report.get("servers") or () if not row["failed"]}
     return dict.fromkeys((_label(key) for key in read - unread), "mended: nothing differs")
 
@@ -52,10 +58,11 @@ def ended(report: Mapping[str, Any], per: str) -> dict[str, str]:
 def plan(
     report: Mapping[str, Any], issues: Iterable[Mapping[str, Any]], per: str, max_new: int
 ) -> dict[str, Any]:
-    """Return what to do: `new`, `changed` and `ended`, lists of issues, and `left`, the number of
-    issues that have to wait for the next run.
+    """Return the issues to create (`new`), update (`changed`) and close (`ended`).
 
-    :param issues: the open issues with the label of all
+    `left` is the number of new issues above `max_new`, which are left to the next run.
+
+    :param issues: open issues with the common label
     """
     open_ = {label: issue for issue in issues for label in issue["fields"].get("labels") or ()}
     tickets = wanted(report, per)
@@ -86,8 +93,8 @@ def _lines(text: str) -> list[str]:
     return [line.rstrip() for line in text.strip().splitlines()]
 
 
-def _ticket(one: Mapping[str, Any], summary: str, description: str) -> Ticket:
-    label = _label(finding_id(one))
+def _ticket(finding: Mapping[str, Any], summary: str, description: str) -> Ticket:
+    label = _label(finding_id(finding))
     text = f"{description}\n\nThis issue belongs to {label}; drift_tickets keeps it up to date."
     short = _cut(" ".join(summary.split()), _SUMMARY)
     return {"label": label, "summary": short, "description": text}
@@ -97,29 +104,38 @@ def _label(key: str) -> str:
     return f"{LABEL}-{key}"
 
 
-def _server_id(one: Mapping[str, Any]) -> str:
-    return finding_id(_of_server(one))
+def _server_id(finding: Mapping[str, Any]) -> str:
+    return finding_id(_of_server(finding))
 
 
-def _of_server(one: Mapping[str, Any]) -> dict[str, str]:
-    host = "" if one["server"] else one["host"]
-    return {"host": host, "service": one["service"], "server": one["server"], "kind": "server"}
+def _of_server(finding: Mapping[str, Any]) -> dict[str, str]:
+    host = "" if finding["server"] else finding["host"]
+    return {
+        "host": host,
+        "service": finding["service"],
+        "server": finding["server"],
+        "kind": "server",
+    }
 
 
-def _where(one: Mapping[str, Any]) -> str:
-    return str(one["server"] or f"host {one['host']}")
+def _where(finding: Mapping[str, Any]) -> str:
+    return str(finding["server"] or f"host {finding['host']}")
 
 
-def _line(one: Mapping[str, Any]) -> str:
-    action = "failed" if one["status"] == "failed" else one["action"]
-    return _cut(f"{action}: {' '.join(one['text'].split())} (host {one['host']})", _VALUE)
+def _line(finding: Mapping[str, Any]) -> str:
+    action = "failed" if finding["status"] == "failed" else finding["action"]
+    return _cut(f"{action}: {' '.join(finding['text'].split())} (host {finding['host']})", _VALUE)
 
 
-def _told(one: Mapping[str, Any]) -> str:
-    lines = [f"* {_line(one)}", f"* server: {_where(one)}", f"* first seen: {one['first_seen']}"]
+def _description(finding: Mapping[str, Any]) -> str:
+    lines = [
+        f"* {_line(finding)}",
+        f"* server: {_where(finding)}",
+        f"* first seen: {finding['first_seen']}",
+    ]
     for side in ("before", "after"):
-        if one.get(side) is not None:
-            shown = json.dumps(one[side], ensure_ascii=False, sort_keys=True, default=str)
+        if finding.get(side) is not None:
+            shown = json.dumps(finding[side], ensure_ascii=False, sort_keys=True, default=str)
             shown = shown.replace("{noformat}", "(noformat)")  # must not end the block
             lines += [f"* {side}:", f"{{noformat}}{_cut(shown, _VALUE)}{{noformat}}"]
     return "\n".join(lines)
@@ -130,6 +146,6 @@ def _cut(text: str, most: int) -> str:
 
 
 def counted(result: Mapping[str, Sequence[Any]]) -> str:
-    """Return one sentence about a plan."""
+    """Return a sentence with the numbers of issues in a plan."""
     numbers = [f"{len(result[name])} {name}" for name in ("new", "changed", "ended")]
     return f"Issues: {', '.join(numbers)}."

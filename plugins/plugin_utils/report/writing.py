@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write the files of a report; a reader of the folder never sees half of a file [C9]."""
+"""Write the files of a report atomically [C9]."""
 
 from __future__ import annotations
 
@@ -24,10 +24,12 @@ _PLAYBOOKS = Path(__file__).resolve().parents[3] / "playbooks"
 
 
 def resolved(path: str, variables: Mapping[str, Any]) -> Path:
-    """Return an absolute path. A relative one starts in the folder of the playbook; for a playbook
-    of the collection it starts in the working directory [C1.6].
+    """Return the absolute path for a path.
 
-    :param variables: the variables of the task, with `playbook_dir`
+    Relative paths start in the folder of the playbook, or in the working directory for a playbook
+    of the collection [C1.6].
+
+    :param variables: variables of the task, with `playbook_dir`
     """
     playbooks = Path(str(variables.get("playbook_dir", "."))).resolve()
     start = Path.cwd() if playbooks == _PLAYBOOKS else playbooks
@@ -35,20 +37,21 @@ def resolved(path: str, variables: Mapping[str, Any]) -> Path:
 
 
 def is_path(value: Any) -> bool:
-    """Return whether the value of a variable can name a folder; a number can."""
+    """Return whether the value of a variable can be a path: a string or a number."""
     return isinstance(value, str | int | float) and not isinstance(value, bool)
 
 
 def is_of_collection(folder: Path) -> bool:
-    """Return whether a folder is in the playbooks of this collection, or anywhere in it if it was
-    installed. There `playbook_dir` leads in a playbook that imports one of the collection.
+    """Return whether a folder is in the installed collection, or in `playbooks` of a checkout.
+
+    `playbook_dir` is such a folder in a playbook that imports a playbook of the collection.
     """
     installed = _PLAYBOOKS.parent if (_PLAYBOOKS.parent / "MANIFEST.json").exists() else _PLAYBOOKS
     return folder.resolve().is_relative_to(installed)
 
 
 def problem(folder: Path) -> str:
-    """Make the folder of a report. Return an error message if it cannot be written to, or ""."""
+    """Create the folder of a report. Return an error message if it is not writable, else ""."""
     if is_of_collection(folder):
         return (
             f"Cannot write the report to {folder}: it is in the installed collection. Use a folder"
@@ -66,10 +69,10 @@ def problem(folder: Path) -> str:
 
 
 def write(folder: Path, contents: Contents, plan: Mapping[str, Any] | None = None) -> list[str]:
-    """Write all files of a report, and return warnings; `OSError` if that is not possible.
+    """Write all files of a report, and return warnings. Raises OSError for a failed write.
 
-    :param contents: what `Contents.since` returned
-    :param plan: the sealed plan of the run
+    :param contents: result of `Contents.since`
+    :param plan: sealed plan of the run
     """
     if is_of_collection(folder):
         raise OSError(errno.EPERM, "it is in the installed collection")
@@ -90,15 +93,13 @@ def write(folder: Path, contents: Contents, plan: Mapping[str, Any] | None = Non
 
 
 def remove_plan(folder: Path) -> None:
-    """Remove the sealed plan of an earlier run, which nobody must take for the plan of a run that
-    fails.
-    """
+    """Remove the sealed plan of an earlier run, because this run may fail before it writes one."""
     (folder / _PLAN).unlink(missing_ok=True)
 
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Lock the folder: simultaneous runs write one after the other, so the history has both."""
+    """Lock the folder, because concurrent runs would overwrite each other's history."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -108,7 +109,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _history(folder: Path) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the previous runs and warnings; an unreadable file is renamed, not overwritten."""
+    """Return the previous runs, and warnings. An invalid history file is renamed."""
     file = folder / _HISTORY
     try:
         history = json.loads(file.read_text("utf-8"))
@@ -139,7 +140,7 @@ def _json(value: Any) -> str:
 
 
 def _replace(file: Path, text: str) -> None:
-    """Replace a file atomically, with the permissions of the user's other new files."""
+    """Replace a file atomically, with the default permissions of the umask."""
     handle, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
     try:
         with open(handle, "w", encoding="utf-8", errors="replace") as stream:
