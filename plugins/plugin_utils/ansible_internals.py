@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The private names of Ansible that plugins on the controller rely on: all of them, and only here.
+"""All uses of private names of Ansible in plugins on the controller.
 
-If a name that is needed to run modules in the worker is missing or has changed, modules run in
-separate processes, with one warning. If any other name is missing, the plugin fails with one
-sentence, or falls back as its function here describes. The private names that modules rely on are
-in `module_utils/core/module/ansible_internals.py`.
+If a name that runs modules in the worker is missing or has changed, modules run in separate
+processes, and a warning is shown. If another name is missing, the plugin fails with an error, or
+uses the fallback that the function documents. The private names in modules are in
+`module_utils/core/module/ansible_internals.py`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _LOADER = "ansible.module_utils._internal._ansiballz._loader"
 _OMIT = "ansible._internal._templating._utils:_OmitType"
 _PROFILE = "legacy"
 
-#: Names of every ansible-core, as `module:name`.
+#: Names that all releases of ansible-core have, as `module:name`.
 COMMON = (
     f"{_BASIC}:_ANSIBLE_ARGS",
     f"{_WARNINGS}:_global_warnings",
@@ -59,9 +59,9 @@ SINCE_2_19 = (
     "ansible.executor.module_common:_BuiltModule",
     "ansible.module_utils._internal:is_controller",
 )
-#: A module leaves its arguments here; the next module must not find them. Optional.
-_LEFT_BEHIND = f"{_BASIC}:_PARSED_MODULE_ARGS"
-#: Masks the result of a module up to ansible-core 2.21. Optional.
+#: Cache of the arguments of a module, which must be reset before the next module. Optional.
+_PARSED_ARGUMENTS = f"{_BASIC}:_PARSED_MODULE_ARGS"
+#: Function that masks the result of a module up to ansible-core 2.21. Optional.
 _REMOVE_VALUES = f"{_BASIC}:remove_values"
 
 
@@ -70,38 +70,41 @@ class Missing(Exception):
 
 
 class Internals(ABC):
-    """Differences between the generations of Ansible in running a module in the worker."""
+    """The parts of running a module in the worker that depend on the release of ansible-core."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self.found: dict[str, Any] = {name: _imported(name) for name in names}
 
     @abstractmethod
     def built(self, shebang: str, path: str) -> tuple[Any, ...]:
-        """Return the value of `_configure_module`, for a module that is not sent anywhere."""
+        """Return the value of `_configure_module` for a module that runs in the worker."""
 
     @abstractmethod
     def encoded(self, arguments: Mapping[str, Any]) -> bytes:
-        """Return the arguments of a module in the form that the module reads."""
+        """Return the arguments of a module as JSON, as the module reads them."""
 
     @abstractmethod
     def end_without_result(self, error: Exception | None) -> None:
-        """Print the output of a process whose module raised `error` or returned (`None`); exit."""
+        """Print the output of a module that ended without a result, and exit.
+
+        :param error: exception that the module raised, `None` if it returned
+        """
 
     def replaced(self, arguments: bytes) -> dict[str, Any]:
-        """Return the values that names of Ansible get while a module runs."""
+        """Return the temporary values of private names while a module runs."""
         values: dict[str, Any] = {f"{_BASIC}:_ANSIBLE_ARGS": arguments}
-        if _exists(_LEFT_BEHIND):
-            values[_LEFT_BEHIND] = None
+        if _exists(_PARSED_ARGUMENTS):
+            values[_PARSED_ARGUMENTS] = None
         if MODULE_MASKS_RESULTS and _exists(_REMOVE_VALUES):
             values[_REMOVE_VALUES] = mask_values
         return values
 
     @contextmanager
     def ready_for(self, arguments: Mapping[str, Any]) -> Iterator[None]:
-        """Let a module that is called in the block find its arguments; restore everything after."""
-        wanted = self.replaced(self.encoded(arguments))
-        before = {name: _imported(name) for name in wanted}
-        _assign(wanted)
+        """Provide the arguments of a module during the block, and restore all values afterwards."""
+        values = self.replaced(self.encoded(arguments))
+        before = {name: _imported(name) for name in values}
+        _assign(values)
         try:
             yield
         finally:
@@ -130,7 +133,7 @@ class _Before219(Internals):
 
 
 class _Since219(Internals):
-    """ansible-core 2.19 and newer: results have a serialization profile."""
+    """ansible-core 2.19 and newer, with serialization profiles."""
 
     def built(self, shebang: str, path: str) -> tuple[Any, ...]:
         return self.found["ansible.executor.module_common:_BuiltModule"](
@@ -150,16 +153,16 @@ class _Since219(Internals):
         return {
             **super().replaced(arguments),
             f"{_BASIC}:_ANSIBLE_PROFILE": _PROFILE,
-            # Warnings of a module belong to its result. On the controller they would go to the
-            # display immediately.
+            # Otherwise warnings of the module would be displayed immediately, and would be missing
+            # in its result.
             "ansible.module_utils._internal:is_controller": False,
         }
 
 
 def find(version: str = __version__) -> Internals:
-    """Return the private names of the running Ansible, after a check of every name.
+    """Find and check the private names of the running ansible-core.
 
-    Raises `Missing` with the name that is missing or has changed.
+    Raises `Missing` if a name is missing or has changed.
     """
     new = tuple(int(number) for number in version.split(".")[:2]) >= (2, 19)
     internals = _Since219((*COMMON, *SINCE_2_19)) if new else _Before219((*COMMON, *BEFORE_2_19))
@@ -177,13 +180,12 @@ def find(version: str = __version__) -> Internals:
 
 
 class HookedAction(NormalAction):
-    """Ansible's action for modules with three hooks: `arguments_for`, `worker_module` and
-    `run_in_worker`.
+    """Ansible's action for modules, with the hooks `arguments_for` and `run_in_worker`.
 
-    The parts of a task come from the constructor, whose keywords are public.
+    The task and other objects are taken from the keywords of the constructor, which are public.
     """
 
-    #: Name of the module to run in the worker; empty: in a separate process.
+    #: Python module to run in the worker, "" for a separate process.
     worker_module = ""
     internals: Internals | None = None
     _hook_called = False
@@ -198,43 +200,43 @@ class HookedAction(NormalAction):
     def arguments_for(
         self, arguments: dict[str, Any], task_vars: Mapping[str, Any]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the arguments and the variables with which Ansible executes the module."""
+        """Return the arguments and the variables for the module."""
         raise NotImplementedError
 
     def run_in_worker(self) -> tuple[int, str, str]:
-        """Run `worker_module` with `module_arguments`; return exit code and both outputs."""
+        """Run `worker_module` with `module_arguments`. Return exit code, stdout and stderr."""
         raise NotImplementedError
 
     def run_module(self, task_vars: dict[str, Any] | None) -> dict[str, Any]:
         """Return the result of the module.
 
-        Raises AnsibleError if Ansible does not call the hook for its arguments: the module would
-        run without the connection that variables describe, and might write to another server.
+        Raises AnsibleError if Ansible does not call `arguments_for`. The module would then ignore
+        the connection in variables, and might write to another server.
         """
-        refused = (
+        unsupported = (
             f"The modules of delivery.toolchain do not run on ansible-core {__version__}, which"
             " does not call ActionBase._execute_module. Use a release of ansible-core that the"
             " collection supports."
         )
         if not hasattr(NormalAction, "_execute_module"):
-            raise AnsibleError(refused)
+            raise AnsibleError(unsupported)
         result: dict[str, Any] = super().run(None, task_vars)
         if not self._hook_called and not result.get("skipped"):
-            raise AnsibleError(refused)
+            raise AnsibleError(unsupported)
         return result
 
     def used_interpreter(self) -> str:
-        """Return the path of the interpreter of the module, empty if it is not known."""
+        """Return the path of the Python interpreter that runs the module, or "" if unknown."""
         return str(getattr(self, "_used_interpreter", None) or "").removeprefix("#!").strip()
 
     def output_of(self, command: str) -> str:
-        """Return the standard output of a command on the host, empty if it cannot be run."""
+        """Run a command on the host and return its standard output, or "" if that is impossible."""
         if self.internals is None:
             return ""
         return str(self._low_level_execute_command(command, sudoable=False)["stdout"])
 
     def environment(self) -> dict[str, Any]:
-        """Return the variables of the keyword `environment`; needs `internals`."""
+        """Return the variables of the keyword `environment`. Requires `internals`."""
         found: dict[str, Any] = {}
         self._compute_environment_string(found)
         return found
@@ -263,7 +265,7 @@ class HookedAction(NormalAction):
         return self.internals.built(f"#!{sys.executable}", str(path))
 
     def _is_pipelining_enabled(self, module_style: str, wrap_async: bool = False) -> bool:
-        # in the worker nothing is copied to a temporary folder first
+        # with pipelining, Ansible copies no module to a temporary folder
         return bool(self.worker_module) or bool(
             super()._is_pipelining_enabled(module_style, wrap_async)
         )
@@ -283,9 +285,9 @@ class HookedAction(NormalAction):
 
 
 def mark_rows_as_secret(result: dict[str, Any]) -> None:
-    """Hide the rows of the return value `results` of a task with `no_log`.
+    """Hide the return value `results` of a task with `no_log`.
 
-    ansible-core 2.19 and 2.20 take them for the items of a loop, and hide only rows with a mark.
+    ansible-core 2.19 and 2.20 treat `results` as loop items, and hide only marked items.
     """
     rows = result.get("results")
     if hasattr(core_task_result, "censor_result") and isinstance(rows, list):
@@ -295,13 +297,13 @@ def mark_rows_as_secret(result: dict[str, Any]) -> None:
 
 
 def template_of(lookup: LookupBase) -> Callable[[Any], Any]:
-    """Return the function by which a lookup evaluates templates."""
+    """Return the function of a lookup that evaluates templates."""
     template: Callable[[Any], Any] = _part_of_lookup(lookup, "_templar").template
     return template
 
 
 def load_of(lookup: LookupBase) -> Callable[[str], Any]:
-    """Return the function by which a lookup loads YAML files, vaults included."""
+    """Return the function of a lookup that loads YAML files and decrypts vaults."""
     load: Callable[[str], Any] = _part_of_lookup(lookup, "_loader").load_from_file
     return load
 
@@ -317,37 +319,37 @@ def _part_of_lookup(lookup: LookupBase, name: str) -> Any:
 
 
 def is_omitted(value: Any) -> bool:
-    """Return whether a lookup got `omit` for an option.
+    """Return whether the value of an option of a lookup is `omit`.
 
-    Up to ansible-core 2.18 that is a string, which the input checks know. If the class of newer
-    releases is missing, the input checks reject the value, because it is not a string.
+    Up to ansible-core 2.18, `omit` is a string, which the input checks detect. In newer releases it
+    is an object. If its class is missing, the input checks reject the object.
     """
     return _exists(_OMIT) and isinstance(value, _imported(_OMIT))
 
 
 def result_parts(result: Any) -> tuple[Any, Any, Mapping[str, Any]]:
-    """Return host, task and values of a result, as a callback gets it; raises `Missing`.
+    """Return host, task and values of the result that Ansible passes to a callback.
 
-    They have public names since ansible-core 2.19.
+    Their names are public since ansible-core 2.19. Raises `Missing`.
     """
     host, task, values = (_either(result, name, f"_{name}") for name in ("host", "task", "result"))
     return host, task, values
 
 
 def task_id(task: Any) -> str:
-    """Return the identifier of a task; raises `Missing`."""
+    """Return the id of a task. Raises `Missing`."""
     return str(_either(task, "_uuid"))
 
 
 def playbook_file(playbook: Any) -> str:
-    """Return the path of a playbook; raises `Missing`."""
+    """Return the path of a playbook. Raises `Missing`."""
     return str(_either(playbook, "_file_name"))
 
 
 def item_label(result: Mapping[str, Any]) -> Any:
-    """Return the label of the item of a loop, `None` for a task without a loop.
+    """Return the label of a loop item, or `None` for a task without a loop.
 
-    Raises `Missing` for an item without a label.
+    Raises `Missing` if the item has no label.
     """
     if "ansible_loop_var" not in result:
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Find the descriptor of a module by the name of the module."""
+"""Find the descriptor of a module by its name."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ _MODULES = "ansible_collections.delivery.toolchain.plugins.modules"
 
 @cache
 def descriptor_of(module: str) -> Descriptor:
-    """Return the descriptor that `<Module>Operation` declares.
+    """Return the `descriptor` of `<Module>Operation`.
 
-    The process that starts the workers has imported the module with its action, so this costs a
-    report nothing.
+    The import is cheap, because the action has imported the module before Ansible forks workers.
 
     :raises ImportError: if the collection has no such module
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Find the folder of the desired state, and the secrets that it takes from variables."""
+"""Resolve the folder of the desired state, and the variables that its files refer to."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .desired_state import DesiredStateError, Reading
 
 
 def path_of(name: str, variables: Mapping[str, Any]) -> Path:
-    """Return the path of a folder; raises DesiredStateError for one in the collection."""
+    """Return the absolute path of a folder. Raises DesiredStateError if it is in the collection."""
     folder = writing.resolved(name, variables)
     if writing.is_of_collection(folder):
         raise DesiredStateError(
@@ -27,7 +27,7 @@ def path_of(name: str, variables: Mapping[str, Any]) -> Path:
 
 
 def reading(lookup: LookupBase, variables: Mapping[str, Any]) -> Reading:
-    """Return how a lookup reads the files of a folder and the variables that they name."""
+    """Return the functions with which a lookup loads files and reads variables."""
     template = ansible_internals.template_of(lookup)
 
     def variable(name: str) -> Any:

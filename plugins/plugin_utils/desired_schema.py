@@ -14,10 +14,10 @@ import yaml
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.files import open_regular
 
-from .unreadable_yaml import UNREADABLE, told
+from .unreadable_yaml import UNREADABLE, describe
 
 _SCHEMAS = Path(__file__).resolve().parents[2] / "roles" / "desired_state" / "files"
-#: JSON names of the types of YAML values.
+#: JSON types by YAML tag.
 _TYPES = {
     "tag:yaml.org,2002:str": "string",
     "tag:yaml.org,2002:int": "integer",
@@ -29,11 +29,11 @@ _TYPES = {
     "!vault": "string",
     "!unsafe": "string",
 }
-#: The key in the schemas that names the variable of a role.
+#: Schema keyword with the name of the role variable.
 VARIABLE = "x-variable"
-#: The key in the schema of a list with the options that identify an entry.
+#: Schema keyword of a list, with the options that identify an entry.
 KEY = "x-key"
-#: The JSON schema keyword of secrets.
+#: Schema keyword that marks secrets.
 SECRET = "writeOnly"
 
 
@@ -50,25 +50,28 @@ def schema_of(service: str) -> dict[str, Any]:
     return schema
 
 
-def slips(file: Path, service: str) -> list[str]:
-    """Return the schema violations of a file, as `:line: sentence`."""
+def violations(file: Path, service: str) -> list[str]:
+    """Return the schema violations of a file, in the form `:line: message`."""
     try:
         with open(file, "rb", opener=open_regular) as stream:
             root = yaml.compose(stream, Loader=yaml.SafeLoader)
-        return [] if root is None else list(_judged(root, schema_of(service), ""))
+        return [] if root is None else list(_check(root, schema_of(service), ""))
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         return [f":{line}: this is not valid YAML: {error.problem}"]
     except OSError as error:
         return [f": cannot read the file: {error.strerror}"]
     except UNREADABLE as error:
-        return [f":1: this is not valid YAML: {told(error)}"]
+        return [f":1: this is not valid YAML: {describe(error)}"]
 
 
-def _judged(node: yaml.Node, schema: Mapping[str, Any], place: str) -> Iterator[str]:
-    """Yield the schema violations of a node."""
+def _check(node: yaml.Node, schema: Mapping[str, Any], place: str) -> Iterator[str]:
+    """Yield the schema violations of a YAML node.
+
+    :param place: path of the node for messages, such as `groups[0].name`
+    """
     if schema.get(SECRET):
-        yield from _judged_secret(node, place)
+        yield from _check_secret(node, place)
         return
     start = f":{node.start_mark.line + 1}: {place or 'the file'}"
     kind = _TYPES.get(node.tag, node.tag)
@@ -77,18 +80,19 @@ def _judged(node: yaml.Node, schema: Mapping[str, Any], place: str) -> Iterator[
     if allowed and kind not in allowed:
         quotable = "string" in allowed and isinstance(node, yaml.ScalarNode) and node.value
         hint = ": put it into quotes" if quotable else ""
-        yield f"{start} is {_told(kind)}, but must be {' or '.join(map(_told, allowed))}{hint}"
+        expected = " or ".join(map(_type_name, allowed))
+        yield f"{start} is {_type_name(kind)}, but must be {expected}{hint}"
     elif isinstance(node, yaml.MappingNode):
-        yield from _judged_mapping(node, schema, place)
+        yield from _check_mapping(node, schema, place)
     elif isinstance(node, yaml.SequenceNode):
         for number, entry in enumerate(node.value):
-            yield from _judged(entry, schema.get("items", {}), f"{place}[{number}]")
+            yield from _check(entry, schema.get("items", {}), f"{place}[{number}]")
     elif "enum" in schema and node.value not in schema["enum"]:
         yield f"{start} must be one of {', '.join(schema['enum'])}, not {node.value}"
 
 
-def _judged_secret(node: yaml.Node, place: str) -> Iterator[str]:
-    """Yield an error for a secret that is neither encrypted nor that of a variable."""
+def _check_secret(node: yaml.Node, place: str) -> Iterator[str]:
+    """Yield a message for a secret that is neither encrypted nor taken from a variable."""
     if node.tag == "!vault":
         return
     if isinstance(node, yaml.MappingNode) and len(node.value) == 1:
@@ -99,13 +103,13 @@ def _judged_secret(node: yaml.Node, place: str) -> Iterator[str]:
     yield f":{node.start_mark.line + 1}: {place} is a secret: {wanted}"
 
 
-def _told(kind: str) -> str:
+def _type_name(kind: str) -> str:
     names = {"array": "a list", "object": "a mapping", "string": "a string", "null": "null"}
     names |= {"integer": "an integer", "number": "a number", "boolean": "true or false"}
     return names.get(kind, f"a value of an unsupported type ({kind.rpartition(':')[2]})")
 
 
-def _judged_mapping(node: yaml.MappingNode, schema: Mapping[str, Any], place: str) -> Iterator[str]:
+def _check_mapping(node: yaml.MappingNode, schema: Mapping[str, Any], place: str) -> Iterator[str]:
     properties = schema.get("properties", {})
     seen: set[str] = set()
     for key, value in node.value:
@@ -115,7 +119,7 @@ def _judged_mapping(node: yaml.MappingNode, schema: Mapping[str, Any], place: st
             yield f":{line}: {inner} is listed twice"
         seen.add(name)
         if name in properties:
-            yield from _judged(value, properties[name], inner)
+            yield from _check(value, properties[name], inner)
         elif schema.get("additionalProperties") is False:
             near = difflib.get_close_matches(name, list(properties), 1)
             meant = (

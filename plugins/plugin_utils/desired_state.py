@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read the desired state of all services from a folder, and validate it against the JSON schemas of
-the role `desired_state`. Errors name file and line.
+"""Read the desired state of all services from a folder, and validate it against JSON schemas.
+
+The schemas are in the role `desired_state`. Error messages contain file and line.
 """
 
 from __future__ import annotations
@@ -10,44 +11,50 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .desired_schema import KEY, SECRET, VARIABLE, schema_of, services, slips
-from .unreadable_yaml import UNREADABLE, told
+from .desired_schema import KEY, SECRET, VARIABLE, schema_of, services, violations
+from .unreadable_yaml import UNREADABLE, describe
 
 _ENDINGS = (".yml", ".yaml")
 #: The folder with the differences of each environment.
 _ENVIRONMENTS = "environments"
-#: Service to the values of its properties.
+#: Values by service and property.
 _State = dict[str, dict[str, Any]]
-#: The options that identify an entry of a list, with their defaults.
+#: Defaults of the options that identify an entry of a list, by option.
 _Key = dict[str, Any]
 
 
 class DesiredStateError(Exception):
-    """The folder cannot be read or violates the schemas: a sentence for each error."""
+    """The folder cannot be read or violates the schemas. The message contains all errors."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """The functions that read what files contain and refer to."""
+    """The functions that load files and the variables to which files refer.
 
-    #: Returns the values of a file, with the decrypted secrets of a vault.
+    :param load: returns the values in the file at a path, with vault secrets decrypted
+    :param variable: returns the value of a variable of the play, or `None` if it is undefined
+    """
+
     load: Callable[[str], Any]
-    #: Returns the value of a variable of the play, `None` if it is not defined.
     variable: Callable[[str], Any] = lambda name: None
 
 
 @dataclass(frozen=True)
 class _Entry:
-    """An entry of a list: as its file has it, and with the path of `src` relative to that file."""
+    """An entry of a list.
 
-    written: Any
-    placed: Any
+    :param original: entry as in its file, used to identify it
+    :param resolved: entry with the path in `src` resolved against the folder of its file
+    """
+
+    original: Any
+    resolved: Any
 
 
 def variables(folder: Path, reading: Reading, environment: str | None = None) -> dict[str, Any]:
-    """Return the variables of the roles that a folder describes.
+    """Read a folder, and return the values of the role variables.
 
-    :param environment: the folder in `environments` whose differences apply
+    :param environment: folder below `environments` whose values override those of all environments
     """
     return {
         schema_of(service)["properties"][name][VARIABLE]: value
@@ -57,7 +64,10 @@ def variables(folder: Path, reading: Reading, environment: str | None = None) ->
 
 
 def read(folder: Path, reading: Reading, environment: str | None = None) -> _State:
-    """Return the values that a folder describes, by service."""
+    """Read a folder, and return its values by service and property.
+
+    Raises DesiredStateError with all errors.
+    """
     if not folder.is_dir():
         raise DesiredStateError(f"{folder} is not a folder")
     errors: list[str] = []
@@ -68,11 +78,12 @@ def read(folder: Path, reading: Reading, environment: str | None = None) -> _Sta
         raise DesiredStateError("; ".join(errors))
     if not found:
         raise DesiredStateError(
-            f"{folder} describes nothing: it has none of {', '.join(services())}.yml"
+            f"{folder} has no files of a desired state: name files after services"
+            f" ({', '.join(services())}), such as ci.yml"
         )
     return {
         service: {
-            name: [entry.placed for entry in value] if isinstance(value, list) else value
+            name: [entry.resolved for entry in value] if isinstance(value, list) else value
             for name, value in values.items()
         }
         for service, values in found.items()
@@ -80,10 +91,10 @@ def read(folder: Path, reading: Reading, environment: str | None = None) -> _Sta
 
 
 def unmanaged(described: Mapping[str, Any], on_server: Mapping[str, Any]) -> list[str]:
-    """Return a sentence for each list of the desired state whose objects are not all named in it.
+    """Return a sentence for each list in the desired state about the objects that it lacks.
 
-    :param described: service to the values of its properties, from the desired state
-    :param on_server: the same, from an export of the servers
+    :param described: desired state: values by service and property
+    :param on_server: export of the servers, in the same form
     """
     found = []
     for service, values in on_server.items():
@@ -110,20 +121,21 @@ def _overlay(folder: Path, environment: str) -> Path:
 
 
 def _read(base: Path, folder: Path, reading: Reading, errors: list[str]) -> _State:
-    """Return the values of the files in a folder; lists contain `_Entry`.
+    """Return the values of the files in a folder. Lists contain `_Entry`.
 
-    :param base: the folder to which the paths in messages are relative
+    :param base: folder to which the paths in messages are relative
+    :param errors: list to which error messages are added
     """
     found: _State = {}
     for file, service in _files(base, folder, errors):
         place = file.relative_to(base)
-        violations = [f"{place}{slip}" for slip in slips(file, service)]
-        errors += violations
-        if violations:
+        problems = [f"{place}{violation}" for violation in violations(file, service)]
+        errors += problems
+        if problems:
             continue
         values = _loaded(place, file, reading) or {}
         try:
-            values = _revealed(values, schema_of(service), reading)
+            values = _with_secrets(values, schema_of(service), reading)
         except DesiredStateError as error:
             errors.append(f"{place}: {error}")
             continue
@@ -132,7 +144,7 @@ def _read(base: Path, folder: Path, reading: Reading, errors: list[str]) -> _Sta
 
 
 def _files(base: Path, folder: Path, errors: list[str]) -> Iterator[tuple[Path, str]]:
-    """Yield the files of the folder with their services, sorted."""
+    """Yield each file in the folder with its service, sorted by path."""
     for file in sorted(folder.rglob("*")):
         parts = file.relative_to(folder).parts
         if any(part.startswith(".") for part in parts) or file.suffix not in _ENDINGS:
@@ -155,24 +167,24 @@ def _loaded(place: Path, file: Path, reading: Reading) -> Any:
     try:
         return reading.load(str(file))
     except UNREADABLE as error:
-        raise DesiredStateError(f"{place} is not valid YAML: {told(error)}") from None
+        raise DesiredStateError(f"{place} is not valid YAML: {describe(error)}") from None
 
 
-def _revealed(value: Any, schema: Mapping[str, Any], reading: Reading, place: str = "") -> Any:
-    """Return a value whose secrets `{from: variable}` are replaced with those of the variables."""
+def _with_secrets(value: Any, schema: Mapping[str, Any], reading: Reading, place: str = "") -> Any:
+    """Return a value with each secret `{from: variable}` replaced by the value of the variable."""
     if schema.get(SECRET):
         return _secret(value, reading, place) if isinstance(value, Mapping) else value
     if isinstance(value, list):
         inner = schema.get("items", {})
         return [
-            _revealed(entry, inner, reading, f"{place}[{number}]")
+            _with_secrets(entry, inner, reading, f"{place}[{number}]")
             for number, entry in enumerate(value)
         ]
     properties = schema.get("properties")
     if isinstance(value, Mapping) and properties:
         return {
-            name: _revealed(each, properties[name], reading, f"{place}.{name}".lstrip("."))
-            for name, each in value.items()
+            name: _with_secrets(item, properties[name], reading, f"{place}.{name}".lstrip("."))
+            for name, item in value.items()
         }
     return value
 
@@ -187,12 +199,15 @@ def _secret(value: Mapping[str, Any], reading: Reading, place: str) -> str:
 
 
 def _merge(found: dict[str, Any], service: str, file: Path, values: Mapping[str, Any]) -> list[str]:
-    """Merge the values of a file into `found`; lists of several files are concatenated."""
+    """Merge the values of a file into `found`, and return error messages.
+
+    Lists from several files are concatenated. All other values may be in a single file only.
+    """
     errors = []
     for name, value in values.items():
         merged = value
         if isinstance(value, list):
-            merged = [_Entry(entry, _placed(entry, file.parent)) for entry in value]
+            merged = [_Entry(entry, _resolve_src(entry, file.parent)) for entry in value]
         if name not in found:
             found[name] = merged
         elif isinstance(merged, list) and isinstance(found[name], list):
@@ -202,21 +217,21 @@ def _merge(found: dict[str, Any], service: str, file: Path, values: Mapping[str,
     return errors
 
 
-def _placed(entry: Any, folder: Path) -> Any:
-    """Return an entry with the path of `src` relative to its file."""
+def _resolve_src(entry: Any, folder: Path) -> Any:
+    """Return an entry with the path in `src` resolved against `folder`."""
     if isinstance(entry, dict) and entry.get("src"):
         return {**entry, "src": str(folder / entry["src"])}
     return entry
 
 
 def _override(found: _State, differences: _State) -> None:
-    """Merge lists of objects by their keys, and replace every other value."""
+    """Apply the values of an environment: merge lists by the keys of entries, replace the rest."""
     for service, values in differences.items():
         base = found.setdefault(service, {})
         for name, value in values.items():
             key = _key(service, name)
             if key and isinstance(base.get(name), list):
-                base[name] = _overridden(base[name], value, key)
+                base[name] = _merge_entries(base[name], value, key)
             else:
                 base[name] = value
 
@@ -228,31 +243,31 @@ def _key(service: str, name: str) -> _Key:
     return {option: options.get(option, {}).get("default") for option in schema.get(KEY, ())}
 
 
-def _overridden(base: list[_Entry], differences: list[_Entry], key: _Key) -> list[_Entry]:
-    changes = {_identity(entry.written, key): entry for entry in differences}
+def _merge_entries(base: list[_Entry], differences: list[_Entry], key: _Key) -> list[_Entry]:
+    changes = {_identity(entry.original, key): entry for entry in differences}
     merged = []
     for entry in base:
-        change = changes.get(_identity(entry.written, key))
-        # the key of the base stays: its `src` is relative to the base
+        change = changes.get(_identity(entry.original, key))
+        # without the key: if it contains `src`, that path is relative to the file of the base
         options = {
             name: value
-            for name, value in (change.placed if change else {}).items()
+            for name, value in (change.resolved if change else {}).items()
             if name not in key
         }
-        merged.append(_Entry(entry.written, {**entry.placed, **options}))
-    known = {_identity(entry.written, key) for entry in base}
+        merged.append(_Entry(entry.original, {**entry.resolved, **options}))
+    known = {_identity(entry.original, key) for entry in base}
     return [
         *merged,
         *(
             difference
             for difference in differences
-            if _identity(difference.written, key) not in known
+            if _identity(difference.original, key) not in known
         ),
     ]
 
 
 def _identity(entry: Mapping[str, Any], key: _Key) -> tuple[Any, ...]:
-    """Return what identifies an entry. An empty option, or its default, is as a missing one."""
+    """Return the values that identify an entry. Empty values and defaults count as missing."""
     values = {name: entry.get(name) or None for name in key}
     return tuple(None if values[name] == key[name] else values[name] for name in key)
 

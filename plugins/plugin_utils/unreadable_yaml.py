@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Errors of PyYAML for a document that it cannot read, other than those that name a line."""
+"""Exceptions of PyYAML for invalid documents, except those that contain the line."""
 
 from __future__ import annotations
 
 import yaml
 
-#: PyYAML does not wrap the Python errors for `2026-13-45`, `!!bool x`, `!!timestamp x` and nesting.
+#: PyYAML raises Python's own exceptions for `2026-13-45`, `!!bool x`, `!!timestamp x` and deep
+#: nesting.
 UNREADABLE = (yaml.YAMLError, ValueError, KeyError, AttributeError, RecursionError)
 
 
-def told(error: Exception) -> str:
-    """Return why a document cannot be read, as the end of a sentence."""
+def describe(error: Exception) -> str:
+    """Return the reason why a document is invalid, for the end of a message."""
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
     if isinstance(error, KeyError | AttributeError):

@@ -110,7 +110,7 @@ def test_all_invalid_input_is_reported_at_once(tmp_path: Path) -> None:
 
 
 def test_repeated_setting_and_empty_folder_are_rejected(tmp_path: Path) -> None:
-    with pytest.raises(desired_state.DesiredStateError, match="describes nothing"):
+    with pytest.raises(desired_state.DesiredStateError, match="has no files of a desired state"):
         desired_state.variables(tmp_path, READING)
     with pytest.raises(desired_state.DesiredStateError, match="is not a folder"):
         desired_state.variables(tmp_path / "none", READING)
