@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Choose the roles that the playbooks `enforce` and `drift` run on a host.
+"""Select the roles that the playbooks `enforce` and `drift` run on a host.
 
-Python code does this, not templates: Ansible compiles each template again in every process.
+This is Python code, because Ansible compiles templates again in every process.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils import role_var
 
 _SERVICES = ("analysis", "ci", "repo", "tracker", "wiki")
 _ROLES = ("analysis_config", "ci_baseline", "desired_state", "repo_housekeeping")
-#: Variables of the role `desired_state` that describe no object: its settings, and what it sets.
+#: Variables of the role `desired_state` that describe no objects: settings and results.
 _NO_STATE = frozenset(
     f"desired_state_{name}"
     for name in ("drift", "environment", "failures", "folder", "kinds", "run")
@@ -30,9 +30,12 @@ Template = Callable[[Any], Any]
 def steps(
     variables: Mapping[str, Any], template: Template, playbook: str, *, folder: bool
 ) -> list[list[str]]:
-    """Return the task files to include, with their labels: a role, or an error message.
+    """Return the task files to include, as pairs of file and argument.
 
-    :param folder: whether `desired_state_folder` still has to be read
+    The argument of `hold_role.yml` is a role, that of `hold_refused.yml` an error message.
+
+    :param playbook: `enforce` or `drift`
+    :param folder: `desired_state_folder` has not been read yet
     """
     if folder and "desired_state_folder" in variables:
         return [["hold_folder.yml", ""]]
@@ -47,7 +50,7 @@ def steps(
 
 
 def roles(variables: Mapping[str, Any], template: Template) -> list[str]:
-    """Return the roles in `enforce_roles`, or every role with a variable that is set."""
+    """Return the roles in `enforce_roles`, or by default all roles with variables."""
     named = template(variables.get("enforce_roles"))
     if isinstance(named, str):
         # from the command line or a survey
@@ -64,10 +67,10 @@ def _describes(role: str, name: str) -> bool:
 def _problem(variables: Mapping[str, Any], template: Template, described: list[str]) -> str:
     """Return an error message for invalid input, or "".
 
-    Without this check a misspelt variable or service gives a green run that did nothing.
+    Otherwise a run with a misspelt variable or service would succeed without any effect.
     """
     unknown = [
-        text for owner in ("enforce", "drift") for text in role_variables.unknown(owner, variables)
+        name for owner in ("enforce", "drift") for name in role_variables.unknown(owner, variables)
     ]
     if unknown:
         known = f"does not know {', '.join(unknown)}"
@@ -89,7 +92,7 @@ def _problem_of_connections(given: Any, template: Template) -> str:
     if others:
         taken = f"the services are {', '.join(_SERVICES)}"
         return f"{_CONNECTIONS} has no service {', '.join(others)}: {taken}."
-    for name, one in connections.items():
-        if not isinstance((template(one) if isinstance(one, str) else one) or {}, Mapping):
+    for name, value in connections.items():
+        if not isinstance((template(value) if isinstance(value, str) else value) or {}, Mapping):
             return f"{_CONNECTIONS}.{name} is not a mapping: write url and login below it."
     return ""

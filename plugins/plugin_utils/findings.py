@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Convert module results to findings: an entry for every compared object [C9].
+"""Convert results of modules to findings [C9].
 
-A finding has `kind`, `name`, `action`, `text`, `before`, `after` and `status`, which is `ok`,
-`drift` or `failed`.
+A finding describes a compared object. It has `kind`, `name`, `action`, `text`, `before`, `after`
+and `status`, which is `ok`, `drift` or `failed`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from ..module_utils.core import json_text
 Result = Mapping[str, Any]
 Finding = dict[str, Any]
 
-#: Maximum number of findings of a cleanup; an additional finding has the number of the other items.
+#: Maximum number of findings for the items of a cleanup. One more finding contains the number of
+#: all other items.
 MAX_ITEMS = 1000
 
 
@@ -33,28 +34,31 @@ def _finding(kind: str, name: Any, action: str, text: str, status: str, **sides:
 
 
 def wanted(kind: str, name: Any) -> Finding:
-    """Return the finding of an unchanged object."""
+    """Return the finding of an object in its desired state."""
     return _finding(kind, name, "none", "as wanted", "ok")
 
 
 def missing(kind: str, name: Any, after: Any = None) -> Finding:
-    """Return the finding of an object that has to be created."""
+    """Return the finding of an object that must be created."""
     return _finding(kind, name, "create", "missing", "drift", after=after)
 
 
 def unwanted(kind: str, name: Any, before: Any = None, *, why: str = "") -> Finding:
-    """Return the finding of an object that has to be deleted."""
+    """Return the finding of an object that must be deleted."""
     text = f"not wanted, {why}" if why else "not wanted"
     return _finding(kind, name, "delete", text, "drift", before=before)
 
 
 def different(kind: str, name: Any, text: str, before: Any = None, after: Any = None) -> Finding:
-    """Return the finding of an object that has to be updated; `text` names the difference."""
+    """Return the finding of an object that must be updated.
+
+    :param text: describes the difference
+    """
     return _finding(kind, name, "update", text, "drift", before=before, after=after)
 
 
 def differing(names: Iterable[str]) -> str:
-    """Return the text for an object that differs in these fields."""
+    """Return the text of a finding for an object that differs in the given fields."""
     fields = ", ".join(names)
     return f"differs in {fields}" if fields else "differs"
 
@@ -65,7 +69,7 @@ def failed(kind: str, name: Any, text: str) -> Finding:
 
 
 def of_analysis_config(result: Result) -> Iterator[Finding]:
-    """Yield the planned changes and the unchanged objects; a failed change is `failed`."""
+    """Yield findings for planned, failed and unchanged objects."""
     errors = {
         (entry["kind"], entry["name"]): (entry.get("error") or {}).get("msg") or "failed"
         for entry in result.get("applied") or []
@@ -73,12 +77,12 @@ def of_analysis_config(result: Result) -> Iterator[Finding]:
     }
     planned = set()
     for entry in result.get("plan") or []:
-        place = (entry["kind"], entry["name"])
+        key = (entry["kind"], entry["name"])
         kind = _singular(entry["kind"])
         planned.add((kind, entry["name"]))
-        yield failed(kind, entry["name"], errors[place]) if place in errors else _of_plan(entry)
+        yield failed(kind, entry["name"], errors[key]) if key in errors else _of_plan(entry)
     unchanged = (result.get("counts") or {}).get("unchanged") or 0
-    yield from _named(unchanged, (each for each in _listed(result) if each not in planned))
+    yield from _unchanged(unchanged, (obj for obj in _listed(result) if obj not in planned))
 
 
 def _of_plan(entry: Mapping[str, Any]) -> Finding:
@@ -93,11 +97,11 @@ def _of_plan(entry: Mapping[str, Any]) -> Finding:
 
 
 def _singular(option: str) -> str:
-    """Return the kind of the objects in a list option: `users` gives `user`."""
+    """Return the kind of the objects in a list option, such as `user` for `users`."""
     return option.removesuffix("s")
 
 
-#: The list options of `analysis_config`, with the keys that make up the name of an entry.
+#: The keys that form the name of an entry, by list option of `analysis_config`.
 _LISTS = {
     "users": ("name",),
     "groups": ("name",),
@@ -111,7 +115,7 @@ _LISTS = {
 
 
 def _listed(result: Result) -> Iterator[tuple[str, str]]:
-    """Yield kind and name of each listed object, if the result contains the lists."""
+    """Yield kind and name of each object in the lists that the result contains."""
     for option, keys in _LISTS.items():
         for entry in result.get(option) or []:
             yield (
@@ -120,17 +124,20 @@ def _listed(result: Result) -> Iterator[tuple[str, str]]:
             )
 
 
-def _named(count: int, places: Iterable[tuple[str, str]]) -> Iterator[Finding]:
-    """Yield `count` unchanged objects, by name as far as `places` has names."""
-    known = [place for place, _number in zip(places, range(count), strict=False)]
-    for place in known:
-        yield wanted(*place)
+def _unchanged(count: int, objects: Iterable[tuple[str, str]]) -> Iterator[Finding]:
+    """Yield findings for `count` unchanged objects, with numbers if there are too few names.
+
+    :param objects: pairs of kind and name
+    """
+    known = [obj for obj, _number in zip(objects, range(count), strict=False)]
+    for kind, name in known:
+        yield wanted(kind, name)
     for number in range(len(known), count):
         yield wanted("object", number + 1)
 
 
 def of_artifact_cleanup(result: Result) -> Iterator[Finding]:
-    """Yield the items that a cleanup deletes, and those that a rule keeps."""
+    """Yield findings for the items that a cleanup deletes, and for those that a rule keeps."""
     deleted = result.get("deleted") or []
     for item in deleted[:MAX_ITEMS]:
         before = {key: item.get(key) for key in ("size", "created")}
@@ -143,7 +150,7 @@ def of_artifact_cleanup(result: Result) -> Iterator[Finding]:
 
 
 def of_build_retention(result: Result) -> Iterator[Finding]:
-    """Yield the discarded builds of a name, and those that stay."""
+    """Yield findings for discarded builds, and for those that are kept."""
     project = result.get("project")
     name = f"{project}:{result['build_name']}" if project else result.get("build_name", "")
     for number in result.get("discarded") or []:
@@ -153,7 +160,7 @@ def of_build_retention(result: Result) -> Iterator[Finding]:
 
 
 def of_artifact_trash(result: Result) -> Iterator[Finding]:
-    """Yield a finding for each repository with something in the trash, or for a path in it."""
+    """Yield a finding for each repository with items in the trash, or for a path in the trash."""
     name = "/".join(result[key] for key in ("repo", "path") if result.get(key))
     name = name or result.get("state") or "trash"
     if not result.get("changed"):
@@ -161,14 +168,14 @@ def of_artifact_trash(result: Result) -> Iterator[Finding]:
         return
     before, after = (side if isinstance(side, Mapping) else {} for side in sides(result))
     left = after.get("children") or ()
-    # only the emptied trash has a diff of repositories
-    listed = [key for key in before.get("children") or () if key not in left]
-    for each in listed or [name]:
-        yield unwanted("trash", each, why="the trash contains items from it")
+    # only the diff of the whole trash lists repositories
+    repositories = [key for key in before.get("children") or () if key not in left]
+    for repository in repositories or [name]:
+        yield unwanted("trash", repository, why="the trash contains items from it")
 
 
 def of_ci_plugin_info(result: Result) -> Iterator[Finding]:
-    """Yield the plugins of a baseline or a lock file."""
+    """Yield findings for the plugins of a baseline or a lock file."""
     found: dict[str, Finding] = {}
     required = result.get("required") or {}
     entries = [] if isinstance(required, dict) else required
@@ -177,15 +184,17 @@ def of_ci_plugin_info(result: Result) -> Iterator[Finding]:
     for name in result.get("missing") or []:
         after = {"version": versions[name] or "any"} if name in versions else None
         found[name] = missing("plugin", name, after)
-    for one in [*(result.get("outdated") or []), *(result.get("newer") or [])]:
-        found[one["name"]] = _other_version(one["name"], one["installed"], one["required"])
+    for plugin in [*(result.get("outdated") or []), *(result.get("newer") or [])]:
+        found[plugin["name"]] = _other_version(
+            plugin["name"], plugin["installed"], plugin["required"]
+        )
     for name in result.get("inactive") or []:
         found.setdefault(name, _switched(name, "disabled or not loaded", enabled=True))
-    for one in result.get("unwanted") or []:
-        found[one["name"]] = (
-            unwanted("plugin", one["name"], {"version": one["installed"]})
-            if one["state"] == "absent"
-            else _switched(one["name"], "enabled, but should be disabled", enabled=False)
+    for plugin in result.get("unwanted") or []:
+        found[plugin["name"]] = (
+            unwanted("plugin", plugin["name"], {"version": plugin["installed"]})
+            if plugin["state"] == "absent"
+            else _switched(plugin["name"], "enabled, but should be disabled", enabled=False)
         )
     for name in result.get("extra") or []:
         found[name] = unwanted("plugin", name, why="it is not in the lock file")
@@ -206,9 +215,7 @@ def _switched(name: str, text: str, *, enabled: bool) -> Finding:
 
 
 def of_ci_plugin(result: Result) -> Iterator[Finding]:
-    """Yield the plugins that are installed, updated, removed, switched or unchanged, without the
-    dependencies that the server installs with them.
-    """
+    """Yield findings for plugins, without the dependencies that the server installs itself."""
     for plugin in result.get("plugins") or []:
         if plugin.get("implied"):
             continue
@@ -246,12 +253,12 @@ def of_ci_java(result: Result) -> Iterator[Finding]:
         yield wanted("java", java)
         return
     release, versions = result.get("release"), " or ".join(map(str, supported))
-    text = f"release {release} is to run on {versions}"
+    text = f"release {release} requires Java {versions}"
     yield different("java", java, text, {"java": java}, {"java": versions})
 
 
 def sides(result: Result) -> tuple[Any, Any]:
-    """Return `before` and `after` of a diff; `None` for an empty side."""
+    """Return `before` and `after` of a diff, with `None` for empty values."""
     diff = result.get("diff")
     if not isinstance(diff, Mapping):
         return None, None
@@ -259,14 +266,14 @@ def sides(result: Result) -> tuple[Any, Any]:
 
 
 def _side(shown: Any) -> Any:
-    """Return one side of a diff; a mapping that the runner wrote as JSON is parsed."""
+    """Return `before` or `after` of a diff. A JSON string is parsed."""
     if isinstance(shown, str) and shown.startswith("{"):
         with suppress(ValueError):
             shown = json_text.loads(shown)
     return shown or None
 
 
-#: Readers by module; `ci_java` reads the result of the `ci_script` of the role `ci_baseline`.
+#: Readers by module. `ci_java` is not a module, but a script of the role `ci_baseline`.
 READERS: Mapping[str, Callable[[Result], Iterator[Finding]]] = {
     "analysis_config": of_analysis_config,
     "artifact_cleanup": of_artifact_cleanup,
@@ -280,5 +287,5 @@ READERS: Mapping[str, Callable[[Result], Iterator[Finding]]] = {
 
 
 def compared(result: Result, module: str) -> list[Finding]:
-    """Return all objects in the result of a module, unchanged ones included."""
+    """Return a finding for each object in the result of a module, also for unchanged objects."""
     return list(READERS[module](result))

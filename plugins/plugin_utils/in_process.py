@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The action of all modules: it fills in connections from variables, and runs a module in the
-worker that Ansible has forked, if that gives the same result.
+"""The action of all modules. It adds connection options from variables, and runs the module in the
+worker that Ansible has forked, if possible.
 
-In the worker it replaces three steps of Ansible (packaging, piping and executing the module) and
-leaves the rest to Ansible, so that both modes return the same result.
+In the worker it replaces three steps of Ansible: packaging, piping and executing the module. All
+other steps are the same, so that both modes return the same result.
 """
 
 from __future__ import annotations
@@ -33,21 +33,20 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils import (
 )
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import switch
 
-# The process that forks the workers loads this file. Imports here cost no worker time: the runner,
-# and the library that a session loads with its first request.
+# Import the runner and `requests` before Ansible forks the workers, to save time in each worker.
 _UTILS = "ansible_collections.delivery.toolchain.plugins.module_utils"
 importlib.import_module(f"{_UTILS}.core.module.runner")
 with contextlib.suppress(ImportError):
     importlib.import_module(f"{_UTILS}.core.http.connections")
 
-# Ansible takes the terminal away from its workers, and after an interrupt it shows nothing that
-# they send. The parent keeps its standard error here for their last messages; -1: it has none.
+# Standard error for the last messages of workers. Ansible detaches its workers from the terminal,
+# and displays none of their messages after an interrupt. -1 if the parent process has none.
 try:
     _STDERR = os.dup(2)
 except OSError:
     _STDERR = -1
 
-#: The fact with which the playbooks `drift` and `enforce` pass a sealed plan to all modules.
+#: Fact with which the playbooks `drift` and `enforce` pass a sealed plan to all modules.
 SEALED = "toolchain_sealed"
 _LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 _OLDEST_PYTHON = (3, 10)
@@ -61,21 +60,19 @@ except ansible_internals.Missing as missing:
 
 
 class Action(ansible_internals.HookedAction):
-    """Run a module of this collection.
+    """The base class of all actions."""
 
-    `service` is the service of the module, `None` for a module that needs no server.
-    """
-
+    #: Service of the module, `None` for a module that needs no server.
     service: str | None = None
     internals = _INTERNALS
 
     def run(
         self, tmp: str | None = None, task_vars: dict[str, Any] | None = None
     ) -> dict[str, Any]:
-        # a folder of this run, which Ansible removes at its end
+        # a temporary folder that Ansible removes at the end of the run
         os.environ[predictions.FOLDER] = os.path.join(constants.DEFAULT_LOCAL_TMP, "predictions")
         if self._may_run_in_worker(task_vars or {}):
-            # the module of the same name; Ansible's own search takes longer than all of this
+            # not by Ansible's search for the module, which takes longer than this whole method
             self.worker_module = type(self).__module__.replace(".action.", ".modules.")
         result = self.run_module(task_vars)
         if self.task.no_log:
@@ -87,22 +84,24 @@ class Action(ansible_internals.HookedAction):
         return result
 
     def _explain_old_python(self, result: dict[str, Any]) -> None:
-        """Name the required Python in a result if the module crashed because its Python is older.
+        """Explain in the result that a module crashed because its Python is too old.
 
-        If the interpreter is unknown, the message names the condition.
+        If the interpreter is unknown, the message says that Python may be too old.
         """
         oldest = ".".join(map(str, _OLDEST_PYTHON))
-        needed = f"The modules of delivery.toolchain need Python {oldest} or newer where they run"
+        required = f"The modules of delivery.toolchain require Python {oldest} or newer"
         remedy = "set the variable ansible_python_interpreter to another interpreter"
         program = self.used_interpreter()
         if not program:
-            result["msg"] = f"{result.get('msg')}; {needed}: if it is older, {remedy}"
+            result["msg"] = (
+                f"{result.get('msg')}; {required}: if the host has an older one, {remedy}"
+            )
             return
         is_old = self.output_of(
             f'{program} -c "import sys; print(sys.version_info[:2] < {_OLDEST_PYTHON})"'
         )
         if is_old.strip() == "True":
-            result["msg"] = f"{needed}, and {program} is older: {remedy}"
+            result["msg"] = f"{required}, but {program} is older: {remedy}"
             for name in ("exception", "module_stderr", "module_stdout"):
                 result.pop(name, None)
 
@@ -125,16 +124,16 @@ class Action(ansible_internals.HookedAction):
         return self._is_same_interpreter(task_vars)
 
     def _is_same_interpreter(self, task_vars: Mapping[str, Any]) -> bool:
-        """Return whether the interpreter that the user asks for, if any, runs the worker."""
-        asked = constants.config.get_config_value("INTERPRETER_PYTHON", variables=task_vars)
-        asked = self.template(asked)
-        if asked is None or str(asked).startswith("auto"):
+        """Return whether the configured interpreter, if any, is that of the worker."""
+        configured = constants.config.get_config_value("INTERPRETER_PYTHON", variables=task_vars)
+        configured = self.template(configured)
+        if configured is None or str(configured).startswith("auto"):
             return True
-        if _is_worker_interpreter(str(asked), self.environment().get("PATH")):
+        if _is_worker_interpreter(str(configured), self.environment().get("PATH")):
             return True
         _log_once(
             f"{self.task.action} runs in a separate process, which takes longer, because"
-            f" ansible_python_interpreter is {asked}, but Ansible runs on {sys.executable}",
+            f" ansible_python_interpreter is {configured}, but Ansible runs on {sys.executable}",
             str(task_vars.get("inventory_hostname")),
         )
         return False
@@ -142,8 +141,9 @@ class Action(ansible_internals.HookedAction):
     def arguments_for(
         self, arguments: dict[str, Any], task_vars: Mapping[str, Any]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Add the connection options that variables set. The task does not keep them: output that
-        shows the task does not show them.
+        """Add the connection options from variables to a copy of the arguments.
+
+        The arguments of the task do not change, because Ansible may display them.
         """
         if self.service is not None:
             arguments.update(
@@ -154,14 +154,14 @@ class Action(ansible_internals.HookedAction):
         return arguments, {**task_vars, **switch.variables()}
 
     def run_module(self, task_vars: dict[str, Any] | None) -> dict[str, Any]:
-        shown = self.task.diff
-        # a report needs both sides; restored, so that Ansible shows a diff with --diff only
-        self.task.diff = shown or switch.is_on()
+        with_diff = self.task.diff
+        # a report needs the diff, but Ansible must display a diff only with --diff
+        self.task.diff = with_diff or switch.is_on()
         try:
             result = super().run_module(task_vars)
         finally:
-            self.task.diff = shown
-        if shown and not self.task.no_log:
+            self.task.diff = with_diff
+        if with_diff and not self.task.no_log:
             _show_comparison(result)
         if self.service is not None and (result.get("http") or {}).get("writes") != 0:
             lookup_cache.forget()
@@ -185,12 +185,12 @@ def _is_worker_interpreter(name: str, search_path: str | None) -> bool:
 
 @functools.cache
 def _log_once(line: str, host: str) -> None:
-    """Display a line at `-v`, once for all items of a loop, which share their worker."""
+    """Display a line with `-v`, only once for all items of a loop."""
     Display().v(line, host=host)
 
 
 def _show_comparison(result: Mapping[str, Any]) -> None:
-    """Display the diff of a module that only compares: Ansible displays the diff of a change."""
+    """Display the diff of an unchanged task, which Ansible does not display."""
     diff = result.get("diff")
     if result.get("changed") or not isinstance(diff, Mapping):
         return
@@ -203,7 +203,7 @@ def _show_comparison(result: Mapping[str, Any]) -> None:
 
 
 def _warn_of_loop_variables(result: Mapping[str, Any], task_vars: Mapping[str, Any]) -> None:
-    """Warn of return values that Ansible replaces in each item of a registered loop."""
+    """Warn about return values that a loop variable of the same name replaces."""
     for option in ("loop_var", "index_var"):
         name = task_vars.get(f"ansible_{option}")
         if name in result:
@@ -214,7 +214,7 @@ def _warn_of_loop_variables(result: Mapping[str, Any], task_vars: Mapping[str, A
 
 
 def _has_crashed(result: Mapping[str, Any]) -> bool:
-    """Return whether a module ended without a result of its own."""
+    """Return whether a module ended without returning a result."""
     crashed = "module_stderr" in result or "exception" in result
     return bool(result.get("failed")) and crashed and "error" not in result
 
@@ -225,7 +225,7 @@ def _write_to_stderr(line: str) -> None:
 
 
 def _run_main(module: str, internals: ansible_internals.Internals) -> tuple[int, str, str]:
-    """Run `main` of a module as in a separate process; return exit code and both outputs."""
+    """Run `main` of a module as in a separate process. Return exit code, stdout and stderr."""
     stdout, stderr = io.StringIO(), io.StringIO()
     rc = 0
     with contextlib.redirect_stdout(stdout), contextlib.redirect_stderr(stderr):
@@ -233,7 +233,7 @@ def _run_main(module: str, internals: ansible_internals.Internals) -> tuple[int,
         try:
             try:
                 importlib.import_module(module).main()
-            except Exception as error:  # noqa: BLE001 - it must not end the worker
+            except Exception as error:  # noqa: BLE001 - the worker must return a result
                 raised = error
             internals.end_without_result(raised)
         except SystemExit as exit_:
@@ -243,9 +243,9 @@ def _run_main(module: str, internals: ansible_internals.Internals) -> tuple[int,
 
 @contextlib.contextmanager
 def _as_on_a_target(environment: Mapping[str, Any], folder: str) -> Iterator[None]:
-    """Set environment and working directory as in a separate process; restore them afterwards.
+    """Set environment and working directory as in a separate process during the block.
 
-    A process on a local connection starts in the folder of the playbook (`folder`).
+    :param folder: folder of the playbook, in which a process on a local connection starts
     """
     before = dict(os.environb)
     folder_before = os.getcwd()

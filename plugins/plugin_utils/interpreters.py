@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Compare names of Python interpreters."""
+"""Compare Python interpreters."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ import shutil
 from pathlib import Path
 
 
-def is_same(one: str, other: str, search_path: str | None = None) -> bool:
-    """Return whether both names start the same Python with the same libraries.
+def is_same(name: str, other: str, search_path: str | None = None) -> bool:
+    """Return whether two names stand for the same Python with the same libraries.
 
-    A name without a folder is resolved with `search_path`. Links to the same program are equal, but
-    a virtual environment, whose program is also a link, differs by its libraries.
+    Links to the same program are equal, unless they are in different virtual environments.
+
+    :param name: path, name or command with `env`, such as `/usr/bin/env python3`
+    :param other: path of a program
+    :param search_path: folders for a name, separated as in `PATH`
     """
-    found = _located(one, search_path)
+    found = _located(name, search_path)
     return found is not None and _identity(found) == _identity(other)
 
 
 def _located(name: str, search_path: str | None) -> str | None:
-    """Return the program in a command line, with or without `/usr/bin/env`; `None` without it."""
+    """Return the path of the program in a command with or without `env`, or `None`."""
     words = name.split()
     if len(words) == 2 and os.path.basename(words[0]) == "env":
         words = words[1:]
@@ -27,12 +30,13 @@ def _located(name: str, search_path: str | None) -> str | None:
 
 
 def _identity(program: str) -> tuple[str, str | None]:
-    """Return the resolved program and its virtual environment, if any.
+    """Return the path of a program with links resolved, and its virtual environment if any.
 
-    Python searches `pyvenv.cfg` next to the program and one folder above, before it follows links.
+    Like Python, search `pyvenv.cfg` before links are followed: in the folder of the program, and in
+    the parent folder.
     """
     folder = Path(os.path.abspath(program)).parent
-    for place in (folder, folder.parent):
-        if (place / "pyvenv.cfg").is_file():
-            return os.path.realpath(program), os.path.realpath(place)
+    for root in (folder, folder.parent):
+        if (root / "pyvenv.cfg").is_file():
+            return os.path.realpath(program), os.path.realpath(root)
     return os.path.realpath(program), None

@@ -176,7 +176,7 @@ def test_old_python_is_reported_even_if_ansible_hides_it(
         del action._used_interpreter
     result = {"failed": True, "msg": "crashed", "module_stderr": "SyntaxError"}
     action._explain_old_python(result)
-    assert "need Python 3.10 or newer" in str(result["msg"])
+    assert "require Python 3.10 or newer" in str(result["msg"])
     assert ("/opt/python3.6 is older" in str(result["msg"])) == known
     assert ("module_stderr" in result) != known
 

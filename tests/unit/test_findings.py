@@ -116,7 +116,7 @@ RESULTS: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "an old Java": (
         "ci_java",
         JAVA,
-        ["java 8: release 2.400 is to run on 11 or 17 (update)"],
+        ["java 8: release 2.400 requires Java 11 or 17 (update)"],
     ),
     "a good Java": ("ci_java", {**JAVA, "java": "17"}, []),
     "nobody asks for Java": ("ci_java", {**JAVA, "supported": []}, []),

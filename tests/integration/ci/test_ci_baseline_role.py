@@ -24,7 +24,7 @@ PLUGINS_AND_JAVA = [
     "plugin gone: missing",
     "plugin credentials: is 1371.vfee6b_095f0a_3, but should be 1.0",
     "plugin ant: not wanted, it is not in the lock file",
-    "java 11: release 2.479.3 is to run on 17 or 21",
+    "java 11: release 2.479.3 requires Java 17 or 21",
 ]
 
 

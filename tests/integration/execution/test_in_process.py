@@ -354,7 +354,7 @@ def test_too_old_python_is_reported(tmp_path: Path, older: str, named: bool) -> 
     play = playbook.play([task], vars={"ansible_python_interpreter": python})
     run = playbook.run(tmp_path, [play])
     event = run.event("role")
-    message = f"need Python 3.10 or newer where they run, and {python} is older"
+    message = f"require Python 3.10 or newer, but {python} is older"
     assert event.status == "failed"
     assert (message in event.result["msg"]) is named, event.result
     assert ("SyntaxError" not in run.output + run.recorded) is named, run.output
