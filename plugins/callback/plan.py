@@ -51,7 +51,7 @@ class CallbackModule(CallbackBase):
         self._keep(result)
 
     def v2_playbook_on_stats(self, stats: Any) -> None:
-        """Show the failures, unless the report lists them with its findings."""
+        """Display the failures, unless the report lists them with its findings."""
         if not switch.lists_findings():
             for line in self._failures:
                 Display().display(line.text, color=line.colour)

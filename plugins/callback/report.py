@@ -59,7 +59,7 @@ class CallbackModule(CallbackBase):
     CALLBACK_NAME = "delivery.toolchain.report"
     CALLBACK_NEEDS_ENABLED = True
 
-    #: The recording instance: playbooks of the collection load a second instance.
+    #: The instance that records. Playbooks of the collection load the callback a second time.
     _active: ClassVar[CallbackModule | None] = None
 
     def __init__(self) -> None:
@@ -71,11 +71,11 @@ class CallbackModule(CallbackBase):
         self._recorder = Recorder(Contents())
         self._play: Any = None
         self._settings: dict[str, Any] = {}
-        self._asked: set[str] = set()
+        self._read_hosts: set[str] = set()
         self._folder = Path()
         self._looped: set[tuple[str, str]] = set()
         self._checks: list[bool] = []
-        #: The missing private name of Ansible that prevents a report.
+        #: A missing private name of Ansible, which makes a report impossible.
         self._missing = ""
 
     def v2_playbook_on_start(self, playbook: Any) -> None:
@@ -84,33 +84,35 @@ class CallbackModule(CallbackBase):
         except ansible_internals.Missing as missing:
             self._missing = str(missing)
             return
-        ours = _is_ours(file.parent)
-        self._recorder.contents.playbook = f"delivery.toolchain.{file.stem}" if ours else file.name
+        in_collection = _is_in_collection(file.parent)
+        self._recorder.contents.playbook = (
+            f"delivery.toolchain.{file.stem}" if in_collection else file.name
+        )
         self._folder = file.parent
 
     def v2_playbook_on_play_start(self, play: Any) -> None:
         self._play = play
         self._checks.append(bool(context.CLIARGS.get("check") or play.check_mode))
-        self._asked.clear()
+        self._read_hosts.clear()
         self._read_settings()
 
     def v2_runner_item_on_ok(self, result: Any) -> None:
-        self._take(result, item=True)
+        self._record(result, item=True)
 
     def v2_runner_item_on_failed(self, result: Any) -> None:
-        self._take(result, item=True, failed=True)
+        self._record(result, item=True, failed=True)
 
     def v2_runner_item_on_skipped(self, result: Any) -> None:
-        self._take(result, item=True, skipped=True)
+        self._record(result, item=True, skipped=True)
 
     def v2_runner_on_ok(self, result: Any) -> None:
-        self._take(result)
+        self._record(result)
 
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
-        self._take(result, failed=True)
+        self._record(result, failed=True)
 
     def v2_runner_on_unreachable(self, result: Any) -> None:
-        self._take(result, failed=True)
+        self._record(result, failed=True)
 
     def v2_playbook_on_stats(self, stats: Any) -> None:
         try:
@@ -121,7 +123,7 @@ class CallbackModule(CallbackBase):
 
     def _end(self, stats: Any) -> None:
         if self._missing:
-            # a report without these results would wrongly show no differences
+            # no report is better than a report without differences that exist
             Display().warning(
                 "delivery.toolchain cannot write a report with this release of ansible-core:"
                 f" {self._missing}."
@@ -132,17 +134,17 @@ class CallbackModule(CallbackBase):
         for warning in self._warnings():
             Display().warning(warning)
         lines = terminal.table(contents) if switch.lists_findings() else []
-        place = self._place_of_report()
+        folder = self._report_folder()
         # a playbook that only reads the report of drift must not replace it
         reads = not boolean(self._settings.get("drift_written", True)) and not contents.objects
-        if place is not None and not reads:
+        if folder is not None and not reads:
             try:
-                warnings = writing.write(place, contents, self._recorder.plan)
+                warnings = writing.write(folder, contents, self._recorder.plan)
             except OSError as error:
-                raise AnsibleError(f"Cannot write the report to {place}: {error}") from error
+                raise AnsibleError(f"Cannot write the report to {folder}: {error}") from error
             for warning in warnings:
                 Display().warning(warning)
-            lines.append(terminal.Line(f"Report: {place / 'report.html'}"))
+            lines.append(terminal.Line(f"Report: {folder / 'report.html'}"))
         if lines:
             lines.append(terminal.result(contents))
         if self._settings.get("drift_output") == "github":
@@ -162,7 +164,7 @@ class CallbackModule(CallbackBase):
         except OSError as error:
             Display().warning(f"Cannot write the step summary {file}: {error.strerror}")
 
-    def _take(
+    def _record(
         self, result: Any, *, item: bool = False, failed: bool = False, skipped: bool = False
     ) -> None:
         try:
@@ -171,23 +173,25 @@ class CallbackModule(CallbackBase):
         except ansible_internals.Missing as missing:
             self._missing = str(missing)
             return
-        self._take_settings(values.get("ansible_facts"))
+        self._read_facts(values.get("ansible_facts"))
         if item:
             self._looped.add(loop)
         elif loop in self._looped:
-            return  # its items are recorded
+            return  # the items of the loop have been recorded
         if not skipped:
             self._read_settings(host)
             self._recorder.result(task, host.get_name(), values, failed=failed)
 
     def _read_settings(self, host: Any = None) -> None:
-        """Read the variables of the report from the play, or from its first host that has them."""
+        """Read the settings of the report from variables of the play, or of the first host that has
+        them.
+        """
         names = [name for name in _VARIABLES if name not in self._settings]
-        if not names or str(host) in self._asked:
+        if not names or str(host) in self._read_hosts:
             return
-        self._asked.add(str(host))
+        self._read_hosts.add(str(host))
         variables = self._play.get_variable_manager().get_vars(play=self._play, host=host)
-        if _is_ours(Path(str(variables.get("playbook_dir", ".")))):
+        if _is_in_collection(Path(str(variables.get("playbook_dir", ".")))):
             self._folder = Path.cwd()
         templar = Templar(loader=self._play.get_loader(), variables=variables)
         self._settings.update(
@@ -196,8 +200,8 @@ class CallbackModule(CallbackBase):
         if boolean(self._settings.get("drift_table", False)):
             switch.list_findings()
 
-    def _take_settings(self, facts: Any) -> None:
-        """Take the variables of the report that a task sets, as the answers of a survey."""
+    def _read_facts(self, facts: Any) -> None:
+        """Read the settings of the report that a task sets, such as the answers of a survey."""
         for name in _VARIABLES if isinstance(facts, Mapping) else ():
             if name in facts:
                 self._settings.setdefault(name, facts[name])
@@ -208,11 +212,11 @@ class CallbackModule(CallbackBase):
         recorder.contents.check = recorder.is_check(default=any(self._checks))
         accepted = ignored.active(self._accepted(), _today())
         return recorder.contents.since(
-            since.last_run(self._place_of_report()), accepted, summarised=recorder.summarised
+            since.last_run(self._report_folder()), accepted, summarised=recorder.summarised
         )
 
     def _accepted(self) -> list[ignored.Ignored]:
-        """Return the entries of `drift_ignore`; the playbooks of the collection validate them."""
+        """Return the entries of `drift_ignore`. Invalid entries cause a warning."""
         try:
             return ignored.parse(self._settings.get("drift_ignore"))
         except ignored.IgnoreError as error:
@@ -220,15 +224,15 @@ class CallbackModule(CallbackBase):
             return []
 
     def _warnings(self) -> list[str]:
-        last = since.last_run(self._place_of_report())
+        last = since.last_run(self._report_folder())
         warned = [last.warning] if last.warning else []
         return warned + list(ignored.warnings(self._accepted(), _today()))
 
-    def _place_of_report(self) -> Path | None:
-        """Return the folder of the report, or `None`.
+    def _report_folder(self) -> Path | None:
+        """Return the folder of the report, or `None` if no report is requested.
 
-        A relative path starts in the folder of the playbook; for a playbook of the collection it
-        starts in the working directory [C1.6].
+        Relative paths start in the folder of the playbook, or in the working directory for a
+        playbook of the collection [C1.6].
         """
         if self._recorder.folder is not None:
             return self._recorder.folder
@@ -239,9 +243,9 @@ class CallbackModule(CallbackBase):
 
 
 def _today() -> date:
-    """Return the day in the local time zone, in which people write `until`."""
+    """Return the current day in the local time zone, as `until` in `drift_ignore`."""
     return datetime.now().astimezone().date()
 
 
-def _is_ours(folder: Path) -> bool:
+def _is_in_collection(folder: Path) -> bool:
     return folder.resolve() == _COLLECTION / "playbooks"

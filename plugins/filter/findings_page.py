@@ -53,9 +53,9 @@ def findings_page(findings: Any) -> str:
         isinstance(finding, Mapping) for finding in findings
     ):
         raise AnsibleFilterError("findings_page expects a list of findings, which are mappings")
-    for number, one in enumerate(findings):
+    for number, finding in enumerate(findings):
         for key in ("service", "action", "text", "status"):
-            if key not in one:
+            if key not in finding:
                 raise AnsibleFilterError(f"findings_page: finding {number + 1} has no {key}")
     return texts.storage(findings)
 

@@ -52,10 +52,10 @@ _VALUE = Place("the value to quote")
 
 
 def jql_quote(value: Any) -> str:
-    """Quote a value for a query."""
+    """Quote a value for a query; see the documentation of the filter."""
     try:
-        words = str(value).lower() if isinstance(value, bool) else text(value, _VALUE, empty=True)
-        return quote(words)
+        word = str(value).lower() if isinstance(value, bool) else text(value, _VALUE, empty=True)
+        return quote(word)
     except ToolchainError as error:
         raise AnsibleFilterError(f"jql_quote: {error.message}") from None
 

@@ -51,7 +51,8 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 
-#: A secret that no credential has: it shows whether the secret of a credential is recorded.
+#: A value that differs from the secret of every credential. The result of a comparison shows
+#: whether the secret of a credential was recorded.
 PLACEHOLDER = "no-secret-of-a-token"
 _PLACE = ("id", "folder", "domain")
 
@@ -59,7 +60,7 @@ _PLACE = ("id", "folder", "domain")
 def rotation_entries(
     credentials: Any, name: str, token: str | None = None, secret: str | None = None
 ) -> list[dict[str, Any]]:
-    """Return entries of a task; see the documentation of the filter."""
+    """Return entries for `ci_credential`; see the documentation of the filter."""
     if not isinstance(credentials, list) or not all(
         isinstance(credential, dict) for credential in credentials
     ):
@@ -69,10 +70,14 @@ def rotation_entries(
     return [_entry(credential, name, token, secret or PLACEHOLDER) for credential in credentials]
 
 
-def _entry(one: dict[str, Any], name: str, token: str | None, secret: str) -> dict[str, Any]:
-    entry = {key: one[key] for key in _PLACE if one.get(key)}
-    if one.get("username"):
-        login = {"kind": "username_password", "username": one["username"], "password": secret}
+def _entry(credential: dict[str, Any], name: str, token: str | None, secret: str) -> dict[str, Any]:
+    entry = {key: credential[key] for key in _PLACE if credential.get(key)}
+    if credential.get("username"):
+        login = {
+            "kind": "username_password",
+            "username": credential["username"],
+            "password": secret,
+        }
     else:
         login = {"kind": "secret_text", "secret": secret}
     if token is None:

@@ -86,8 +86,8 @@ def rotation_steps(
         )
     newest = tokens[0] if tokens else None
     places = [_held(result, name) for result in results]
-    held = {one for one in places if one is not None}
-    everywhere = newest is not None and all(one == newest["id"] for one in places)
+    held = {token for token in places if token is not None}
+    everywhere = newest is not None and all(token == newest["id"] for token in places)
     create = due or not everywhere
     several = len(tokens) > 1
     return {
@@ -102,10 +102,10 @@ def rotation_steps(
 
 
 def _held(result: Any, name: str) -> str | None:
-    """Return the id of the token that a credential holds; `None` if that cannot be proved.
+    """Return the id of the token that a credential contains, or `None` if that is not certain.
 
-    The token of another login may have the same id. The placeholder differs from each recorded
-    secret; without a record nothing is known.
+    The id is in the description. It is certain only for the same `name`, and if the secret was
+    recorded, which `different` from the placeholder of `rotation_entries` shows.
     """
     if result.get("action") != "unchanged" or result.get("secret") != "different":
         return None

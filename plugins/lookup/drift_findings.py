@@ -54,7 +54,7 @@ class LookupModule(LookupBase):
 def _found(known: list[dict[str, Any]]) -> dict[str, Any]:
     contents = switch.so_far()
     if contents is not None:
-        # the report also has what earlier plays of the same run changed
+        # without the changes of earlier plays of the same run
         identities = {_identity(record) for record in known}
         return {
             "findings": [

@@ -78,7 +78,7 @@ class LookupModule(LookupBase):
     def _read(self, term: Any, variables: dict[str, Any]) -> dict[str, Any]:
         folder = writing.resolved(self.get_option("folder"), variables)
         listed = isinstance(term, list)
-        given = [writing.resolved(str(each), variables) for each in (term if listed else [term])]
+        given = [writing.resolved(str(path), variables) for path in (term if listed else [term])]
         places = summary.report_places(given if listed else given[0], folder)
         limit = self.get_option("max_age") or None
         age = None if limit is None else age_of("summary_max_age", limit)

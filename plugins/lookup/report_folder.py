@@ -53,5 +53,5 @@ class LookupModule(LookupBase):
 
 def _problem(term: Any, variables: dict[str, Any]) -> str:
     if not writing.is_path(term):
-        return f"Cannot write the report to '{term}': it is not a path. Name a folder."
+        return f"Cannot write the report to '{term}': it is not a path. Set the path of a folder."
     return writing.problem(writing.resolved(str(term), variables))

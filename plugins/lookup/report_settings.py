@@ -69,7 +69,7 @@ def _problem(entries: Any, output: Any, fail: Any) -> str:
     try:
         boolean(fail)
     except TypeError:
-        return f"drift_fail is true or false, not '{fail}'."
+        return f"drift_fail must be true or false, not '{fail}'."
     try:
         ignored.parse(entries)
     except ignored.IgnoreError as error:

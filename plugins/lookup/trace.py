@@ -147,7 +147,7 @@ class LookupModule(LookupBase):
 
 
 def _run(ci: Options | None, address: str | None) -> changes.TracedBuild | None:
-    """Read the CI build at the URL in the record, if the URL belongs to the configured server."""
+    """Read the CI build at the URL in the build record, if it is on the configured server."""
     if ci is None or address is None:
         return None
 
@@ -157,7 +157,7 @@ def _run(ci: Options | None, address: str | None) -> changes.TracedBuild | None:
         except ToolchainError as error:
             if error.kind != "invalid":
                 raise
-            task.warn(f"cannot read the CI build that the record names: {error.message}")
+            task.warn(f"cannot read the CI build of the build record: {error.message}")
             return None
 
     found: changes.TracedBuild | None = lookups.ask("ci", ci, {}, question)
@@ -165,7 +165,10 @@ def _run(ci: Options | None, address: str | None) -> changes.TracedBuild | None:
 
 
 def _commits(record: Record, run: changes.TracedBuild | None) -> list[dict[str, Any]] | None:
-    """Return the commits of the CI build, then other revisions in the record."""
+    """Return the commits of the CI build, followed by other revisions in the build record.
+
+    Returns `None` if there is no CI build and no revision.
+    """
     found = list(run.commits) if run else []
     known = {commit["id"] for commit in found}
     for source in objects(record.get("vcs")):
@@ -179,7 +182,10 @@ def _commits(record: Record, run: changes.TracedBuild | None) -> list[dict[str, 
 def _issues(
     tracker: Options | None, record: Record | None, commits: list[dict[str, Any]] | None
 ) -> list[dict[str, Any]] | None:
-    """Return the issues in the record, and the issues with keys in commit messages."""
+    """Return the issues in the build record, and those whose keys are in commit messages.
+
+    Returns `None` if there are neither commits nor a list of issues.
+    """
     listed = (record or {}).get("issues")
     recorded = {
         str(issue["key"]): issue

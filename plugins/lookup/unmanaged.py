@@ -69,7 +69,7 @@ class LookupModule(LookupBase):
             on_server = desired_state.read(export, reading)
             described = [desired_state.read(folder, reading, environment) for folder in folders]
             return [
-                one for record in described for one in desired_state.unmanaged(record, on_server)
+                line for state in described for line in desired_state.unmanaged(state, on_server)
             ]
         except desired_state.DesiredStateError as error:
             failed = AnsibleError(f"Cannot compare the desired state: {error}")

@@ -38,20 +38,19 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils import (
 )
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.variables import from_variables
 
-#: Variables of a task that identify its play.
+#: Variables that identify a play, as a part of the cache key.
 _PLAY = ("ansible_play_name", "ansible_play_hosts_all")
 
 
 def set_options(
     lookup: LookupBase, service: str, variables: Mapping[str, Any] | None, values: Mapping[str, Any]
 ) -> None:
-    """Set the options of a lookup, with the input checks of modules.
+    """Set the options of a lookup, with the same input checks and connection variables as modules.
 
-    Connection options in variables are templated here: Ansible would take them verbatim. An empty
-    variable, also of the environment, is not set, as for modules: Ansible would read an empty
+    Empty variables and environment variables count as unset. Ansible would read an empty
     `validate_certs` as false.
     """
-    _refuse_unknown(lookup, values)
+    _reject_unknown(lookup, values)
     template = ansible_internals.template_of(lookup)
     values = {
         name: value for name, value in values.items() if not ansible_internals.is_omitted(value)
@@ -74,9 +73,10 @@ def set_options(
     lookup.asks = service, play
 
 
-def _refuse_unknown(lookup: LookupBase, names: Mapping[str, Any]) -> None:
-    """Raise AnsibleError for unknown options. Ansible ignores them, so a search would run without
-    its limit or with another login.
+def _reject_unknown(lookup: LookupBase, names: Mapping[str, Any]) -> None:
+    """Raise AnsibleError for unknown options, because Ansible ignores them.
+
+    A query with a misspelt option would run without its limit, or with another login.
     """
     options: Mapping[str, Mapping[str, Any]] = lookup.option_definitions
     aliases = [alias for option in options.values() for alias in option.get("aliases") or ()]
@@ -94,8 +94,10 @@ def further_service(
     variables: Mapping[str, Any] | None,
     values: Mapping[str, Any],
 ) -> Callable[[str], Any] | None:
-    """Return the connection options of an additional service, from `values`, variables and the
-    environment; `None` if none of them contains an address.
+    """Return a function that returns the connection options of an additional service.
+
+    The options come from `values`, variables and the environment. Returns `None` if they contain no
+    address.
     """
     template = ansible_internals.template_of(lookup)
     named = {**from_variables(service, values, variables or {}, template), **values}
@@ -113,37 +115,39 @@ def further_service(
 def cached(
     lookup: LookupBase,
     term: Any,
-    answer: Callable[[], Sequence[Any]],
+    query: Callable[[], Sequence[Any]],
     further: Mapping[str, Callable[[str], Any] | None] | None = None,
 ) -> list[Any]:
-    """Return the result of a lookup for a term, cached during a play.
+    """Return the result of a lookup for a term, cached during the play if `cache` is true.
 
-    :param further: connections to additional services
+    :param query: computes the result
+    :param further: connection options of additional services
     """
     if not lookup.get_option("cache"):
-        return list(answer())
+        return list(query())
     service, play = lookup.asks
     options = {name: value for name, value in lookup.get_options().items() if name != "_terms"}
     others = {
         name: get and {option: get(option) for option in argument_spec(name)}
         for name, get in (further or {}).items()
     }
-    question = {"service": service, "lookup": type(lookup).__module__, "term": term, "play": play}
-    return lookup_cache.cached({**question, "options": options, "further": others}, answer)
+    key = {"service": service, "lookup": type(lookup).__module__, "term": term, "play": play}
+    return lookup_cache.cached({**key, "options": options, "further": others}, query)
 
 
 def require_terms(terms: Sequence[Any], wanted: str) -> None:
-    """Raise AnsibleError for a lookup without a term. An empty list as its term is valid: it may
-    be computed.
+    """Raise AnsibleError for a lookup without a term. An empty list is a valid term.
+
+    :param wanted: the expected term, for the message
     """
     if not terms:
         raise AnsibleError(f"this lookup was called without a term: specify {wanted}")
 
 
 def texts(terms: Sequence[Any], wanted: str | None = None) -> list[str]:
-    """Return the terms of a lookup, strings or lists of strings.
+    """Return the terms of a lookup as a list of strings. A term may be a list of strings.
 
-    :param wanted: the expected term, if the lookup requires one
+    :param wanted: the expected term for the message, `None` if the lookup requires no term
     """
     if wanted is not None:
         require_terms(terms, wanted)
@@ -162,9 +166,13 @@ def ask(
     service: str,
     get: Callable[[str], Any],
     values: Mapping[str, Any],
-    question: Callable[[Task], Any],
+    query: Callable[[Task], Any],
 ) -> Any:
-    """Return the result of a query with a read-only task; failures become AnsibleError."""
+    """Call `query` with a read-only task, and return its result. Raises AnsibleError.
+
+    :param get: returns the value of a connection option
+    :param values: other options, searched for secrets
+    """
     if REQUESTS_MISSING is not None:
         raise AnsibleError(missing_required_lib("requests"))
     hidden.clear()  # secrets of the previous lookup in this process
@@ -173,9 +181,9 @@ def ask(
         warn: Callable[[str], None] = lambda text: Display().warning(printable(text))  # noqa: E731
         task = Task(resolve(service, get), warn, read_only=True)
     except ToolchainError as error:
-        unseen = "" if get("url") else "; lookups do not use module_defaults"
-        raise AnsibleError(error.message + unseen) from None
+        hint = "" if get("url") else "; lookups do not use module_defaults"
+        raise AnsibleError(error.message + hint) from None
     try:
-        return question(task)
+        return query(task)
     except ToolchainError as error:
         raise AnsibleError(task.failure(error)["msg"]) from None

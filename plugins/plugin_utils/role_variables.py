@@ -13,34 +13,34 @@ from typing import Any
 from ansible.module_utils.common.yaml import yaml_load
 
 _COLLECTION = Path(__file__).resolve().parents[2]
-#: Playbooks whose variables do not begin with their name. A prefix `drift_summary` would make the
-#: variables of `drift` ambiguous.
+#: Prefixes of variables, by playbook, if they differ from the name of the playbook. For example,
+#: `drift_summary_` could also be a prefix of variables of `drift`.
 _PREFIXES = {"drift_summary": "summary", "drift_tickets": "tickets"}
 
 
 def unknown(owner: str, names: Iterable[str]) -> list[str]:
-    """Return the unknown names with the prefix of `owner`, with their closest known names.
+    """Return the unknown names with the prefix of `owner`, with a suggestion if possible.
 
-    A name may have several prefixes: `release_notes_title` belongs to the role `release_notes`,
-    `release_version_comment` to the playbook `release`.
+    A name with several prefixes may be a variable of any of them: `release_notes_title` is a
+    variable of the role `release_notes`, `release_version_comment` of the playbook `release`.
 
-    :param owner: name of a role or of a playbook
+    :param owner: name of a role or playbook
     """
     found = []
-    for name in sorted(each for each in names if each.startswith(f"{owner}_")):
-        asked = [owner, *(other for other in owners() if name.startswith(f"{other}_"))]
-        if name not in frozenset().union(*map(known_to, asked)):
-            found.append(_told(name, frozenset().union(*map(_taken_by, asked))))
+    for name in sorted(name for name in names if name.startswith(f"{owner}_")):
+        candidates = [owner, *(other for other in owners() if name.startswith(f"{other}_"))]
+        if name not in frozenset().union(*map(known_to, candidates)):
+            found.append(_with_suggestion(name, frozenset().union(*map(_inputs_of, candidates))))
     return found
 
 
-def _taken_by(owner: str) -> frozenset[str]:
-    """Return the names that a user may set, without those that roles set."""
-    return known_to(owner).difference(*map(left_by, owners()))
+def _inputs_of(owner: str) -> frozenset[str]:
+    """Return the variables of a role or playbook that users may set."""
+    return known_to(owner).difference(*map(set_by, owners()))
 
 
-def _told(name: str, taken: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, list(taken), 1)
+def _with_suggestion(name: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, list(known), 1)
     return f"{name} (did you mean {near[0]}?)" if near else name
 
 
@@ -54,32 +54,32 @@ def owners() -> frozenset[str]:
 
 @cache
 def known_to(owner: str) -> frozenset[str]:
-    """Return the names with its prefix that a role takes or sets, or that the playbooks contain."""
+    """Return the variables of a role or playbook with its prefix, including those that it sets."""
     role = _COLLECTION / "roles" / owner
     if not role.is_dir():
         texts = [file.read_text("utf-8") for file in (_COLLECTION / "playbooks").rglob("*.yml")]
         return frozenset(re.findall(rf"\b{re.escape(owner)}_\w+", "\n".join(texts)))
     (specs,) = _loaded(role / "meta" / "argument_specs.yml")["argument_specs"].values()
-    return frozenset({*specs["options"], f"{owner}_in_check_mode"} | left_by(owner))
+    return frozenset({*specs["options"], f"{owner}_in_check_mode"} | set_by(owner))
 
 
 @cache
-def left_by(owner: str) -> frozenset[str]:
-    """Return the names with its prefix that a role sets."""
+def set_by(owner: str) -> frozenset[str]:
+    """Return the variables with the prefix of a role that the role sets."""
     role = _COLLECTION / "roles" / owner
     found: set[str] = set()
     for file in (role / "vars").glob("*.yml"):
         found.update(_loaded(file))
     for file in (role / "tasks").glob("*.yml"):
-        found.update(_set_by(_loaded(file)))
+        found.update(_set_by_tasks(_loaded(file)))
     return frozenset(name for name in found if name.startswith(f"{owner}_"))
 
 
-def _set_by(tasks: Any) -> Iterator[str]:
+def _set_by_tasks(tasks: Any) -> Iterator[str]:
     """Yield the variables that tasks set: facts and registered results."""
     for task in tasks:
-        for blocked in ("block", "rescue", "always"):
-            yield from _set_by(task.get(blocked, ()))
+        for section in ("block", "rescue", "always"):
+            yield from _set_by_tasks(task.get(section, ()))
         yield from task.get("ansible.builtin.set_fact", ())
         if "register" in task:
             yield task["register"]

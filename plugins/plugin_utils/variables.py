@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read connections of modules and lookups from variables `toolchain_<service>_<option>` [C1.1]."""
+"""Read connection options from variables such as `toolchain_repo_url` [C1.1]."""
 
 from __future__ import annotations
 
@@ -29,10 +29,13 @@ def from_variables(
     variables: Mapping[str, Any],
     template: Callable[[Any], Any],
 ) -> dict[str, Any]:
-    """Return the connection options that variables set and `explicit` does not.
+    """Return the connection options from variables that `explicit` does not contain.
 
-    Credentials are taken from one source: if `explicit` contains one, also in its address, those of
-    variables and of their address are ignored. An empty variable counts as not set.
+    If `explicit` contains a credential, also in its address, all credentials in variables are
+    ignored. Empty variables count as unset.
+
+    :param explicit: options of the task or lookup
+    :param template: evaluates templates
     """
     named = {_ALIASES.get(name, name) for name, value in explicit.items() if value is not None}
 
@@ -42,7 +45,7 @@ def from_variables(
             for option in options
             if option not in named and variables.get(variable_name(service, option)) is not None
         }
-        # ansible-core before 2.19 parses the JSON that a template returns
+        # ansible-core before 2.19 has parsed the result of a template that looks like JSON
         for option, value in found.items():
             found[option] = json.dumps(value) if isinstance(value, Mapping) else value
         unset = (None, "", variables.get("omit"))

@@ -196,8 +196,8 @@ def test_invalid_entry_is_reported(given: Any, words: str) -> None:
     ("given", "words"),
     [
         ({"output": ["github"]}, "drift_output must be one of text, github, not '['github']'."),
-        ({"fail": "ture"}, "drift_fail is true or false, not 'ture'."),
-        ({"fail": 1.5}, "drift_fail is true or false, not '1.5'."),
+        ({"fail": "ture"}, "drift_fail must be true or false, not 'ture'."),
+        ({"fail": 1.5}, "drift_fail must be true or false, not '1.5'."),
         ({"fail": "yes"}, ""),
     ],
 )

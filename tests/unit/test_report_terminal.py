@@ -91,7 +91,7 @@ def test_step_summary_is_appended(
     assert "::warning title=ci" in capsys.readouterr().out
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path))
     callback._settings["drift_report"] = ["no path"]
-    assert callback._place_of_report() is None
+    assert callback._report_folder() is None
     callback.v2_playbook_on_stats(stats)
     assert "step summary" in " ".join(capsys.readouterr().err.split())
 

@@ -85,7 +85,7 @@ def test_role_rejects_misspelt_variables_first(role: Path) -> None:
     for name in known:
         (reported,) = role_variables.unknown(role.name, [f"{name}x"])
         assert reported.startswith(f"{name}x (did you mean ")
-    for name in role_variables.left_by(role.name):
+    for name in role_variables.set_by(role.name):
         (reported,) = role_variables.unknown(role.name, [f"{name}x"])
         assert f"did you mean {name}?" not in reported, "nobody sets what the role sets itself"
 

@@ -154,7 +154,7 @@ def test_record_of_another_server_is_not_followed(fresh: Fresh, tmp_path: Path) 
     )
     run = playbook.run(tmp_path, [play])
     assert answers(run)["asked"]["ci_build"] is None
-    assert "cannot read the CI build that the record names" in run.output
+    assert "cannot read the CI build of the build record" in run.output
 
 
 def test_image_names_are_equal_in_all_lookups(fresh: Fresh, tmp_path: Path) -> None:
