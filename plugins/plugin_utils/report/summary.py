@@ -65,7 +65,7 @@ def read(
     """
     if not places:
         raise SummaryError(
-            "there are no reports: set summary_reports to a folder with report folders, or to a list"
+            "there are no reports: set summary_reports to a folder of report folders, or a list"
         )
     summary: dict[str, Any] = {"check": True, "hosts": [], "findings": [], "unread": []}
     summary["unchanged"] = []
