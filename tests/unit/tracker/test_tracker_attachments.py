@@ -689,7 +689,7 @@ def test_address_with_another_scheme_is_rejected(
 ) -> None:
     tracker = Tracker({"a.txt": b"first\n"})
     tracker.changes["501"] = {"content": address}
-    with pytest.raises(ToolchainError, match="does not begin with http") as caught:
+    with pytest.raises(ToolchainError, match="is not a valid http") as caught:
         run(serve(servers, tracker), tmp_path)()
     assert caught.value.kind == "protocol"
 

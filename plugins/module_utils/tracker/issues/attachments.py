@@ -25,7 +25,7 @@ Taken = TypeVar("Taken")
 
 _SECOND = 1_000_000_000  # nanoseconds
 _SHOWN = 100
-# Server fact [tracker-7]: paths of attachments on servers and in the cloud.
+# Server fact [tracker-7]: the path of an attachment on a server or in the cloud.
 _OWN_PATH = re.compile(r"/((secure/attachment/[^/]+/|rest/api/[^/]+/attachment/content/)[^/]+)$")
 _CONTENT = "rest/api/3/attachment/content"
 _HTML = re.compile(r"\.x?html?$", re.IGNORECASE)
@@ -36,8 +36,8 @@ _ZONE = re.compile(r"([+-]\d\d)(\d\d)$")
 class Attachment:
     """An attachment as the server describes it.
 
-    `size` is in bytes, `created` in seconds since 1970. Both are `None` if the server does not
-    report them, as in the written interface.
+    `number`: its id. `content`: URL of the content. `size`: in bytes. `created`: in seconds since
+    1970. Size and time are None if the server does not report them, like the written interface.
     """
 
     number: str
@@ -49,11 +49,11 @@ class Attachment:
 
     @classmethod
     def of(cls, item: Mapping[str, Any], base: str) -> Attachment:
-        """Parse the server's object.
+        """Parse the server's JSON object.
 
-        If the object has no name, the last segment of the address is the name [tracker-7].
+        If it has no file name, the last segment of the URL is the name [tracker-7].
 
-        :param base: the URL of the server
+        :param base: URL of the server
         """
         content = address.target(f"{base}/", str(item["content"]))
         last = unquote(address.path_of(content).rpartition("/")[2])
@@ -69,19 +69,22 @@ class Attachment:
         )
 
     def file_time(self, now: int) -> int:
-        """Return the modification time for the file, in nanoseconds since 1970.
+        """Return the modification time for the downloaded file, in nanoseconds since 1970.
 
-        The next run recognises the file by this time. If the creation time is unknown, it is `now`
-        with a fingerprint of the attachment as the fraction of a second.
+        The next run recognises the file by this time. It is the creation time of the attachment. If
+        that is unknown, it is `now` with a fingerprint of the attachment as fraction of a second.
         """
         if self.created is not None:
             return int(self.created * 1000) * 1_000_000
         return now // _SECOND * _SECOND + self._fingerprint()
 
     def has_time(self, time: int) -> bool:
-        """Return whether `time` is a time that `file_time` sets.
+        """Return whether a modification time was set by `file_time()`.
 
-        Fractions of a second of a creation time are ignored, because some file systems drop them.
+        Only whole seconds of a creation time are compared, because some file systems drop the
+        fraction.
+
+        :param time: in nanoseconds since 1970
         """
         if self.created is not None:
             return time // _SECOND == int(self.created)
@@ -93,7 +96,10 @@ class Attachment:
 
 
 def _seconds(created: Any) -> float | None:
-    """Return seconds since 1970, or `None`. Server fact [tracker-2]: the zone has no colon."""
+    """Parse a time. Return seconds since 1970, or None if it is invalid or has no time zone.
+
+    Server fact [tracker-2]: the offset of the time zone has no colon.
+    """
     text = _ZONE.sub(r"\1:\2", str(created).replace("Z", "+00:00"))
     try:
         moment = datetime.fromisoformat(text)
@@ -111,10 +117,11 @@ class AttachmentContents:
     def read(
         self, attachment: Attachment, use: Callable[[Incoming, Iterator[bytes]], Taken]
     ) -> Taken:
-        """Return the result of `use` for the content of an attachment.
+        """Download an attachment and return the result of `use`.
 
-        `use` must read all blocks: the content is compared with the reported size after the last
-        block.
+        `use` must read all blocks, because the size is checked after the last block.
+
+        :param use: called with the response and its blocks
         """
         purpose = (
             f"downloading '{shorten(attachment.filename, _SHOWN)}' ({attachment.number}) of the"
@@ -125,9 +132,9 @@ class AttachmentContents:
             return use(incoming, _checked(purpose, attachment, incoming))
 
         *earlier, last = self._addresses(attachment)
-        for place in earlier:
+        for url in earlier:
             try:
-                return self._client.download(purpose, place, checked)
+                return self._client.download(purpose, url, checked)
             except ToolchainError as error:
                 if error.kind != "not_found":
                     raise
@@ -135,68 +142,69 @@ class AttachmentContents:
         return self._client.download(purpose, last, checked)
 
     def _addresses(self, attachment: Attachment) -> list[str]:
-        """Return the addresses to try: those on our server if the given address names another
-        server, and the given address.
+        """Return the URLs of an attachment to try in order.
 
-        Server fact [tracker-7]: addresses begin with the configured base URL, which differs from
-        ours behind a proxy. The attachment is also available under our URL, for which the login is
-        valid.
+        Server fact [tracker-7]: the server builds them with its configured base URL. Behind a proxy
+        that may differ from the URL of the connection. The attachment is also available below the
+        URL of the connection, for which the login is valid.
         """
         url, base = attachment.content, self._client.url
         found = _OWN_PATH.search(address.path_of(url))
         if self._client.site != base and found is not None:
-            # A site refuses the tokens that a gateway accepts [tracker-40].
+            # The site rejects the tokens that the gateway accepts [tracker-40].
             return [f"{base}/{found[1]}", f"{base}/{_CONTENT}/{attachment.number}"]
         if found is None or address.origin(url) == address.origin(base):
             return [url]
         return [f"{base}/{found[1]}", url]
 
     def _require_web_address(self, purpose: str, url: str) -> None:
-        there, secure = address.origin(url), self._client.url.startswith("https:")
-        if there == address.NOWHERE or (secure and there[0] != "https"):
-            wanted = "https" if secure else "http or https"
+        target, secure = address.origin(url), self._client.url.startswith("https:")
+        if target == address.NOWHERE or (secure and target[0] != "https"):
+            scheme = "https" if secure else "http or https"
             raise ToolchainError(
                 "protocol",
-                f"{purpose}: its address {clean_url(url)} cannot be parsed, or does not begin with"
-                f" {wanted}",
+                f"{purpose}: the server reports the address {clean_url(url)}, which is not a valid"
+                f" {scheme} URL",
             )
 
 
 def _checked(purpose: str, attachment: Attachment, incoming: Incoming) -> Iterator[bytes]:
-    """Yield the blocks of a body.
+    """Yield the blocks of a response body.
 
-    Raises:
-        ToolchainError: `auth` or `protocol` if the body is not the attachment.
+    Raises `auth` or `protocol` if the body is not the attachment.
     """
     head, count = b"", 0
     for block in incoming.iter_content():
         if not head:
             head = block
             if attachment.size is None:
-                _refuse(purpose, attachment, incoming, head, 0)
+                _require_attachment(purpose, attachment, incoming, head, 0)
         count += len(block)
         if attachment.size is not None and count > attachment.size:
-            break  # whatever it is, it shall not fill the disk
+            break  # a wrong body must not fill the disk
         yield block
     if attachment.size not in (None, count):
-        _refuse(purpose, attachment, incoming, head, count)
+        _require_attachment(purpose, attachment, incoming, head, count)
 
 
-def _refuse(
+def _require_attachment(
     purpose: str, attachment: Attachment, incoming: Incoming, head: bytes, count: int
 ) -> None:
-    """Raise an error if the body cannot be the attachment.
+    """Raise `auth` or `protocol` if a response body cannot be the attachment.
 
     Server fact [tracker-7]: some servers send their login page with status 200 instead of rejecting
     the login.
+
+    :param head: first block of the body
+    :param count: size of the body in bytes, if the attachment has a known size
     """
     response = head_of(purpose, incoming, head)
     disposition = response.headers.get("Content-Disposition", "").lower()
     offered = attachment.size is None and disposition.startswith("attachment")
     if looks_like_html(response.text) and not offered:
-        refusal = messages.unexpected_body(response, "the attachment")
-        if refusal.kind == "auth" or not attachment.is_html:
-            raise refusal
+        error = messages.unexpected_body(response, "the attachment")
+        if error.kind == "auth" or not attachment.is_html:
+            raise error
     if attachment.size is not None:
         sent = f"more than {attachment.size}" if count > attachment.size else str(count)
         raise response.error(

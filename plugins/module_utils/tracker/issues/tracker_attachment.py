@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Download the attachments of an issue into a folder, for `tracker_attachment` [C4.3]."""
+"""Module `tracker_attachment`: download the attachments of an issue into a folder [C4.3]."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 class AttachmentFile:
     """An attachment, the path of its file, and the planned action.
 
-    `present` is the status of the path before the task, without following a link. `uncompared`: the
-    file counts as unchanged by name and size alone.
+    `present`: `lstat` of the path before the task. `uncompared`: whether the file counts as
+    unchanged because of its name and size, although its content was not compared.
     """
 
     attachment: Attachment
@@ -48,14 +48,14 @@ class AttachmentFile:
 
     @property
     def file(self) -> os.stat_result | None:
-        """Return the status of the path if it is a regular file."""
+        """Return `present` if the path is a regular file, else None."""
         found = self.present
         return found if found is not None and stat.S_ISREG(found.st_mode) else None
 
     def as_dict(self, sizes: Mapping[str, int]) -> dict[str, Any]:
-        """Return the entry for the return value.
+        """Return the entry in the return value `attachments`.
 
-        :param sizes: bytes of the written files, by id of the attachment
+        :param sizes: sizes of the written files in bytes, by id of the attachment
         """
         size = sizes.get(self.number, self.attachment.size)
         if size is None and self.action == "unchanged" and self.file is not None:
@@ -86,8 +86,7 @@ class TrackerAttachmentOptions:
 class TrackerAttachmentOperation:
     """Download attachments that are missing or differ.
 
-    Raises:
-        ToolchainError: `invalid` if `dest` is not a folder or a number is too small.
+    Raises `invalid` if `dest` is not a folder or a number is too small.
     """
 
     descriptor: ClassVar = Descriptor("tracker", {"list": reads(), "fetch": reads()})
@@ -112,7 +111,7 @@ class TrackerAttachmentOperation:
     def plan(self) -> Plan:
         found = self._found()
         files = list(bounded(self._options.parallel, self._decide, found))
-        self._warn_of_files_that_stay(files)
+        self._warn_of_kept_files(files)
         coming = [entry for entry in files if entry.action == "downloaded"]
         current = {
             entry.path: {"size": entry.present.st_size}
@@ -130,19 +129,20 @@ class TrackerAttachmentOperation:
         return planned.with_result(attachments=listed, uncompared=uncompared)
 
     def _found(self) -> list[AttachmentFile]:
-        """Return the attachments that match the patterns.
+        """Return the attachments that match the patterns, with the paths of their files.
 
-        All attachments count for the file names, so that names do not depend on the patterns.
+        File names are chosen for all attachments, so they do not depend on the patterns.
         """
         (issue,) = read_issues(self._client, [self._issue], {"fields": "attachment"}, 1)
         items = issue.get("fields", {}).get("attachment")
         if items is None:
             self._task.warn(
                 f"the issue '{self._issue}' has no field 'attachment': it is hidden, or attachments"
-                " are switched off"
+                " are disabled"
             )
         attachments = self._described(items or [])
-        names = safe_names({number: one.filename for number, one in attachments.items()})
+        filenames = {number: attachment.filename for number, attachment in attachments.items()}
+        names = safe_names(filenames)
         options, entries = self._options, []
         patterns = Patterns("patterns", options.patterns)
         for number, attachment in attachments.items():
@@ -157,7 +157,7 @@ class TrackerAttachmentOperation:
             self._task.warn(warning)
         return entries
 
-    def _warn_of_files_that_stay(self, files: list[AttachmentFile]) -> None:
+    def _warn_of_kept_files(self, files: list[AttachmentFile]) -> None:
         for entry in files:
             if entry.uncompared and entry.file is not None:
                 self._task.warn(
@@ -182,7 +182,7 @@ class TrackerAttachmentOperation:
                 " objects with id and content",
             )
         described = [Attachment.of(item, self._client.url) for item in items]
-        return {one.number: one for one in described}
+        return {attachment.number: attachment for attachment in described}
 
     def _decide(self, entry: AttachmentFile) -> AttachmentFile:
         action = self._action(entry)
@@ -193,9 +193,10 @@ class TrackerAttachmentOperation:
         return replace(entry, action=action)
 
     def _action(self, entry: AttachmentFile) -> str:
-        """Return the action by size and time, or by content if these cannot prove equality.
+        """Return the action for an attachment: `skipped`, `downloaded`, `unchanged`, `uncompared`.
 
-        It is `uncompared` if the file is larger than `compare_max`.
+        Size and time are compared first, then the content. A file larger than `compare_max` is
+        `uncompared`.
         """
         file, size, largest = entry.file, entry.attachment.size, self._options.max_size
         if size is not None:
@@ -212,7 +213,7 @@ class TrackerAttachmentOperation:
         return self._compared(entry)
 
     def _compared(self, entry: AttachmentFile) -> str:
-        """Download the attachment and return the action by its content."""
+        """Download the attachment, compare it with the file, and return the action."""
         largest = self._options.max_size
 
         def compare(response: Incoming, blocks: Iterator[bytes]) -> str:
@@ -256,9 +257,9 @@ class TrackerAttachmentOperation:
         return {"attachments": [entry.as_dict(sizes) for entry in files]}
 
     def _download(self, entry: AttachmentFile) -> int:
-        """Download an attachment and return its size in bytes.
+        """Download an attachment to its path and return its size in bytes.
 
-        The file gets a time by which the next run recognises the attachment.
+        The next run recognises the attachment by the modification time of the file.
         """
 
         def save(response: Incoming, blocks: Iterator[bytes]) -> int:
@@ -280,10 +281,9 @@ class TrackerAttachmentOperation:
 
 
 def _present(path: str) -> os.stat_result | None:
-    """Return the status of a path without following a link.
+    """Return `lstat` of a path, or None if it does not exist.
 
-    Raises:
-        ToolchainError: `invalid` if the path cannot be read or replaced.
+    Raises `invalid` if the path cannot be read or replaced.
     """
     try:
         found = os.lstat(path)
@@ -298,7 +298,7 @@ def _present(path: str) -> os.stat_result | None:
 
 
 def _remove(folders: list[str]) -> None:
-    """Remove folders that this task created and that are still empty."""
+    """Remove folders that this task created, unless they contain files."""
     with suppress(OSError):
         for folder in folders:
             os.rmdir(folder)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read single issues by their keys: the module `tracker_issue_info` [W4.2, C4.2]."""
+"""Module `tracker_issue_info`: read issues by their keys [W4.2, C4.2]."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ class TrackerIssueInfoOptions:
 
     @property
     def query(self) -> dict[str, str]:
-        """Return the query for an issue. Without `fields` the server sends all fields."""
+        """Return the query parameters of a read. Without `fields` the server sends all fields."""
         query = {}
         if self.fields is not None:
-            # Without a name the server would send its default; the key is always returned.
+            # An empty list would select the default fields. The key is always returned.
             query["fields"] = ",".join(self.fields) or "key"
         if self.expand:
             query["expand"] = ",".join(self.expand)
@@ -57,7 +57,7 @@ class TrackerIssueInfoOptions:
 
 
 class TrackerIssueInfoOperation(ReadOnly):
-    """Read `issues` in the requested order."""
+    """Read issues in the order of their keys in the options."""
 
     descriptor: ClassVar = Descriptor("tracker", {"read": reads()})
 
@@ -83,8 +83,8 @@ def require_parallel(parallel: int) -> None:
 def read_issues(
     client: TrackerClient, keys: Sequence[str], query: Mapping[str, str], parallel: int
 ) -> list[Issue]:
-    """Return all issues. Raises `not_found` with every missing key."""
-    responses = _answers(client, keys, query, parallel)
+    """Return the issues with these keys. Raises `not_found`, which reports all missing keys."""
+    responses = _responses(client, keys, query, parallel)
     missing = {key: response for key, response in responses.items() if response.status == 404}
     if missing:
         raise _not_found(missing)
@@ -94,24 +94,24 @@ def read_issues(
 def existing_issues(
     client: TrackerClient, keys: Sequence[str], query: Mapping[str, str], parallel: int
 ) -> dict[str, Issue]:
-    """Return the existing and visible issues by their requested keys."""
-    responses = _answers(client, keys, query, parallel)
+    """Return the issues that exist and are visible, by the requested key."""
+    responses = _responses(client, keys, query, parallel)
     return {key: _issue(response) for key, response in responses.items() if response.status != 404}
 
 
-def _answers(
+def _responses(
     client: TrackerClient, keys: Sequence[str], query: Mapping[str, str], parallel: int
 ) -> dict[str, Response]:
-    """Read the issues. Server fact [tracker-5]: a hidden issue is a 404, too."""
+    """Read the issues. Server fact [tracker-5]: a 404 also reports an issue that is not visible."""
 
-    def ask(key: str) -> Response:
+    def read(key: str) -> Response:
         path_of_issue = f"rest/api/2/issue/{path(key)}"
         return client.read(
             f"reading the issue '{key}'", path_of_issue, query=query, expect=(200, 404)
         )
 
-    # The first request alone: a rejected login must not count several times towards a lock.
-    return dict(zip(keys, first_alone(parallel, ask, keys), strict=True))
+    # The first request is sent alone: several rejected logins could lock the account.
+    return dict(zip(keys, first_alone(parallel, read, keys), strict=True))
 
 
 def _issue(response: Response) -> Issue:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write found issues to a file, as JSON lines or CSV, while they are read."""
+"""Write the issues of a search to a file as JSON lines or CSV while they are read."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from ..pagination import Issue
 
 _JSON, _CSV = (".jsonl", ".ndjson"), (".csv",)
 _BLOCK = 1024 * 1024
-#: A larger temporary file is stored on disk.
+#: Maximum size in bytes of a temporary file in memory; larger ones are on disk.
 _IN_MEMORY = 8 * 1024 * 1024
 #: Members that represent an object in a column, in this order: for people their display name.
 _SHOWN = ("displayName", "name", "value", "key", "id")
 
 
 class IssueFile:
-    """A file that is written completely or not at all. Raises `invalid`.
+    """A file of issues, which is replaced as a whole. Raises `invalid` for an unsuitable path.
 
-    :param columns: the fields of a CSV file after the key
+    :param columns: names of the fields in a CSV file, which follow the key
     """
 
     def __init__(self, path: str, columns: list[str] | None) -> None:
@@ -44,7 +44,7 @@ class IssueFile:
         if os.path.lexists(path) and not os.path.isfile(path):
             raise invalid(f"dest is '{path}', which is not a file")
         self._columns = [name for name in columns or [] if name != "key"]
-        # Exists as long as the operation, and has no name that could be left behind.
+        # The temporary file has no name, so an interrupted task leaves nothing behind.
         self._spool: IO[bytes] = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115
         self._size, self._digest = 0, hashlib.sha256()
         if self._ending in _CSV:
@@ -80,7 +80,7 @@ class IssueFile:
         return found
 
     def save(self) -> None:
-        """Replace the file by the written content."""
+        """Replace the file with the collected content."""
         make_folders(os.path.dirname(self.path) or ".")
         self._spool.seek(0)
         with atomic_write(self.path) as file:
@@ -93,7 +93,7 @@ def _are_columns(columns: list[str] | None) -> bool:
 
 
 def _described(path: str) -> dict[str, Any] | None:
-    """Return size and digest of a file; `None` if it does not exist."""
+    """Return size and digest of a file, or None if it does not exist."""
     try:
         with open(path, "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -110,7 +110,7 @@ def _described(path: str) -> dict[str, Any] | None:
 
 
 def _cell(value: Any) -> str:
-    """Return a value as a single cell: objects by name, lists separated by commas."""
+    """Return a value as a CSV cell: objects by name, lists separated by commas."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -119,5 +119,5 @@ def _cell(value: Any) -> str:
         found = next((value[name] for name in _SHOWN if value.get(name) is not None), None)
         return json.dumps(value, ensure_ascii=False) if found is None else _cell(found)
     if isinstance(value, list):
-        return ", ".join(_cell(one) for one in value)
+        return ", ".join(_cell(entry) for entry in value)
     return str(value)

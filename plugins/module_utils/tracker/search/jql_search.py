@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Search issues with a query: the module and the lookup `jql_search` [W4.2, C4.1]."""
+"""Module and lookup `jql_search`: search issues with a query [W4.2, C4.1]."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from ..pagination import FoundIssues, Issue, OffsetPages, SearchRange, TokenPage
 from .issue_file import IssueFile
 from .seen_fields import CutLists, SeenFields
 
-#: Proxies and servers reject addresses from about 2,000 characters; longer queries are sent by
-#: POST.
+#: Some proxies and servers reject longer URLs, so longer queries are sent with POST.
 _LONGEST_URL = 2000
-#: Maximum characters of the query in a message.
+#: Maximum number of characters of the query in a message.
 _SHOWN = 200
 _OFFSET = "rest/api/2/search"
 _TOKEN = ("rest/api/2/search/jql", "rest/api/3/search/jql")
+#: Key in `memory` for the route of the search by token.
 _CLOUD = "tracker.search by token"
 #: Maximum number of terms of an order in the cloud [tracker-11].
 _MAX_TERMS = 7
-#: Statuses of a server without this search.
+#: Statuses of a server that does not support a search.
 _UNKNOWN = (404, 410)
 
 
@@ -65,7 +65,7 @@ class JqlSearchOptions:
 
 
 class JqlSearchOperation:
-    """A search, on a server or in the cloud; into a file if `dest` is given."""
+    """Search issues, on a server or in the cloud. Write them to a file if `dest` is set."""
 
     descriptor: ClassVar = Descriptor("tracker", {"search": reads(), "pages": reads()})
 
@@ -98,9 +98,7 @@ class JqlSearchOperation:
         )
 
     def _plan_of(self, file: IssueFile) -> Plan:
-        """Write the issues to a temporary file, page by page, and compare it with the existing
-        file.
-        """
+        """Write the issues to a temporary file while reading, and compare it with `dest`."""
         found = self.search(file.add)
         counts = {"count": found.count, "total": found.total, "complete": found.complete}
         return file.plan().with_result(dest=file.path, **counts)
@@ -111,9 +109,9 @@ class JqlSearchOperation:
         return {}
 
     def search(self, take: Callable[[Issue], None] | None = None) -> FoundIssues:
-        """Return all requested issues; warnings of the server become warnings of the task.
+        """Return the requested issues. Warnings of the server become warnings of the task.
 
-        :param take: receives the issues one by one, instead of a list of all
+        :param take: receives each issue; otherwise they are collected in a list
         """
         found = self._by_dialect(self._cut.through(self._seen.through(take)))
         more = [*self._seen.unseen(found.issues), *self._cut.cut(found.issues)]
@@ -134,13 +132,15 @@ class JqlSearchOperation:
                 raise
             removed = error
         if dialect == "server":
-            raise removed.with_hint(f"its successor is {_TOKEN[0]}: set dialect to auto or cloud")
+            raise removed.with_hint(
+                f"{_TOKEN[0]} has replaced this search: set dialect to auto or cloud"
+            )
         try:
             return self._by_token(take)
         except ToolchainError as error:
             if error.status not in _UNKNOWN:
                 raise
-        raise removed.with_hint(f"its successor {_TOKEN[0]} does not exist either")
+        raise removed.with_hint(f"{_TOKEN[0]}, which replaces it, does not exist either")
 
     def _page_at(self, start: int, size: int) -> Mapping[str, Any]:
         """Return a page by offset [W4.2]."""
@@ -151,9 +151,7 @@ class JqlSearchOperation:
         return self._send(_OFFSET, members)
 
     def _by_token(self, take: Callable[[Issue], None] | None) -> FoundIssues:
-        """Search with the interface of the cloud: pages by token, no offset, no total, no
-        `validateQuery`.
-        """
+        """Search with the cloud's interface, which has no offset, total or `validateQuery`."""
         validate = self._options.validate_query
         if validate not in (None, "strict", "true"):
             self._task.warn(
@@ -176,7 +174,7 @@ class JqlSearchOperation:
 
     def _pages_of(self, path: str) -> Callable[[str | None, int], Mapping[str, Any]]:
         def page(token: str | None, size: int) -> Mapping[str, Any]:
-            # The default would be bare ids; both kinds of servers must return the same fields.
+            # By default the cloud returns only ids; a server returns the navigable fields.
             members = {"fields": ["*navigable"], **self._members(), "maxResults": size}
             members["jql"] = self._jql_of_cloud
             if self._client.written:
@@ -190,9 +188,9 @@ class JqlSearchOperation:
         return page
 
     def _members(self) -> dict[str, Any]:
-        """Return the given options only: old servers reject unknown members."""
+        """Return the members for the options that are set. Old servers reject unknown members."""
         options = self._options
-        # An empty list would mean the default fields; the key is always returned.
+        # An empty list would select the default fields. The key is always returned.
         fields = ["key"] if options.fields == [] else options.fields
         members = {
             "jql": self._jql,
@@ -217,8 +215,9 @@ class JqlSearchOperation:
         return self._decoded(self._client.read(self._purpose, path, query=query))
 
     def _post(self, path: str, members: Mapping[str, Any]) -> Response | None:
-        """Send the search by POST; `None` if the server only supports GET (the written
-        interface).
+        """Send the search with POST. Return None if the server only supports GET.
+
+        The written interface has no POST.
         """
         logical = {"true": True, "false": False}
         body = dict(members)
@@ -235,7 +234,7 @@ class JqlSearchOperation:
     def _decoded(self, response: Response) -> Mapping[str, Any]:
         page = response.json()
         found = page.get("issues") if isinstance(page, Mapping) else None
-        if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        if not isinstance(found, list) or not all(isinstance(issue, dict) for issue in found):
             raise unexpected_body(response, "a list of issues")
         self._count.add(len(found))
         decoded: Mapping[str, Any] = page

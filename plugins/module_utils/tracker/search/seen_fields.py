@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Detect missing parts of a search result: fields that no issue has, usually a typo [C1.6], and the
-ends of long lists in issues [tracker-11].
+"""Warn about missing parts of a search result.
+
+A field that no issue has is usually a typo [C1.6]. A search truncates long lists in issues
+[tracker-11].
 """
 
 from __future__ import annotations
@@ -10,39 +12,40 @@ from typing import Any, TypeAlias
 
 Take: TypeAlias = "Callable[[dict[str, Any]], None]"
 
-#: Lists in an issue that a search may cut: the member, and the member with its entries.
+#: Lists that a search may truncate: the member of the issue, and the member with the entries.
 _LISTS = (("comment", "comments"), ("worklog", "worklogs"), ("changelog", "histories"))
-#: Entries of such a list in the cloud, which does not always tell the total.
+#: Maximum length of such a list in the cloud, which does not always send the total.
 _MAX_ENTRIES = 20
-#: Keys of issues in a warning.
+#: Maximum number of keys of issues in a warning.
 _SHOWN = 10
-#: Members of an issue outside of its fields.
-_BESIDE = frozenset({"key", "id", "self"})
+#: Members of an issue that are not in `fields`.
+_NOT_FIELDS = frozenset({"key", "id", "self"})
 
 
 class SeenFields:
-    """The requested fields that were not seen yet.
+    """Find requested fields that no issue has.
 
-    :param by_keys: the fields are keys, which responses do not contain
+    :param asked: names of the requested fields; None means the default fields
+    :param by_keys: whether they are keys of fields, which responses do not contain
     """
 
     def __init__(self, asked: Iterable[str] | None, *, by_keys: bool = False) -> None:
         asked = [] if by_keys else asked or []
         named = [name for name in asked if not name.startswith(("*", "-"))]
-        self._left = {name for name in named if name not in _BESIDE}
+        self._left = {name for name in named if name not in _NOT_FIELDS}
         self._any = False
 
     def through(self, take: Callable[[dict[str, Any]], None] | None) -> Any:
-        """Return `take` with a check of every issue before; `None` without `take`."""
+        """Return a function that checks each issue before it calls `take`. None without `take`."""
         if take is None or not self._left:
             return take
 
-        def looked(issue: dict[str, Any]) -> None:
+        def check_and_take(issue: dict[str, Any]) -> None:
             if self._left:
                 self._verify(issue)
             take(issue)
 
-        return looked
+        return check_and_take
 
     def _verify(self, issue: Mapping[str, Any]) -> None:
         self._any = True
@@ -51,7 +54,7 @@ class SeenFields:
             self._left -= fields.keys()
 
     def unseen(self, issues: Iterable[Mapping[str, Any]]) -> list[str]:
-        """Return a warning for the fields that no issue has."""
+        """Check further issues. Return a warning if no issue has a requested field."""
         for issue in issues:
             if not self._left:
                 break
@@ -63,21 +66,21 @@ class SeenFields:
 
 
 class CutLists:
-    """Remember the issues whose comments, work logs or changes are incomplete."""
+    """Find issues whose comments, work logs or changes are truncated."""
 
     def __init__(self) -> None:
         self._cut: dict[str, list[str]] = {}
 
     def through(self, take: Take | None) -> Take | None:
-        """Return `take` with a check of every issue before; `None` without `take`."""
+        """Return a function that checks each issue before it calls `take`. None without `take`."""
         if take is None:
             return None
 
-        def looked(issue: dict[str, Any]) -> None:
+        def check_and_take(issue: dict[str, Any]) -> None:
             self._verify(issue)
             take(issue)
 
-        return looked
+        return check_and_take
 
     def _verify(self, issue: Mapping[str, Any]) -> None:
         fields = issue.get("fields")
@@ -88,7 +91,7 @@ class CutLists:
                 self._cut.setdefault(name, []).append(str(issue.get("key") or issue.get("id")))
 
     def cut(self, issues: Iterable[Mapping[str, Any]]) -> list[str]:
-        """Return a warning for each kind of list that is incomplete."""
+        """Check further issues. Return a warning for each kind of list that is truncated."""
         for issue in issues:
             self._verify(issue)
         return [
