@@ -12,14 +12,16 @@ from ..client import TrackerClient
 from ..fields.documents import plain_lines
 from .project_objects import ProjectObjects
 
-#: Our names of the members that are sent unchanged, and the server's.
+#: Names of options whose values are sent unchanged, and the server's names.
 _MEMBERS = {"name": "name", "description": "description", "archived": "archived"}
 
 
 @dataclass(frozen=True)
 class Component:
-    """A component. `lead` has the names of the account; the first is the name that requests use.
-    The server omits members without a value, and older servers know no `archived`.
+    """A component of a project.
+
+    `lead`: ids and names of the account, first the name that requests use. `archived`: None on
+    older servers, which do not support it.
     """
 
     id: str
@@ -31,7 +33,7 @@ class Component:
 
     @classmethod
     def of(cls, record: Any) -> Component | None:
-        """Parse a component; `None` if the object is not a component."""
+        """Parse a component. Return None if the object is not a component."""
         if not isinstance(record, Mapping) or not {"id", "name"} <= set(record):
             return None
         lead = record.get("lead")
@@ -47,7 +49,7 @@ class Component:
         )
 
     def settable(self) -> dict[str, Any]:
-        """Return the values that can be changed, by the names of their options."""
+        """Return the values that can be changed, by the name of the option."""
         return {
             "name": self.name,
             "description": self.description,
@@ -57,21 +59,21 @@ class Component:
         }
 
     def differing(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the entries of `wanted` that differ."""
-        have = {**self.settable(), "description": plain_lines(self.description)}
+        """Return the wanted values that differ from the component."""
+        current = {**self.settable(), "description": plain_lines(self.description)}
         adapted = {**wanted, "description": plain_lines(wanted.get("description", ""))}
-        same = {name for name in wanted if have[name] == adapted[name]}
+        same = {name for name in wanted if current[name] == adapted[name]}
         same |= {"lead"} if self.is_led_by(wanted.get("lead", "")) else set()
         return {name: value for name, value in wanted.items() if name not in same}
 
     def is_led_by(self, account: str) -> bool:
-        """Return whether an account, by any of its names, leads the component; empty for none."""
+        """Return whether the account with an id or name is the lead. "" means no lead."""
         wanted = account.casefold()
-        return wanted in (one.casefold() for one in self.lead) if wanted else not self.lead
+        return wanted in (name.casefold() for name in self.lead) if wanted else not self.lead
 
 
 class ProjectComponents(ProjectObjects[Component]):
-    """The components of a project."""
+    """Read and write the components of a project."""
 
     def __init__(self, client: TrackerClient, project: str) -> None:
         super().__init__(client, project, "component", Component.of)
@@ -83,31 +85,31 @@ class ProjectComponents(ProjectObjects[Component]):
     def create(self, wanted: Mapping[str, Any], lead: Mapping[str, str]) -> Component:
         """Create a component.
 
-        :param wanted: members by our names; the lead is not sent from here
-        :param lead: the member of the request for the lead; empty if it is not managed
+        :param wanted: values by option name; its lead is ignored
+        :param lead: the lead as a member of the request; empty means not managed
         """
         members = {**_sent(wanted), **lead}
-        members.pop("archived", None)  # the creation does not take it
+        members.pop("archived", None)  # a new component cannot be archived
         return self._create(wanted["name"], members)
 
     def update(
         self, component: Component, wanted: Mapping[str, Any], lead: Mapping[str, str]
     ) -> Component:
-        """Set the wanted members. Raises `rejected` for a member that the server does not keep."""
+        """Change a component. Raises `rejected` if the server does not save a value."""
 
-        def left(now: Component | None) -> list[str]:
+        def unsaved(now: Component | None) -> list[str]:
             return list(wanted if now is None else now.differing(wanted))
 
         response = self._client.write(
             f"changing the component '{component.name}' of the project '{self._project}'",
             "PUT",
-            self._place(component),
+            self._route(component),
             json={**_sent(wanted), **(lead if "lead" in wanted else {})},
-            verify=lambda: not left(self.read(component)),
+            verify=lambda: not unsaved(self.read(component)),
             repeatable=True,
         )
         now = Component.of(json_or_none(response.body)) or self.read(component)
-        missing = left(now)
+        missing = unsaved(now)
         if now is None or missing:
             message = f"the server accepted the change, but did not save {', '.join(missing)}"
             error = response.error("rejected", message)
@@ -116,12 +118,12 @@ class ProjectComponents(ProjectObjects[Component]):
         return now
 
     def delete(self, component: Component, target: Component | None) -> None:
-        """Delete a component; its issues get `target`, or lose the component."""
+        """Delete a component. Move its issues to `target`, or only remove it from them if None."""
         self._delete(component, {} if target is None else {"moveIssuesTo": target.id})
 
 
 def _sent(wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the members of a request."""
+    """Return wanted values as members of a request, without the lead."""
     sent = {_MEMBERS[name]: value for name, value in wanted.items() if name in _MEMBERS}
     if "assignee_type" in wanted:
         sent["assigneeType"] = wanted["assignee_type"].upper()

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read, create and delete objects of a project: its versions and components [tracker-15,
-tracker-29].
-"""
+"""Read, create and delete the versions or components of a project [tracker-15, tracker-29]."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ _API = "rest/api/2"
 
 
 class ProjectObject(Protocol):
-    """An object with an id, and a name that is unique in the project."""
+    """A version or component. Its name is unique in the project."""
 
     @property
     def id(self) -> str: ...
@@ -32,11 +30,11 @@ Found = TypeVar("Found", bound=ProjectObject)
 
 
 class ProjectObjects(Generic[Found]):
-    """The objects of a kind in a project.
+    """Read and write the versions or the components of a project.
 
     :param noun: `version` or `component`
-    :param parse: returns the object in a record; `None` if the record is something else
-    :param no_project: hint for a missing project
+    :param parse: parses a JSON object; returns None if it is something else
+    :param no_project: hint for the error of a missing project
     """
 
     def __init__(
@@ -49,7 +47,7 @@ class ProjectObjects(Generic[Found]):
     ) -> None:
         self._client, self._project, self._no_project = client, project, no_project
         self._noun, self._parse = noun, parse
-        #: Date of the last response with the list.
+        #: Date in the response to `all()`, for example `2026-05-31`.
         self._date: str | None = None
 
     def all(self) -> list[Found]:
@@ -65,16 +63,21 @@ class ProjectObjects(Generic[Found]):
             raise
         records = response.json()
         found = [self._parse(record) for record in records] if isinstance(records, list) else [None]
-        objects = [each for each in found if each is not None]
+        objects = [item for item in found if item is not None]
         if len(objects) < len(found):
             raise unexpected_body(response, f"a list of {self._noun}s")
         self._date = None if response.date is None else response.date.date().isoformat()
         return objects
 
     def count(self, found: Found, noun: str, address: str, member: str) -> int:
-        """Return the number of issues with the object, invisible issues included."""
+        """Return the number of issues with an object, including issues that are not visible.
+
+        :param noun: the counted issues, for messages
+        :param address: route of the count, below the object
+        :param member: member of the response that contains the count
+        """
         response = self._client.read(
-            f"counting the {noun} of the {self._noun} '{found.name}'", self._place(found, address)
+            f"counting the {noun} of the {self._noun} '{found.name}'", self._route(found, address)
         )
         counts = response.json()
         count = counts.get(member) if isinstance(counts, Mapping) else None
@@ -83,10 +86,10 @@ class ProjectObjects(Generic[Found]):
         return count
 
     def _create(self, name: str, members: Mapping[str, Any]) -> Found:
-        """Create an object. If someone else created it at the same time, return that object.
+        """Create an object. If another user created it at the same time, return that object.
 
-        Server fact [tracker-18]: a missing permission looks like a missing project, which was read
-        before.
+        Server fact [tracker-18]: 404 means a missing permission here. The project exists, because
+        it was read before.
         """
         try:
             response = self._client.write(
@@ -106,7 +109,7 @@ class ProjectObjects(Generic[Found]):
         created = self._parse(json_or_none(response.body)) or named(self.all(), name)
         if created is None:
             raise response.error(
-                "protocol", f"the server does not show the {self._noun} that it created"
+                "protocol", f"the server accepted the request, but the {self._noun} does not exist"
             )
         return created
 
@@ -114,16 +117,16 @@ class ProjectObjects(Generic[Found]):
         self._client.write(
             f"deleting the {self._noun} '{found.name}' of the project '{self._project}'",
             "DELETE",
-            self._place(found),
+            self._route(found),
             query=query,
             verify=lambda: self.read(found) is None,
             repeatable=True,
         )
 
     def read(self, found: Found) -> Found | None:
-        """Return the current object; `None` if it does not exist."""
+        """Read an object again. Return None if it does not exist any more."""
         purpose = f"reading the {self._noun} '{found.name}'"
-        response = self._client.read(purpose, self._place(found), expect=(200, 404))
+        response = self._client.read(purpose, self._route(found), expect=(200, 404))
         if response.status == 404:
             return None
         current = self._parse(response.json())
@@ -132,7 +135,10 @@ class ProjectObjects(Generic[Found]):
         return current
 
     def managed(self, known: Sequence[Found], name: str, new_name: str | None) -> Found | None:
-        """Return the object to change. Raises `conflict` if both the old and the new name exist."""
+        """Return the object with the old or the new name, or None.
+
+        Raises `conflict` if two objects have the old and the new name.
+        """
         found = named(known, name)
         if new_name is None:
             return found
@@ -145,7 +151,7 @@ class ProjectObjects(Generic[Found]):
             )
         return found or renamed
 
-    def _place(self, found: Found, *below: str) -> str:
+    def _route(self, found: Found, *below: str) -> str:
         return f"{_API}/{self._noun}/{path(found.id, *below)}"
 
 
@@ -153,24 +159,24 @@ def named(objects: Sequence[Found], name: str) -> Found | None:
     return next((found for found in objects if same_name(found.name, name)), None)
 
 
-def refuse_pattern(name: str, noun: str) -> None:
+def reject_pattern(name: str, noun: str) -> None:
     """Raise `invalid` for a name with wildcards."""
     if "*" in name or "?" in name:
         raise invalid(f"name: '{name}' contains wildcards, but must name a single {noun}")
 
 
 def same_name(name: str, other: str) -> bool:
-    """Compare names without regard to case [tracker-17] and to the composition of umlauts."""
+    """Return whether two names are equal, ignoring case and Unicode composition [tracker-17]."""
     return name_key(name) == name_key(other)
 
 
 def name_key(name: str) -> str:
-    """Return a name for comparisons with other names."""
+    """Return the normalized form of a name, for comparisons."""
     return unicodedata.normalize("NFC", name.strip()).casefold()
 
 
 def same_lines(current: Any, desired: Any) -> tuple[bool, Any]:
-    """Compare strings without the changes that servers make to line ends."""
+    """Compare strings with normalized line ends, for `core.plan`."""
     return plain_lines(current or "") == plain_lines(desired), desired
 
 

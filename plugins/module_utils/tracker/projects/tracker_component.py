@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Manage components of a project: the module `tracker_component` [tracker-29]."""
+"""Module `tracker_component`: manage components of projects [tracker-29]."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ from ..editing.fields import predicted
 from ..editing.site import Site
 from .by_project import ByProject
 from .components import Component, ProjectComponents
-from .project_objects import name_key, named, refuse_pattern, same_lines, same_name
+from .project_objects import name_key, named, reject_pattern, same_lines, same_name
 
 _LONGEST = 255
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_OF_COMPONENTS_THAT_STAY = ("new_name", "description", "lead", "assignee_type", "archived")
-_OF_A_REMOVAL = ("move_issues_to", "force")
+#: Options that require `state: present`, and those that require `state: absent`.
+_ONLY_PRESENT = ("new_name", "description", "lead", "assignee_type", "archived")
+_ONLY_ABSENT = ("move_issues_to", "force")
 _ASSIGNEES = Literal["project_default", "component_lead", "project_lead", "unassigned"]
 
 
 @dataclass(frozen=True)
 class ComponentEntry:
-    """The options of a component."""
+    """Options of a component."""
 
     project: str
     name: str
@@ -52,7 +53,7 @@ class ComponentEntry:
                 raise invalid(f"{option} has more than {_LONGEST} characters")
             if _CONTROL.search(value):
                 raise invalid(f"{option} contains a line break, a tab or another control character")
-        others = _OF_COMPONENTS_THAT_STAY if self.state == "absent" else _OF_A_REMOVAL
+        others = _ONLY_PRESENT if self.state == "absent" else _ONLY_ABSENT
         names = [name for name in others if getattr(self, name) not in (None, False)]
         if self.state == "absent" and self.archived is not None:
             names.append("archived")
@@ -89,7 +90,7 @@ class TrackerComponentOptions:
 
 
 class TrackerComponentOperation(ObjectsOperation[ComponentEntry]):
-    """Components of projects. Raises `invalid`."""
+    """Manage components of projects. Raises `invalid`."""
 
     descriptor: ClassVar = Descriptor(
         "tracker",
@@ -117,7 +118,7 @@ class TrackerComponentOperation(ObjectsOperation[ComponentEntry]):
 
 
 class ComponentKind(EntryKind[ComponentEntry]):
-    """Components, read with a listing per project."""
+    """Components as entries. Each project takes one request."""
 
     noun = "component"
 
@@ -152,10 +153,10 @@ class ComponentKind(EntryKind[ComponentEntry]):
 
 @dataclass(frozen=True)
 class ComponentSnapshot:
-    """A component before the task, and the account of its new lead.
+    """A component before the task, and the values that `apply()` needs.
 
-    :param lead: the member of a request for the lead; empty if the lead stays
-    :param target: the component that gets the issues of a deleted one
+    :param lead: new lead as a member of the request; empty if it does not change
+    :param target: component that gets the issues of a deleted component
     """
 
     current: Component | None
@@ -164,14 +165,14 @@ class ComponentSnapshot:
 
 
 class ManagedComponent:
-    """A component that is compared, and written."""
+    """Plan and write a component."""
 
     def __init__(self, task: Task, client: TrackerClient, options: ComponentEntry) -> None:
         self._task, self._options, self._client = task, options, client
         self._components = ProjectComponents(client, options.project)
 
     def plan(self, known: list[Component]) -> Plan:
-        """Return the plan, given the components of the project."""
+        """Plan the component. `known`: the components of the project."""
         if self._options.state == "absent":
             return self._removal(known)
         current = self._components.managed(known, self._options.name, self._options.new_name)
@@ -190,7 +191,7 @@ class ManagedComponent:
         options = self._options
         current, target = named(known, options.name), None
         if current is None:
-            refuse_pattern(options.name, "component")
+            reject_pattern(options.name, "component")
             return unchanged({"component": None})
         if options.move_issues_to is not None:
             name = options.move_issues_to
@@ -229,7 +230,7 @@ class ManagedComponent:
         )
 
     def _lead(self, current: Component | None) -> dict[str, str]:
-        """Return the member of a request with the account of the new lead."""
+        """Return the new lead as a member of the request. Empty if it does not change."""
         name = self._options.lead
         if name is None or (not name if current is None else current.is_led_by(name)):
             return {}
@@ -238,23 +239,22 @@ class ManagedComponent:
         return {"leadAccountId" if site.cloud else "leadUserName": account}
 
     def _predicted(self, found: Plan, current: Component | None) -> dict[str, Any]:
-        """Return the component after the task, as far as it can be predicted."""
+        """Return the expected component after the task, as the return value `component`."""
         blank = Component("", "", "", (), "project_default", archived=False).settable()
         number = None if current is None else current.id
         return {"id": number, **blank, **found.before, **found.after}
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        """Carry out the plan."""
-        there: ComponentSnapshot = plan.data
-        current = there.current
+        snapshot: ComponentSnapshot = plan.data
+        current = snapshot.current
         if plan.action == "delete" and current is not None:
-            self._components.delete(current, there.target)
+            self._components.delete(current, snapshot.target)
             return {}
         desired = self._desired(current)
         if current is None:
-            current = self._components.create(desired, there.lead)
+            current = self._components.create(desired, snapshot.lead)
         lead = {"lead": plan.after["lead"]} if "lead" in desired else {}
-        left = current.differing({**desired, **lead})
-        if left:
-            current = self._components.update(current, left, there.lead)
+        differing = current.differing({**desired, **lead})
+        if differing:
+            current = self._components.update(current, differing, snapshot.lead)
         return {"component": {"id": current.id, **current.settable()}}

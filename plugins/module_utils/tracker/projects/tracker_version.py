@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Manage versions of a project, including their release: the module `tracker_version` [C8.7]."""
+"""Module `tracker_version`: manage a version of a project, including its release [C8.7]."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ...core.module.typed_options import Option
 from ...core.plan import Comparison, Plan, plan, unchanged, without_none
 from .. import permissions
 from ..client import TrackerClient
-from .project_objects import named, refuse_pattern, same_lines, same_name
+from .project_objects import named, reject_pattern, same_lines, same_name
 from .version_issues import VersionIssues
 from .versions import DATES, MOVE, NO_DATE, ProjectVersions, Version
 
@@ -29,14 +29,15 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _MODES = ("ignore", "warn", "fail")
 _BLANK = Version("", "", "", "", released=False, archived=False, start_date=None, release_date=None)
-#: Members by state. For users a version is released, unreleased or archived.
+#: Values that the option `state` sets.
 _STATES: dict[str, dict[str, bool]] = {
     "present": {},
     "released": {"released": True, "archived": False},
     "unreleased": {"released": False, "archived": False},
     "archived": {"archived": True},
 }
-_OF_VERSIONS_THAT_STAY = ("new_name", "description", "start_date", "release_date")
+#: Options that cannot be combined with `state: absent`.
+_ONLY_PRESENT = ("new_name", "description", "start_date", "release_date")
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class TrackerVersionOptions:
             raise invalid("move_to requires state 'absent': leave it out")
 
     def _require_removal(self) -> None:
-        names = [name for name in _OF_VERSIONS_THAT_STAY if getattr(self, name) is not None]
+        names = [name for name in _ONLY_PRESENT if getattr(self, name) is not None]
         if names:
             raise invalid(f"{names[0]} cannot be combined with state 'absent': leave it out")
         if self.move_to is not None and same_name(self.move_to, self.name):
@@ -83,7 +84,7 @@ class TrackerVersionOptions:
 
 
 def _is_late(start: str | None, release: str | None) -> bool:
-    """Return whether a version starts after its release."""
+    """Return whether the start date is after the release date."""
     days = [day for day in (start, release) if day not in (None, NO_DATE)]
     return days != sorted(days)
 
@@ -102,9 +103,10 @@ def _require_day(option: str, value: str | None) -> None:
 
 @dataclass(frozen=True)
 class VersionSnapshot:
-    """A version before the task, and its desired fields.
+    """A version before the task, and the values that `apply()` needs.
 
-    :param target: the version that gets the issues
+    :param desired: desired values by option name
+    :param target: version that gets the issues of the released or deleted version
     """
 
     current: Version | None
@@ -117,7 +119,7 @@ class VersionSnapshot:
 
 
 class TrackerVersionOperation:
-    """A version of a project. Raises `invalid`."""
+    """Manage a version of a project. Raises `invalid`."""
 
     descriptor: ClassVar = Descriptor(
         "tracker",
@@ -141,25 +143,25 @@ class TrackerVersionOperation:
             return self._removal(known)
         current = self._versions.managed(known, self._options.name, self._options.new_name)
         if current is None:
-            refuse_pattern(self._options.new_name or self._options.name, "version")
+            reject_pattern(self._options.new_name or self._options.name, "version")
         count, target = None, None
         if self._options.state == "released":
             count = 0 if current is None else self._versions.unresolved(current)
             target = self._target(known, current, count)
-        there = VersionSnapshot(current, self._desired(current), target)
-        self._require_order(there)
-        found = plan(there.before, there.desired, _COMPARISONS)
+        snapshot = VersionSnapshot(current, self._desired(current), target)
+        self._require_order(snapshot)
+        found = plan(snapshot.before, snapshot.desired, _COMPARISONS)
         if target is not None and current is not None:
             found.before["unresolved_issues"] = {current.name: count}
             found.after["unresolved_issues"] = {target.name: count}
-        predicted = self._predicted(found, there)
-        return found.with_result(version=predicted, unresolved_count=count).with_data(there)
+        predicted = self._predicted(found, snapshot)
+        return found.with_result(version=predicted, unresolved_count=count).with_data(snapshot)
 
     def _removal(self, known: list[Version]) -> Plan:
         options = self._options
         current, target = named(known, options.name), None
         if current is None:
-            refuse_pattern(options.name, "version")
+            reject_pattern(options.name, "version")
             return unchanged({"version": None, "unresolved_count": None})
         if options.move_to is not None:
             target = self._required(known, "move_to", options.move_to)
@@ -183,8 +185,10 @@ class TrackerVersionOperation:
         return self._options.state == "released" and not released
 
     def _target(self, known: list[Version], current: Version | None, count: int) -> Version | None:
-        """Return the target version of unresolved issues, or warn or fail because of them, if this
-        task releases.
+        """Return the version to which unresolved issues move, or None.
+
+        Depending on the option `unresolved`, warn about unresolved issues or raise `failed`. Only
+        done if this task releases the version.
         """
         mode = self._options.unresolved
         if not self._releases(current) or mode == "ignore":
@@ -205,9 +209,9 @@ class TrackerVersionOperation:
         return None
 
     def _unresolved(self, version: Version, message: str, count: int) -> ToolchainError:
-        """Return the error for unresolved issues, which names the first ones."""
+        """Return the error for unresolved issues, with the keys of the first issues."""
         keys: list[str] = []
-        with suppress(ToolchainError):  # without a search the number has to do
+        with suppress(ToolchainError):  # if the search fails, the message has no keys
             keys = VersionIssues(self._task, self._client).of(version, _MAX_KEYS)
         more = count - len(keys)
         if keys:
@@ -227,13 +231,13 @@ class TrackerVersionOperation:
             "start_date": options.start_date,
             "release_date": day,
         }
-        if current is None:  # a new version has no date to remove
+        if current is None:  # a new version has no dates to remove
             values |= {name: None for name in DATES if values[name] == NO_DATE}
         return without_none({**values, **_STATES[options.state]})
 
-    def _require_order(self, there: VersionSnapshot) -> None:
-        """Raise in check mode too if the start is after the release, which the server rejects."""
-        after = {**(there.before or {}), **there.desired}
+    def _require_order(self, snapshot: VersionSnapshot) -> None:
+        """Raise `rejected` if the start is after the release, which the server would reject."""
+        after = {**(snapshot.before or {}), **snapshot.desired}
         start, release = after.get("start_date"), after.get("release_date")
         if _is_late(start, release):
             raise ToolchainError(
@@ -242,18 +246,18 @@ class TrackerVersionOperation:
                 f" {release}",
             )
 
-    def _predicted(self, found: Plan, there: VersionSnapshot) -> dict[str, Any]:
-        """Return the version after the task, as far as it can be predicted."""
-        after = {**_BLANK.settable(), **(there.before or {}), **found.after}
-        number = None if there.current is None else there.current.id
+    def _predicted(self, found: Plan, snapshot: VersionSnapshot) -> dict[str, Any]:
+        """Return the expected version after the task, as the return value `version`."""
+        after = {**_BLANK.settable(), **(snapshot.before or {}), **found.after}
+        number = None if snapshot.current is None else snapshot.current.id
         return self._shown(number, after)
 
     def _shown(self, number: str | None, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the return value `version`."""
+        """Return a version as the return value `version`."""
         names = ("name", "released", "archived", "release_date", "start_date", "description")
-        place = f"{self._client.site}/projects/{self._options.project}/versions/{number}"
+        url = f"{self._client.site}/projects/{self._options.project}/versions/{number}"
         shown = {name: fields[name] for name in names}
-        return {"id": number, **shown, "url": None if number is None else place}
+        return {"id": number, **shown, "url": None if number is None else url}
 
     def preflight(self, plan: Plan) -> None:
         purpose = f"the version '{self._options.name}' of the project '{self._options.project}'"
@@ -271,46 +275,50 @@ class TrackerVersionOperation:
     # -- apply ------------------------------------------------------------------------------------
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        there: VersionSnapshot = plan.data
-        if plan.action == "delete" and there.current is not None:
-            self._versions.delete(there.current, there.target)
+        snapshot: VersionSnapshot = plan.data
+        if plan.action == "delete" and snapshot.current is not None:
+            self._versions.delete(snapshot.current, snapshot.target)
             return {}
-        version = self._written(there)
+        version = self._written(snapshot)
         return {"version": self._shown(version.id, version.settable())}
 
-    def _written(self, there: VersionSnapshot) -> Version:
-        """Create the version, or change differences. Server fact [tracker-16]: older servers ignore
-        the states of a new version.
-        """
-        current = there.current
-        if current is None:
-            sent = {name: value for name, value in there.desired.items() if value is not False}
-            current = self._versions.create(sent)
-        left = current.differing(there.desired)
-        if not left:
-            return current
-        if there.target is None:
-            return self._versions.update(current, left)
-        return self._released(current, left, there.target)
+    def _written(self, snapshot: VersionSnapshot) -> Version:
+        """Create the version, or change what differs.
 
-    def _released(self, current: Version, left: Mapping[str, Any], target: Version) -> Version:
-        """Release the version and move unresolved issues: by the server, or one by one if it does
-        not support that or did not do it [tracker-16].
+        Server fact [tracker-16]: older servers ignore `released` and `archived` of a new version,
+        so a second request sets them.
+        """
+        current = snapshot.current
+        if current is None:
+            sent = {name: value for name, value in snapshot.desired.items() if value is not False}
+            current = self._versions.create(sent)
+        differing = current.differing(snapshot.desired)
+        if not differing:
+            return current
+        if snapshot.target is None:
+            return self._versions.update(current, differing)
+        return self._released(current, differing, snapshot.target)
+
+    def _released(self, current: Version, differing: Mapping[str, Any], target: Version) -> Version:
+        """Release the version and move its unresolved issues to `target`.
+
+        The issues are moved one by one if the server does not support moving them or does not do it
+        [tracker-16].
         """
         issues = VersionIssues(self._task, self._client)
         try:
-            version = self._versions.update(current, left, target)
+            version = self._versions.update(current, differing, target)
         except ToolchainError as error:
             if error.status != 400 or MOVE not in str(error.detail):
                 raise
             list(bounded(4, lambda key: issues.move(key, current, target), issues.of(current)))
-            version = self._versions.update(current, left)
+            version = self._versions.update(current, differing)
         if self._versions.unresolved(version):
             list(bounded(4, lambda key: issues.move(key, version, target), issues.of(version)))
-            self._warn_of_the_rest(version)
+            self._warn_of_hidden_issues(version)
         return version
 
-    def _warn_of_the_rest(self, version: Version) -> None:
+    def _warn_of_hidden_issues(self, version: Version) -> None:
         count = self._versions.unresolved(version)
         if count:
             self._task.warn(

@@ -15,7 +15,7 @@ from ..fields.documents import plain_lines
 from .project_objects import ProjectObjects, as_permission
 
 _API = "rest/api/2"
-#: Our names of the settable members, and the server's.
+#: Names of options, and the server's names of the members.
 _MEMBERS = {
     "name": "name",
     "description": "description",
@@ -25,7 +25,7 @@ _MEMBERS = {
     "release_date": "releaseDate",
 }
 DATES = ("start_date", "release_date")
-#: The value of a date option for a version without this date.
+#: Value of a date option that means no date.
 NO_DATE = "none"
 MOVE = "moveUnfixedIssuesTo"
 _NO_PROJECT = (
@@ -36,9 +36,7 @@ _NO_PROJECT = (
 
 @dataclass(frozen=True)
 class Version:
-    """A version. `address` identifies it for other versions. The server omits members without a
-    value [tracker-16].
-    """
+    """A version of a project. `address`: its URL, which requests for other versions refer to."""
 
     id: str
     address: str
@@ -51,7 +49,10 @@ class Version:
 
     @classmethod
     def of(cls, record: Any) -> Version | None:
-        """Parse a version; `None` if the object is not a version."""
+        """Parse a version. Return None if the object is not a version.
+
+        The server omits members without a value [tracker-16].
+        """
         if not isinstance(record, Mapping) or "id" not in record or "name" not in record:
             return None
         return cls(
@@ -66,29 +67,30 @@ class Version:
         )
 
     def settable(self) -> dict[str, Any]:
-        """Return the settable members by our names."""
+        """Return the values that can be changed, by the name of the option."""
         return {name: getattr(self, name) for name in _MEMBERS}
 
     def differing(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the entries of `wanted` that differ."""
-        have = {**self.settable(), "description": plain_lines(self.description)}
+        """Return the wanted values that differ from the version."""
+        current = {**self.settable(), "description": plain_lines(self.description)}
         adapted = {"description": plain_lines, **dict.fromkeys(DATES, _stored)}
         return {
             name: value
             for name, value in wanted.items()
-            if have[name] != (adapted[name](value) if name in adapted else value)
+            if current[name] != (adapted[name](value) if name in adapted else value)
         }
 
 
 class ProjectVersions(ProjectObjects[Version]):
-    """The versions of a project."""
+    """Read and write the versions of a project."""
 
     def __init__(self, client: TrackerClient, project: str) -> None:
         super().__init__(client, project, "version", Version.of, _NO_PROJECT)
 
     def today(self) -> str:
-        """Return the server's date. Server fact [tracker-16]: dates are in the server's
-        time zone.
+        """Return the current date in the server's time zone, which dates of versions use.
+
+        If the server does not report its time, the date comes from a response or the local clock.
         """
         reported = self._client.read_optional("reading the server's date", f"{_API}/serverInfo")
         day = str(reported.get("serverTime") if isinstance(reported, Mapping) else "")[:10]
@@ -103,21 +105,23 @@ class ProjectVersions(ProjectObjects[Version]):
         return self.count(version, "unresolved issues", "unresolvedIssueCount", member)
 
     def create(self, wanted: Mapping[str, Any]) -> Version:
-        """Create a version with members by our names."""
+        """Create a version. `wanted`: values by option name."""
         return self._create(wanted["name"], _sent(wanted))
 
     def update(
         self, version: Version, wanted: Mapping[str, Any], target: Version | None = None
     ) -> Version:
-        """Set the wanted members; `target` receives unresolved issues.
+        """Change a version. Raises `rejected` if the server does not save a value.
 
-        Server fact [tracker-16]: the members are stored one after the other, so a rejected request
-        may have an effect.
+        Server fact [tracker-16]: the server saves the members one after the other, so a rejected
+        request may have saved some of them.
+
+        :param target: version to which the server moves the unresolved issues
         """
         purpose = f"changing the version '{version.name}' of the project '{self._project}'"
         members = _sent(wanted)
         if target is not None:
-            members[MOVE] = target.address or f"{self._client.url}/{self._place(target)}"
+            members[MOVE] = target.address or f"{self._client.url}/{self._route(target)}"
 
         def done() -> bool:
             now = self.read(version)
@@ -125,21 +129,21 @@ class ProjectVersions(ProjectObjects[Version]):
 
         try:
             response = self._client.write(
-                purpose, "PUT", self._place(version), json=members, verify=done, repeatable=True
+                purpose, "PUT", self._route(version), json=members, verify=done, repeatable=True
             )
         except ToolchainError as error:
             if error.status not in (400, 403, 404):
                 raise
-            raise self._refused(error, version) from None
+            raise self._rejected(error, version) from None
         now = Version.of(json_or_none(response.body)) or self.read(version)
-        left = list(wanted) if now is None else list(now.differing(wanted))
-        if now is None or left:
-            message = f"the server accepted the change, but did not save {', '.join(left)}"
+        unsaved = list(wanted) if now is None else list(now.differing(wanted))
+        if now is None or unsaved:
+            message = f"the server accepted the change, but did not save {', '.join(unsaved)}"
             raise response.error("rejected", message)
         return now
 
-    def _refused(self, error: ToolchainError, version: Version) -> ToolchainError:
-        """Return the error with the state of the version."""
+    def _rejected(self, error: ToolchainError, version: Version) -> ToolchainError:
+        """Return the error of a change; its result says whether the version has changed."""
         now = self.read(version)
         if now is None:
             return error
@@ -147,7 +151,7 @@ class ProjectVersions(ProjectObjects[Version]):
         return as_permission(error) if error.status == 404 else error
 
     def delete(self, version: Version, target: Version | None) -> None:
-        """Delete a version; its issues get `target`, or lose the version."""
+        """Delete a version. Move its issues to `target`, or only remove it from them if None."""
         self._delete(version, {} if target is None else dict.fromkeys(_TARGETS, target.id))
 
 
@@ -155,7 +159,7 @@ _TARGETS = ("moveFixIssuesTo", "moveAffectedIssuesTo")
 
 
 def _sent(wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the members of a request; null removes a date [tracker-16]."""
+    """Return wanted values as members of a request. A null removes a date [tracker-16]."""
     return {
         _MEMBERS[name]: _stored(value) if name in DATES else value for name, value in wanted.items()
     }
