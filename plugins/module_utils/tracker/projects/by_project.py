@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Group the entries of a task by project, and read every project once."""
+"""Read each project of a task once, for all entries that belong to it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ _PARALLEL = 4
 
 
 class ByProject(Generic[Found]):
-    """Values of projects, or the errors of reading them: only the entries of such a project fail.
+    """Values that were read per project.
 
-    :param read: returns the value of the project with a key
+    If a read fails, only the entries of that project fail.
+
+    :param read: reads the value of a project by its key
     """
 
     def __init__(self, read: Callable[[str], Found]) -> None:
@@ -26,16 +28,16 @@ class ByProject(Generic[Found]):
 
     def load(self, projects: Iterable[str]) -> None:
 
-        def of_project(key: str) -> tuple[str, Found | ToolchainError]:
+        def read(key: str) -> tuple[str, Found | ToolchainError]:
             try:
                 return key, self._read(key)
             except ToolchainError as error:
                 return key, error
 
-        self._found = dict(first_alone(_PARALLEL, of_project, list(dict.fromkeys(projects))))
+        self._found = dict(first_alone(_PARALLEL, read, list(dict.fromkeys(projects))))
 
     def of(self, project: str) -> Found:
-        """Return the value of a project; raise the error of reading it."""
+        """Return the value of a project, or raise the error of its read."""
         found = self._found[project]
         if isinstance(found, ToolchainError):
             raise found

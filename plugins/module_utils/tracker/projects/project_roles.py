@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read and change the actors of a role of a project [tracker-30]."""
+"""Read and change the actors of a project role: its users and groups [tracker-30]."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _API = "rest/api/2"
 USERS, GROUPS = "users", "groups"
 _TYPES = {"atlassian-user-role-actor": USERS, "atlassian-group-role-actor": GROUPS}
 _QUERY = {USERS: "user", GROUPS: "group"}
-#: The id of the role on a new server, and its name.
+#: Default id and name of the role of administrators.
 _ADMINISTRATORS = ("10002", "administrators")
 
 
 @dataclass(frozen=True)
 class ProjectRole:
-    """A role of a project. Actors of other types, which plugins define, are kept by type."""
+    """A role of a project. `others`: names of actors of other types, which plugins define."""
 
     id: str
     name: str
@@ -33,17 +33,17 @@ class ProjectRole:
 
     @property
     def administers(self) -> bool:
-        """Return whether the role is that of the project's administrators."""
+        """Return whether this is the role of the project's administrators."""
         return self.id == _ADMINISTRATORS[0] or self.name.casefold() == _ADMINISTRATORS[1]
 
     def actors(self) -> dict[str, list[str]]:
-        """Return users and groups, sorted: their order has no meaning."""
+        """Return the sorted users and groups."""
         return {USERS: sorted(self.users), GROUPS: sorted(self.groups)}
 
 
-def same_actor(kind: str, one: str, other: str) -> bool:
-    """Compare names; user names without regard to case, as servers do."""
-    return one.casefold() == other.casefold() if kind == USERS else one == other
+def same_actor(kind: str, name: str, other: str) -> bool:
+    """Return whether two names are equal. User names are compared case-insensitively."""
+    return name.casefold() == other.casefold() if kind == USERS else name == other
 
 
 def actor_in(kind: str, name: str, actors: Iterable[str]) -> bool:
@@ -51,13 +51,13 @@ def actor_in(kind: str, name: str, actors: Iterable[str]) -> bool:
 
 
 class ProjectRoles:
-    """The roles of a project."""
+    """Read and write the roles of a project."""
 
     def __init__(self, client: TrackerClient, project: str) -> None:
         self._client, self._project = client, project
 
     def ids(self) -> dict[str, str]:
-        """Return name to id. Raises `not_found` for a missing project."""
+        """Return the ids of the roles by name. Raises `not_found` for a missing project."""
         purpose = f"reading the roles of the project '{self._project}'"
         response = self._client.read(purpose, f"{_API}/project/{path(self._project)}/role")
         reported = response.json()
@@ -66,8 +66,11 @@ class ProjectRoles:
         return {str(name): str(address).rpartition("/")[2] for name, address in reported.items()}
 
     def named(self, name: str, known: Mapping[str, str]) -> ProjectRole:
-        """Return one of the known roles by its name. Raises `not_found`."""
-        number = next((known[one] for one in known if same_name(one, name)), None)
+        """Read a role by its name. Raises `not_found` if it is not among the known roles.
+
+        :param known: ids of the roles by name
+        """
+        number = next((known[role] for role in known if same_name(role, name)), None)
         if number is None:
             raise ToolchainError(
                 "not_found",
@@ -77,25 +80,25 @@ class ProjectRoles:
         return self.read(name, number)
 
     def read(self, name: str, number: str) -> ProjectRole:
-        """Return a role by its id; `name` is for messages."""
+        """Read a role by its id. `name`: for messages."""
         purpose = f"reading the role '{name}' of the project '{self._project}'"
-        response = self._client.read(purpose, self._place(number))
+        response = self._client.read(purpose, self._route(number))
         return _role(response)
 
     def replace(self, role: ProjectRole, wanted: Mapping[str, list[str]]) -> None:
-        """Set all users and groups with one request."""
+        """Replace all users and groups with a single request."""
         actors = {category: wanted[kind] for category, kind in _TYPES.items()}
         self._client.write(
             self._changing(role),
             "PUT",
-            self._place(role.id),
+            self._route(role.id),
             json={"id": int(role.id), "categorisedActors": {**role.others, **actors}},
             verify=lambda: not _differing(self.read(role.name, role.id), wanted),
             repeatable=True,
         )
 
     def add(self, role: ProjectRole, kind: str, names: list[str]) -> None:
-        """Add users or groups. An actor that someone else has added since is not an error."""
+        """Add users or groups. It is no error if another user has added them meanwhile."""
 
         def done() -> bool:
             now = self.read(role.name, role.id).actors()[kind]
@@ -105,7 +108,7 @@ class ProjectRoles:
             self._client.write(
                 self._changing(role),
                 "POST",
-                self._place(role.id),
+                self._route(role.id),
                 json={_QUERY[kind]: names},
                 verify=done,
             )
@@ -114,7 +117,7 @@ class ProjectRoles:
                 raise
 
     def remove(self, role: ProjectRole, kind: str, name: str) -> None:
-        """Take away a user or a group."""
+        """Remove a user or a group."""
 
         def done() -> bool:
             return not actor_in(kind, name, self.read(role.name, role.id).actors()[kind])
@@ -122,20 +125,20 @@ class ProjectRoles:
         self._client.write(
             self._changing(role),
             "DELETE",
-            self._place(role.id),
+            self._route(role.id),
             query={_QUERY[kind]: name},
             verify=done,
             repeatable=True,
         )
 
     def require(self, role: ProjectRole, wanted: Mapping[str, list[str]]) -> ProjectRole:
-        """Return the role as read again. Raises `rejected` if the server did not keep an actor."""
+        """Read the role again. Raises `rejected` if the server did not save the wanted actors."""
         now = self.read(role.name, role.id)
-        left = _differing(now, wanted)
-        if left:
+        unsaved = _differing(now, wanted)
+        if unsaved:
             message = (
                 f"{self._changing(role)}: the server accepted the change, but did not save"
-                f" {', '.join(left)}"
+                f" {', '.join(unsaved)}"
             )
             changed = now.actors() != role.actors()
             raise ToolchainError("rejected", message, result={"changed": changed})
@@ -144,18 +147,18 @@ class ProjectRoles:
     def _changing(self, role: ProjectRole) -> str:
         return f"changing the role '{role.name}' of the project '{self._project}'"
 
-    def _place(self, number: str) -> str:
+    def _route(self, number: str) -> str:
         return f"{_API}/project/{path(self._project)}/role/{path(number)}"
 
 
 def _differing(role: ProjectRole, wanted: Mapping[str, list[str]]) -> list[str]:
-    """Return the kinds of actors that differ."""
-    have = role.actors()
+    """Return the kinds of actors that differ: `users`, `groups` or both."""
+    current = role.actors()
     return [
         kind
         for kind, names in wanted.items()
-        if len(names) != len(have[kind])
-        or not all(actor_in(kind, name, have[kind]) for name in names)
+        if len(names) != len(current[kind])
+        or not all(actor_in(kind, name, current[kind]) for name in names)
     ]
 
 
@@ -175,7 +178,7 @@ def _role(response: Response) -> ProjectRole:
 
 
 def _name(actor: Mapping[str, Any]) -> str:
-    """Return the name of an actor: the account id of a user in the cloud."""
+    """Return the name of an actor. For a user in the cloud, it is the account id."""
     user, group = actor.get("actorUser"), actor.get("actorGroup")
     if isinstance(user, Mapping) and user.get("accountId"):
         return str(user["accountId"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Export versions, components and roles of projects as `tracker.yml` of a desired state."""
+"""Module `tracker_export`: write versions, components and roles as a desired state."""
 
 from __future__ import annotations
 
@@ -24,17 +24,15 @@ from .versions import NO_DATE, ProjectVersions, Version
 _NOT_EXPORTED = (
     "Only versions, components and roles are exported, not issues, workflows and schemes.",
 )
-#: Error kinds for a single project that the account cannot read.
-_REFUSED = ("not_found", "permission")
-
-
-#: The lists of `tracker.yml`.
+#: Error kinds for a project that the account cannot read.
+_UNREADABLE = ("not_found", "permission")
+#: Keys of the lists in `tracker.yml`.
 _LISTS = ("versions", "components", "project_roles")
 
 
 @dataclass(frozen=True)
-class _Parts:
-    """What a project has; an error if the account may not see its roles."""
+class _ProjectParts:
+    """The exported objects of a project. `roles`: an error if the account may not read them."""
 
     versions: list[Version]
     components: list[Component]
@@ -73,18 +71,18 @@ class TrackerExportOperation(ServiceExport):
         chosen = self._all() if keys is None else list(dict.fromkeys(keys))
         count = ProgressCounter(self._task.progress, "reading the parts of projects", len(chosen))
 
-        def of_project(key: str) -> tuple[str, _Parts | ToolchainError]:
+        def read(key: str) -> tuple[str, _ProjectParts | ToolchainError]:
             try:
                 return key, self._parts(key)
             except ToolchainError as error:
-                if keys is not None or error.kind not in _REFUSED:
+                if keys is not None or error.kind not in _UNREADABLE:
                     raise
                 return key, error
             finally:
                 count.add()
 
         found_entries: dict[str, list[dict[str, Any]]] = {name: [] for name in _LISTS}
-        for key, found in first_alone(self._options.parallel, of_project, chosen):
+        for key, found in first_alone(self._options.parallel, read, chosen):
             if isinstance(found, ToolchainError):
                 state.leave_out("project", key, found.message)
             else:
@@ -94,18 +92,18 @@ class TrackerExportOperation(ServiceExport):
         state.values = dict(found_entries)
         return state
 
-    def _parts(self, key: str) -> _Parts:
-        """Read a project. Only its administrators see its roles."""
+    def _parts(self, key: str) -> _ProjectParts:
+        """Read a project. Only administrators of the project can read its roles."""
         versions = ProjectVersions(self._client, key).all()
         components = ProjectComponents(self._client, key).all()
         store = ProjectRoles(self._client, key)
         try:
             roles = [store.read(name, number) for name, number in store.ids().items()]
         except ToolchainError as error:
-            if error.kind not in _REFUSED:
+            if error.kind not in _UNREADABLE:
                 raise
-            return _Parts(versions, components, error)
-        return _Parts(versions, components, roles)
+            return _ProjectParts(versions, components, error)
+        return _ProjectParts(versions, components, roles)
 
     def _all(self) -> list[str]:
         shown = TrackerProjectInfoOperation(self._task, TrackerProjectInfoOptions()).all()
@@ -131,12 +129,12 @@ def _entries(project: str, versions: list[Version], state: ServiceState) -> list
 def _components(
     project: str, components: list[Component], state: ServiceState
 ) -> list[dict[str, Any]]:
-    """Return components as entries for `tracker_component`, with their empty fields."""
+    """Return components as entries for `tracker_component`, including empty fields."""
     found = []
     for component in components:
         entry = {"project": project, **component.settable()}
         if component.archived is None:
-            del entry["archived"]  # the server does not know it
+            del entry["archived"]  # the server does not support it
         try:
             ComponentEntry(**entry).require_sense()
             found.append(entry)
@@ -158,7 +156,7 @@ def _roles(
 def _entry(project: str, version: Version) -> dict[str, Any]:
     """Return a version as an entry for `tracker_version`.
 
-    Empty fields are included, so that a value that somebody adds later is drift.
+    It includes empty fields. A value that a user adds later is then drift.
     """
     released = "released" if version.released else "unreleased"
     return {
@@ -172,7 +170,7 @@ def _entry(project: str, version: Version) -> dict[str, Any]:
 
 
 def _wrong(entry: dict[str, Any]) -> str | None:
-    """Return why `tracker_version` cannot manage this version, or `None`."""
+    """Return the reason why `tracker_version` cannot manage a version, or None."""
     name = entry.get("name", "")
     if not name.strip() or name != name.strip():
         return "its name is empty, or begins or ends with a blank"

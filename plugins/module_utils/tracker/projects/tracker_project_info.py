@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read a project or all projects: the module `tracker_project_info` [W4.2, C4.4]."""
+"""Module `tracker_project_info`: read a project or all projects [W4.2, C4.4]."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..pagination import OffsetPages, SearchRange
 Project = dict[str, Any]
 
 _LIST = "rest/api/2/project"
-#: Server fact [tracker-8]: the cloud replaced the list by this paginated search.
+#: Server fact [tracker-8]: in the cloud this paginated search replaces the list.
 _SUCCESSOR = "rest/api/2/project/search"
 _PAGE_SIZE = 50
 _READING = "reading the projects"
@@ -34,7 +34,7 @@ class TrackerProjectInfoOptions:
 
 
 class TrackerProjectInfoOperation(ReadOnly):
-    """Read `projects` as the server sends them."""
+    """Read projects. Returns the server's JSON objects unchanged."""
 
     descriptor: ClassVar = Descriptor("tracker", {"read": reads()})
 
@@ -46,8 +46,9 @@ class TrackerProjectInfoOperation(ReadOnly):
         return unchanged({"projects": self.all() if key is None else [self._project(key)]})
 
     def all(self) -> list[Project]:
-        """Return all projects that the account sees, with a single request if the server still has
-        the list.
+        """Return all projects that the account can see.
+
+        This takes a single request if the server supports the list.
         """
         response = self._client.read(_READING, _LIST, expect=(200, 410))
         return _listed(response, response.json()) if response.status == 200 else self._by_page()
@@ -67,10 +68,10 @@ class TrackerProjectInfoOperation(ReadOnly):
         return found.issues
 
     def _project(self, key: str) -> Project:
-        """Return a project by key or id with all its members. Raises `not_found`.
+        """Return the project with a key or id. Raises `not_found` if it is not visible.
 
-        The written interface has the list only: if a project has no address of its own, it is
-        searched there.
+        The written interface has no route for a single project, so the list is searched after a
+        404.
         """
         purpose = f"reading the project '{key}'"
         response = self._client.read(purpose, f"{_LIST}/{path(key)}", expect=(200, 404))

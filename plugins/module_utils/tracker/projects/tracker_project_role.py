@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Manage the actors of a role of a project: the module `tracker_project_role` [tracker-30]."""
+"""Module `tracker_project_role`: manage the users and groups of project roles [tracker-30]."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _Names = Annotated["list[str] | None", Option(empty=True)]
 
 @dataclass(frozen=True)
 class ProjectRoleEntry:
-    """The options of a role of a project."""
+    """Options of a project role."""
 
     project: str
     role: str
@@ -36,7 +36,7 @@ class ProjectRoleEntry:
     force: bool = False
 
     def require_sense(self) -> None:
-        """Raise `invalid` for a role without actors to manage."""
+        """Raise `invalid` without a project, or without users and groups to manage."""
         if not self.project:
             raise invalid(
                 f"project of the role '{self.role}' is missing: set it to the key of the project"
@@ -64,7 +64,7 @@ class TrackerProjectRoleOptions:
 
 
 class TrackerProjectRoleOperation(ObjectsOperation[ProjectRoleEntry]):
-    """The users and groups of roles of projects. Raises `invalid`."""
+    """Manage the users and groups of project roles. Raises `invalid`."""
 
     descriptor: ClassVar = Descriptor(
         "tracker",
@@ -83,7 +83,7 @@ class TrackerProjectRoleOperation(ObjectsOperation[ProjectRoleEntry]):
 
 
 class ProjectRoleKind(EntryKind[ProjectRoleEntry]):
-    """Roles of projects: a list of roles for each project, and a read for each role."""
+    """Project roles as entries. Each project takes one request, and each role another one."""
 
     noun = "role"
 
@@ -117,14 +117,14 @@ class ProjectRoleKind(EntryKind[ProjectRoleEntry]):
 
 
 class ManagedProjectRole:
-    """A role that is compared, and written."""
+    """Plan and write a project role."""
 
     def __init__(self, task: Task, client: TrackerClient, options: ProjectRoleEntry) -> None:
         self._task, self._options, self._client = task, options, client
         self._roles = ProjectRoles(client, options.project)
 
     def plan(self, known: Mapping[str, str]) -> Plan:
-        """Return the plan, given the roles of the project, name to id."""
+        """Plan the role. `known`: ids of the project's roles by name."""
         role = self._roles.named(self._options.role, known)
         before = role.actors()
         wanted = {
@@ -134,27 +134,29 @@ class ManagedProjectRole:
         }
         found = plan(before, wanted)
         if not self._options.force and role.administers and _loses(before, found.after):
-            self._require_own(before, found.after)
+            self._require_account(before, found.after)
         return found.with_result(role={"name": role.name, **found.after}).with_data(role)
 
     def _wanted(self, role: ProjectRole, kind: str, names: list[str]) -> list[str]:
-        """Return the actors after the task, by the names of the server."""
-        have = role.actors()[kind]
+        """Return the actors after the task, with the server's names."""
+        current = role.actors()[kind]
         mode = self._options.mode
         if mode == "remove":
-            gone = [self._actor(kind, name, have, must=False) for name in names]
-            return [one for one in have if not actor_in(kind, one, gone)]
-        actors = [self._actor(kind, name, have) for name in names]
-        unchanged = have if mode == "add" else [one for one in have if actor_in(kind, one, actors)]
-        added = [one for one in actors if not actor_in(kind, one, have)]
-        return sorted({*unchanged, *added})
+            removed = [self._actor(kind, name, current, must=False) for name in names]
+            return [actor for actor in current if not actor_in(kind, actor, removed)]
+        actors = [self._actor(kind, name, current) for name in names]
+        kept = current
+        if mode != "add":
+            kept = [actor for actor in current if actor_in(kind, actor, actors)]
+        added = [actor for actor in actors if not actor_in(kind, actor, current)]
+        return sorted({*kept, *added})
 
-    def _actor(self, kind: str, name: str, have: list[str], *, must: bool = True) -> str:
-        """Return the server's name of an actor: the account id of a user in the cloud.
+    def _actor(self, kind: str, name: str, current: list[str], *, must: bool = True) -> str:
+        """Return the server's name of an actor. For a user in the cloud, it is the account id.
 
-        :param must: raise `not_found` for an account that does not exist
+        :param must: whether to raise `not_found` for an account that does not exist
         """
-        if kind == GROUPS or actor_in(kind, name, have):
+        if kind == GROUPS or actor_in(kind, name, current):
             return name
         try:
             site = Site(self._task, self._client, knows_cloud=True)
@@ -164,8 +166,8 @@ class ManagedProjectRole:
                 raise
             return name
 
-    def _require_own(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
-        """Raise `invalid` if the account of the task would no longer be an administrator."""
+    def _require_account(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+        """Raise `invalid` if the task's account would no longer be an administrator."""
         query = {"expand": "groups"}
         response = self._client.read("reading the task's account", "rest/api/2/myself", query=query)
         reported = response.json()
@@ -186,13 +188,12 @@ class ManagedProjectRole:
             )
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        """Carry out the plan."""
         role: ProjectRole = plan.data
         if self._options.mode == "exact":
             self._roles.replace(role, plan.after)
         for change in plan.changes if self._options.mode != "exact" else ():
             kind = change.field
-            added = [one for one in change.after if not actor_in(kind, one, change.before)]
+            added = [name for name in change.after if not actor_in(kind, name, change.before)]
             if added:
                 self._roles.add(role, kind, added)
             for name in change.before:
@@ -208,4 +209,6 @@ def _loses(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
 
 
 def _has(actors: Mapping[str, Any], names: Mapping[str, list[str]]) -> bool:
-    return any(actor_in(kind, one, actors[kind]) for kind in (USERS, GROUPS) for one in names[kind])
+    return any(
+        actor_in(kind, name, actors[kind]) for kind in (USERS, GROUPS) for name in names[kind]
+    )

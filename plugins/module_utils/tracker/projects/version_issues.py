@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Move the unresolved issues of a version to another version on its release."""
+"""Move the unresolved issues of a released version to another version."""
 
 from __future__ import annotations
 
@@ -11,26 +11,29 @@ from .versions import Version
 
 
 class VersionIssues:
-    """Finds issues, and edits them separately, which every server supports [tracker-16]."""
+    """Find the issues of a version, and move them one by one.
+
+    Every server supports this; not every server moves all issues at once [tracker-16].
+    """
 
     def __init__(self, task: Task, client: TrackerClient) -> None:
         self._task, self._client = task, client
 
     def of(self, version: Version, most: int | None = None) -> list[str]:
-        """Return the keys of the unresolved issues that the account sees, at most `most`."""
+        """Return the keys of the visible unresolved issues, at most `most`; None means all."""
         jql = f"fixVersion = {version.id} AND resolution is EMPTY"
-        asked = JqlSearchOptions(jql, fields=["key"], max_results=most)
-        found = JqlSearchOperation(self._task, asked).search()
+        options = JqlSearchOptions(jql, fields=["key"], max_results=most)
+        found = JqlSearchOperation(self._task, options).search()
         return [str(issue["key"]) for issue in found.issues]
 
     def move(self, key: str, version: Version, target: Version) -> None:
-        """Replace a version of an issue; its other versions are kept."""
+        """Replace a version of an issue by another. The issue keeps its further versions."""
         verbs = [{"remove": {"id": version.id}}, {"add": {"id": target.id}}]
-        place = f"rest/api/2/issue/{path(key)}"
+        route = f"rest/api/2/issue/{path(key)}"
 
         def done() -> bool:
             response = self._client.read(
-                f"reading the issue '{key}'", place, query={"fields": "fixVersions"}
+                f"reading the issue '{key}'", route, query={"fields": "fixVersions"}
             )
             fields = response.json()["fields"]
             ids = {str(fix_version["id"]) for fix_version in fields["fixVersions"]}
@@ -39,7 +42,7 @@ class VersionIssues:
         self._client.write(
             f"moving the issue '{key}' from the version '{version.name}' to '{target.name}'",
             "PUT",
-            place,
+            route,
             json={"update": {"fixVersions": verbs}},
             verify=done,
             repeatable=True,
