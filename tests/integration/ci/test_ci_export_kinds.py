@@ -132,9 +132,9 @@ def test_unrepresentable_configuration_is_omitted(ci: Ci, tmp_path: Path) -> Non
         if name.startswith("configuration")
     }
     assert reasons == {
-        "jenkins.labelAtoms": "the list nodes describes it",
-        "jenkins.views": "the list views describes it",
-        "credentials": "the list credentials describes it",
+        "jenkins.labelAtoms": "it is exported in the list nodes",
+        "jenkins.views": "it is exported in the list views",
+        "credentials": "it is exported in the list credentials",
         "unclassified.mailer.authentication.password": "it is a secret",
         "unclassified.broken": "the server cannot export it",
         "unclassified.twins": "items of the list have the same name",

@@ -168,7 +168,7 @@ def test_copied_job_is_released_on_old_servers(ci: Ci) -> None:
 def test_copied_job_held_by_the_server_gives_a_warning(ci: Ci) -> None:
     ci.sandbox.settings("ci", copy_released_by="nothing")
     assert ci.run(job="copied", copy_from="no-parameters")["changed"]
-    assert "still does not allow builds of copied" in ci.warnings[0]
+    assert "still does not allow builds of them: copied" in ci.warnings[0]
 
 
 def test_interrupted_copy_is_completed(ci: Ci) -> None:
@@ -256,7 +256,7 @@ def test_folders_are_managed(ci: Ci) -> None:
     assert ci.fails(job="tools", enabled=False).kind == "invalid"
     refused = ci.fails(job="tools", folder=True, state="absent")
     assert refused.kind == "invalid"
-    assert "it has jobs" in refused.message
+    assert "it contains jobs" in refused.message
     gone = ci.run(job="tools", folder=True, state="absent", force=True)
     assert gone["changed"]
     assert not ci.run(job="tools", folder=True, state="absent")["changed"]
@@ -270,7 +270,7 @@ def test_documented_interface_cannot_create_jobs(ci: Ci) -> None:
 
 
 def test_job_with_builds_is_deleted_only_with_force(ci: Ci) -> None:
-    assert "it has builds" in ci.fails(job="long-history", state="absent").message
+    assert "it contains builds" in ci.fails(job="long-history", state="absent").message
     found = ci.run(job="long-history", state="absent", force=True)
     assert found["changed"]
     assert "<name>VERSION</name>" in found["diff"][0]
