@@ -179,7 +179,7 @@ OPTIONS: dict[str, tuple[str, dict[str, Any], str]] = {
             "roles": [{"name": "a", "state": "absent"}],
             "role_assignments": [{"name": "a", "account": "b"}],
         },
-        "declares it absent",
+        "deletes or renames it",
     ),
     "a module without a name": ("analysis_module", {"project": "toolchain", "name": ""}, "name"),
     "a job without a name": ("ci_job_build", {"job": "delivery//x"}, "job"),

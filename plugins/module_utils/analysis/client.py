@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Client of the code analysis server: one address, 43 actions [W4.5]."""
+"""HTTP client of the code analysis server, which has one URL for 43 actions [W4.5]."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ if TYPE_CHECKING:
 Taken = TypeVar("Taken")
 
 _PATH = "review/api"
-#: Maximum bytes of a record.
-_LONGEST_LINE = 16 * 1024 * 1024
-#: Statuses of a successful read and write; the written interface names none for writes.
+#: Maximum length of a record in bytes.
+_MAX_LINE = 16 * 1024 * 1024
+#: Statuses of successful reads and writes. The interface description has none for writes.
 _READ, _WRITTEN = frozenset({200, 204}), frozenset({200, 201, 202, 204})
 #: Error kinds of an interrupted response.
-_BROKEN = frozenset({"network", "timeout"})
-#: Lines of a streamed response that are kept for error messages.
-_NOTED = 200
+_INTERRUPTED = frozenset({"network", "timeout"})
+#: Number of first lines of a streamed response to store for error messages.
+_SAMPLE_LINES = 200
 
 # fmt: off
-#: Actions that only read: sent in check mode and retried.
+#: Actions that only read. They are sent in check mode too, and retried.
 READING = frozenset({
     "builds", "defect_types", "fchurns", "groups", "import_status", "issue_details",
     "license_count", "metrics", "modules", "project_configuration", "projects", "report",
     "role_assignments", "roles", "search", "task_status", "taxonomies", "users", "version", "views",
 })
-#: Actions that change the server: sent once.
+#: Actions that change the server. They are sent once.
 WRITING = frozenset({
     "create_group", "create_module", "create_role", "create_user", "create_view", "delete_build",
     "delete_group", "delete_module", "delete_project", "delete_role", "delete_user", "delete_view",
@@ -51,14 +51,14 @@ WRITING = frozenset({
 # fmt: on
 ACTIONS = READING | WRITING
 
-# The server has no error codes: below the status only its messages distinguish errors.
-_WORDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
+# The server has no error codes, so its messages must distinguish errors with the same status.
+_MESSAGE_PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("conflict", re.compile(r"already (exists?|in use|defined|used)|\bduplicate\b", re.I)),
     ("not_found", re.compile(r"(not|n't) exist|not (be )?found|\bno such\b", re.I)),
     ("auth", re.compile(r"\bl?token\b|log(ged)? ?in\b|authenticat", re.I)),
     ("permission", re.compile(r"permission|not (allowed|authori[sz]ed)|access denied", re.I)),
 )
-#: The Web API takes no application token [analysis-3].
+#: The Web API does not accept application tokens [analysis-3].
 _LOGIN_HINT = (
     ": check username and ltoken; an application token does not work here,"
     " 'kwauth --print-auth-info' prints the ltoken for token_json"
@@ -68,11 +68,11 @@ _CLEAR_STATUS = frozenset({401, 403, 404, 409, 429})
 
 @dataclass(frozen=True)
 class Call:
-    """One action with its parameters: lists become comma-separated, `None` is left out.
+    """An action with its parameters. Lists are sent comma-separated, `None` is omitted.
 
-    :param optional: parameters that only real servers know; left out after a 400
-    :param otherwise: parameters that replace `optional` in that case; `None` if the call then has
-        no content: the rejection is not a failure, and a verification read decides
+    :param optional: parameters that only real servers know; they are omitted after a 400
+    :param otherwise: parameters that replace `optional` after a 400; `None` means that the call is
+        pointless without `optional`, so a 400 is no error and the verification read decides
     """
 
     action: str
@@ -81,15 +81,15 @@ class Call:
     otherwise: Mapping[str, Any] | None = field(default_factory=dict)
 
     def form(self, *, with_optional: bool) -> dict[str, Any]:
-        """Return the form fields of the request, without the login."""
+        """Return the form fields of the request, except the login."""
         more = self.optional if with_optional else self.otherwise or {}
         values = {**self.parameters, **more}
         return {"action": self.action, **{name: _plain(value) for name, value in values.items()}}
 
 
 def comma_list(values: Iterable[str]) -> str:
-    """Join values by commas; a backslash escapes commas and backslashes ([analysis-9]: users of a
-    group).
+    """Join values by commas. Commas and backslashes in values are escaped by a backslash, as the
+    server documents for the users of a group [analysis-9].
     """
     return ",".join(value.replace("\\", "\\\\").replace(",", "\\,") for value in values)
 
@@ -99,7 +99,7 @@ def _plain(value: Any) -> Any:
 
 
 class AnalysisClient:
-    """Client of the server of a task.
+    """Sends actions to the server of a task.
 
     :param connections: maximum number of open connections
     """
@@ -108,69 +108,71 @@ class AnalysisClient:
         self._transport = task.transport(connections=connections)
         self._address = clean_url(self._transport.url(_PATH))
         self._retries = int(task.connection.settings["retries"])
-        #: Report progress and warnings to the user.
+        #: Functions that show progress lines and warnings to the user.
         self.progress, self.warn = task.progress, task.warn
         self.predictions = task.predictions
-        #: Error message by action, for rejected parameters of real servers. Kept with the session,
-        #: so that not every item of a loop is rejected again.
+        #: Error messages by action, for optional parameters that the server has rejected. They are
+        #: stored with the session, because the items of a loop share it.
         self.refusals: dict[str, str] = self._transport.memory.setdefault("refused", {})
         self._left_out: set[str] = self._transport.memory.setdefault("left out", set())
 
     def ask(self, purpose: str, call: Call, verify: Verify | None = None) -> list[Record]:
-        """Send an action and return the records of its response; writes return none.
+        """Send an action and return the records of the response. Writes return no records.
 
-        :data:`READING` alone decides whether the action may be sent in check mode.
+        In check mode only actions of `READING` are sent.
 
-        :param purpose: operation and object for messages, as `updating the role 'x'`
-        :param verify: whether a write was carried out
+        :param purpose: operation and object for messages, for example `updating the role 'x'`
+        :param verify: returns whether a write was carried out, if its response was lost
         """
-        needed = call.otherwise is None
-        if call.optional and (needed or call.action not in self._left_out):
+        optional_only = call.otherwise is None
+        if call.optional and (optional_only or call.action not in self._left_out):
             try:
                 return self._exchange(purpose, call, verify, with_optional=True)
             except ToolchainError as error:
                 if error.status != 400:
                     raise
                 message = error.detail or ""
-            if needed:
+            if optional_only:
                 self.refusals[call.action] = message
                 return []
             try:
                 records = self._exchange(purpose, call, verify, with_optional=False)
             except ToolchainError as error:
-                raise _also(error, call, message) from None
+                raise _with_first_rejection(error, call, message) from None
             self.refusals[call.action] = message
             self._left_out.add(call.action)
             return records
         return self._exchange(purpose, call, verify, with_optional=False)
 
     def require_service(self) -> None:
-        """Raise `not_found` if no code analysis server responds. Call this before an empty response
-        counts as "absent": other servers return empty responses too.
+        """Raise `not_found` unless a code analysis server responds.
+
+        Call this before an empty response is taken as "absent", because other servers may return
+        empty responses too.
         """
         if not self.ask("reading the version", Call("version")):
             raise ToolchainError(
-                "not_found", f"there is no code analysis server at {self._address}: check url"
+                "not_found", f"{self._address} is not a code analysis server: check url"
             )
 
     def stream(self, purpose: str, call: Call, take: Callable[[Iterator[Record]], Taken]) -> Taken:
-        """Send a read and process its records as their lines arrive.
+        """Send a read, and process its records while the response arrives.
 
-        :param take: receives the records; called again if the response was interrupted
+        :param take: processes the records; it is called again if the response was interrupted
         """
         if call.action not in READING:
             raise AssertionError(f"{call.action} is not a read")
         form = call.form(with_optional=True)
         for left in range(self._retries, -1, -1):
-            begun = False
+            started = False
             try:
                 with self._transport.stream(
                     purpose, _PATH, method="POST", validate=self._validate, form=form
                 ) as response:
-                    begun = True
+                    started = True
                     return take(self._streamed(purpose, response))
             except ToolchainError as error:
-                if not begun or left == 0 or error.kind not in _BROKEN:
+                if not started or left == 0 or error.kind not in _INTERRUPTED:
                     raise
             self._transport.accounting.add(retries=1)
         raise AssertionError("the last attempt returns or raises")
@@ -185,7 +187,7 @@ class AnalysisClient:
 
         try:
             for record in responses.records(
-                _noted(lines(response.iter_content(), _LONGEST_LINE), seen)
+                _sampled(lines(response.iter_content(), _MAX_LINE), seen)
             ):
                 refusal = responses.refusal_of(record)
                 if refusal is not None:
@@ -195,7 +197,7 @@ class AnalysisClient:
             raise _unexpected_body(partial_response(), str(error)) from None
 
     def _validate(self, response: Response) -> None:
-        """Raise for a response to a streamed read with another status."""
+        """Raise the error in a response to a streamed read that has an unexpected status."""
         self._records(response)
 
     def _exchange(
@@ -208,7 +210,7 @@ class AnalysisClient:
             _PATH,
             reads=call.action in READING,
             expect=_WRITTEN,
-            # The error object may have any status.
+            # the server may send an error object with any status
             validate=lambda response: found.extend(self._records(response)),
             verify=verify,
             form=call.form(with_optional=with_optional),
@@ -232,36 +234,30 @@ class AnalysisClient:
         return found
 
     def _failure(self, response: Response) -> ToolchainError:
-        """Return the error for a status without an error object: from a proxy, or
-        another server.
-        """
+        """Return the error for a response without an error object, for example from a proxy."""
         error = self._transport.failure(response)
         if response.status in (404, 405):
-            error.message += (
-                f" ({error.url}): there is no code analysis server at this address, check url"
-            )
+            error.message += f" ({error.url}): this is not a code analysis server, check url"
         return error
 
 
-def _also(error: ToolchainError, call: Call, words: str) -> ToolchainError:
-    """Return the error of a call without its optional parameters, combined with the different error
-    of the call with them.
-    """
-    if error.status != 400 or words in ("", error.detail):
+def _with_first_rejection(error: ToolchainError, call: Call, message: str) -> ToolchainError:
+    """Add the error message of the previous call, which had optional parameters, to an error."""
+    if error.status != 400 or message in ("", error.detail):
         return error
-    return error.with_hint(f"with {', '.join(call.optional)} the server returned: {words}")
+    return error.with_hint(f"with {', '.join(call.optional)} the server returned: {message}")
 
 
-def _noted(lines: Iterable[bytes], seen: list[bytes]) -> Iterator[bytes]:
-    """Yield the lines and keep the first ones for error messages."""
+def _sampled(lines: Iterable[bytes], seen: list[bytes]) -> Iterator[bytes]:
+    """Yield the lines, and store the first lines in `seen` for error messages."""
     for line in lines:
-        if len(seen) < _NOTED:
+        if len(seen) < _SAMPLE_LINES:
             seen.append(line)
         yield line
 
 
 def _unexpected_body(response: Response, reason: str) -> ToolchainError:
-    """Return the error for an unreadable response, which leaves the outcome of a write unknown."""
+    """Return the error for an unreadable response. The outcome of a write is then unknown."""
     if errors.looks_like_html(response.text):
         error = unexpected_body(response, "JSON")
         error.message += f" ({error.url})"
@@ -273,7 +269,7 @@ def _unexpected_body(response: Response, reason: str) -> ToolchainError:
 
 
 def refused(response: Response, refusal: Refusal) -> ToolchainError:
-    """Return the error for an error object."""
+    """Return the error for an error object of the server."""
     kind = kind_of(refusal)
     error_message = errors.shorten(refusal.message)
     message = f": {error_message}" if error_message else " without an error message"
@@ -286,9 +282,11 @@ def refused(response: Response, refusal: Refusal) -> ToolchainError:
 
 
 def kind_of(refusal: Refusal) -> Kind:
-    """Return the error kind of an error object: by its message if the status is too general."""
+    """Return the error kind of an error object, from its status or, if that is ambiguous, from its
+    message.
+    """
     if refusal.status not in _CLEAR_STATUS:
-        for kind, pattern in _WORDS:
+        for kind, pattern in _MESSAGE_PATTERNS:
             if pattern.search(refusal.message) and (refusal.status < 500 or kind == "conflict"):
                 return kind
     return errors.kind_of_status(refusal.status) if refusal.status >= 400 else "rejected"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Parse responses of the code analysis server: JSON objects, one per line.
+"""Parse responses of the code analysis server: one JSON object (record) per line.
 
-Sources: written interface [W2.5] for builds; server facts [analysis-2] for all other actions.
+Sources: interface description [W2.5] for builds; server facts [analysis-2] for all other actions.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ Record = dict[str, Any]
 
 
 class UnreadableResponse(ValueError):
-    """Raised for a malformed response; the message describes the defect."""
+    """Raised for a malformed response. The message describes the defect."""
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """Error object of the server. Its `status` may differ from the HTTP status."""
+    """Error object of the server. `status` may differ from the HTTP status."""
 
     status: int
     message: str
 
 
 def refusal_of(record: Mapping[str, Any]) -> Refusal | None:
-    """Return the error of a record: an integer `status`, and no other member than `message`.
+    """Return the record as an error object, or `None` if it is none.
 
-    Search results have both members too, but their `status` is a string, and they have more
-    members. A record with a successful status is not an error.
+    An error object has an integer `status` outside 200 to 299 and no other member than `message`.
+    An issue has both members too, but its `status` is a string.
     """
     status = record.get("status")
     if (
@@ -48,10 +48,10 @@ def refusal_of(record: Mapping[str, Any]) -> Refusal | None:
 
 
 def records(lines: Iterable[bytes]) -> Iterator[Record]:
-    """Yield the objects of a response as their lines arrive.
+    """Yield the records of a response while its lines arrive.
 
-    Accepts blank lines, CRLF, a missing final newline, and one object over several lines. Raises
-    :class:`UnreadableResponse` for anything else, in particular for a truncated response.
+    Accepts blank lines, CRLF, a missing final newline, and a single object over several lines.
+    Raises `UnreadableResponse` for other content, for example a truncated response.
     """
     source = (line.strip() for line in lines)
     first = next((line for line in source if line), None)
@@ -59,17 +59,17 @@ def records(lines: Iterable[bytes]) -> Iterator[Record]:
         return
     opening = _decoded(first)
     if opening is None:
-        yield _spread_object(first, source)
+        yield _multi_line_object(first, source)
         return
     yield _object(opening)
     for line in filter(None, source):
         value = _decoded(line)
         if value is None:
-            raise UnreadableResponse(_where(line, any(source)))
+            raise UnreadableResponse(_defect(line, any(source)))
         yield _object(value)
 
 
-def _spread_object(first: bytes, rest: Iterable[bytes]) -> Record:
+def _multi_line_object(first: bytes, rest: Iterable[bytes]) -> Record:
     lines, size = [first], len(first)
     for line in filter(None, rest):
         lines.append(line)
@@ -78,20 +78,18 @@ def _spread_object(first: bytes, rest: Iterable[bytes]) -> Record:
             raise UnreadableResponse("the response is too long and is not JSON")
     value = _decoded(b"\n".join(lines))
     if value is None:
-        raise UnreadableResponse(_where(first, len(lines) > 1 and not first.startswith(b"{")))
+        raise UnreadableResponse(_defect(first, len(lines) > 1 and not first.startswith(b"{")))
     return _object(value)
 
 
-def _where(line: bytes, more_follows: bool) -> str:
+def _defect(line: bytes, more_follows: bool) -> str:
     if more_follows or not line.startswith(b"{"):
         return "a line of the response is not JSON"
     return "the response is truncated: its last object is incomplete"
 
 
 def _decoded(text: bytes) -> Any:
-    """Return the JSON value of `text`; `None` if it is malformed (a bare `null` is not a record
-    either).
-    """
+    """Return the JSON value of `text`, or `None` if it is malformed or `null`."""
     try:
         return json_text.loads(text.decode("utf-8-sig"))
     except ValueError:
@@ -105,32 +103,36 @@ def _object(value: Any) -> Record:
 
 
 def one(purpose: str, found: list[Record]) -> Record:
-    """Return the only record of a response. Raises `protocol` for none and for several."""
+    """Return the only record of a response. Raises `protocol` for any other number of records."""
     if len(found) != 1:
         raise ToolchainError(
-            "protocol", f"{purpose}: the server returned {len(found)} records instead of one"
+            "protocol", f"{purpose}: the response has {len(found)} records instead of one"
         )
     return found[0]
 
 
 def warnings(record: Record) -> list[str]:
-    """Return the warnings of a summary or a report: a list, or a single string."""
+    """Return the warnings of a summary or report, which may be a list or a single string."""
     listed = record.get("warnings") or []
-    return [str(each) for each in (listed if isinstance(listed, list) else [listed])]
+    return [str(warning) for warning in (listed if isinstance(listed, list) else [listed])]
 
 
 def entries(record: Record, member: str) -> list[Record]:
-    """Return the objects in a list of a record; empty if the server omits the list."""
+    """Return a list of objects in a record, or an empty list if the server omits it.
+
+    Raises `protocol` for other content.
+    """
     found = record.get(member) or []
     if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
-        raise ToolchainError(
-            "protocol", f"the server returned a record whose {member} is not a list of objects"
-        )
+        raise ToolchainError("protocol", f"{member} in the response is not a list of objects")
     return found
 
 
 def named(found: Iterable[Record], member: str = "name") -> Iterator[Record]:
-    """Yield the records with a name, which is a string or a number; others cannot be addressed."""
+    """Yield the records that have a name, with numeric names as strings.
+
+    Records without a name are skipped, because no request can refer to them.
+    """
     for record in found:
         name = record.get(member)
         if isinstance(name, int) and not isinstance(name, bool):
@@ -140,18 +142,19 @@ def named(found: Iterable[Record], member: str = "name") -> Iterator[Record]:
 
 
 def texts(record: Record, member: str) -> list[str]:
-    """Return the strings in a list of a record, which may be comma-separated like the parameter."""
+    """Return a list of strings in a record, which the server may send as comma-separated string.
+
+    Raises `protocol` for other content.
+    """
     found = record.get(member) or []
     if isinstance(found, str):
         parts = re.findall(r"(?:[^\\,]|\\.)+", found)
         return [re.sub(r"\\(.)", r"\1", part).strip() for part in parts]
     if not isinstance(found, list) or not all(isinstance(entry, str) for entry in found):
-        raise ToolchainError(
-            "protocol", f"the server returned a record whose {member} is not a list of strings"
-        )
+        raise ToolchainError("protocol", f"{member} in the response is not a list of strings")
     return found
 
 
 def flag(value: Any) -> bool:
-    """Return whether a member is true: servers send booleans, numbers or strings."""
+    """Convert a boolean, number or string to a boolean. Servers send all three."""
     return str(value).lower() in ("true", "1")

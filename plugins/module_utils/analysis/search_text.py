@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Build and parse search strings: terms `keyword:value`, separated by blanks.
+"""Build and parse search queries: terms `keyword:value`, separated by blanks [W4.5].
 
-Sources: written interface [W4.5] (search query rules); server facts [analysis-16]: values of one
-keyword are alternatives, different keywords must all match. No blank follows the colon, names with
-blanks are quoted, and an unknown keyword is only a warning. There is no escape for a quotation
-mark, so a string with both kinds of them cannot be searched.
+Server facts [analysis-16]: a search matches one of the values of a keyword, and all keywords. No
+blank follows the colon. A value with blanks is quoted. Quotation marks cannot be escaped, so a
+value cannot contain both kinds. The server only warns about unknown keywords.
 """
 
 from __future__ import annotations
@@ -16,22 +15,24 @@ from typing import Any
 from ..core.errors import invalid
 from ..core.module import input_check
 
-#: Values that need no quotation marks; the asterisk is a wildcard.
+#: Values without quotation marks. The asterisk is a wildcard.
 _PLAIN = re.compile(r"[\w.*/\\-]+")
 _KEYWORD = re.compile(r"[A-Za-z]\w*", re.ASCII)
 _TERM = re.compile(r"""(?:[^\s'"]|'[^']*'|"[^"]*")+""")
 _VALUE = re.compile(r"""(?:[^,'"]|'[^']*'|"[^"]*")+""")
 _BUILD, _BUILD_EXACT, _TEXT = "build", "build_exact", "text"
-#: Values of `build` that are not names [analysis-16].
+#: Values of `build` with a special meaning [analysis-16].
 _ANY_BUILD = frozenset({"any", "last"})
 
 
 def build(clauses: Any) -> str:
-    """Return the search string for keywords and values.
+    """Return the search query for a dict of keywords and values.
 
-    Besides keywords, `clauses` may have `build_exact` and `text` (full-text search). A list has
-    alternatives; `None` is left out. Raises `invalid` for several builds, an empty value, or a
-    value with both kinds of quotation marks.
+    Raises `invalid` for several builds, an empty value, or a value with both kinds of quotation
+    marks.
+
+    :param clauses: keyword to a value, a list of alternatives, or `None` to omit the keyword;
+        additional keywords are `build_exact` and `text` (full-text search)
     """
     if not isinstance(clauses, Mapping):
         raise invalid(f"the query must be a dict of keywords and values, not {clauses!r}")
@@ -40,19 +41,19 @@ def build(clauses: Any) -> str:
         if value is not None:
             terms += _terms(str(keyword), value)
     if not terms:
-        raise invalid("the query has no keyword and would match every issue: omit the query")
+        raise invalid("the query is empty and would match every issue: omit it")
     text = " ".join(terms)
     require_one_build(text)
     return text
 
 
 def exact_build(name: str) -> str:
-    """Return the term for exactly this build."""
+    """Return the search term that matches only the build with this name."""
     return f"{_BUILD}:+{_quoted(_BUILD, name)}"
 
 
 def joined(*parts: str | None) -> str | None:
-    """Join search strings that must all match; `None` without search strings."""
+    """Join queries that must all match. Return `None` without queries."""
     return " ".join(part for part in parts if part) or None
 
 
@@ -61,20 +62,23 @@ def has_keyword(text: str, keyword: str) -> bool:
 
 
 def builds_of(text: str) -> list[str]:
-    """Return the values of `build` in a search string, unchanged."""
+    """Return the values of the keyword `build` in a query, unchanged."""
     values = (value for name, value in _pairs(text) if name == _BUILD)
-    return [each.strip() for value in values for each in _VALUE.findall(value)]
+    return [item.strip() for value in values for item in _VALUE.findall(value)]
 
 
 def require_one_build(text: str) -> None:
-    """Raise `invalid` for a search in several builds, which servers do not support."""
+    """Raise `invalid` for a query with several builds, which servers do not support."""
     found = builds_of(text)
     if len(found) > 1:
-        raise invalid(f"a search can name only one build, not {len(found)}: {', '.join(found)}")
+        raise invalid(f"the query has {len(found)} builds; use only one: {', '.join(found)}")
 
 
 def names_build(value: str, builds: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether a value of `build` matches all builds or any of the given builds."""
+    """Return whether a value of `build` matches a build of the project.
+
+    :param builds: records of the project's builds
+    """
     text = build_name(value).casefold()
     names = [str(record.get("name")).casefold() for record in builds]
     if value.startswith("+"):
@@ -87,14 +91,14 @@ def names_build(value: str, builds: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def build_name(value: str) -> str:
-    """Return the name, or part of a name, in a value of `build`."""
+    """Return the name in a value of `build`, without `+` and quotation marks."""
     text = value.removeprefix("+")
     quoted = len(text) > 1 and text[0] in "'\"" and text[0] == text[-1]
     return text[1:-1] if quoted else text
 
 
 def _pairs(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the terms with a keyword, which is case-insensitive."""
+    """Yield the keyword, in lower case, and the value of each term."""
     for term in _TERM.findall(text):
         keyword, colon, value = term.partition(":")
         if colon and _KEYWORD.fullmatch(keyword):
@@ -108,14 +112,14 @@ def _terms(keyword: str, value: Any) -> list[str]:
     if not values:
         raise invalid(f"the list of {keyword} is empty: omit it to match all")
     if keyword == _TEXT:
-        return [_quoted(keyword, _text_of(keyword, each)) for each in values]
+        return [_quoted(keyword, _text_of(keyword, item)) for item in values]
     if keyword == _BUILD_EXACT:
-        return [exact_build(_text_of(keyword, each)) for each in values]
-    written = [_quoted(keyword, _text_of(keyword, each)) for each in values]
-    plain = [each for each in written if _PLAIN.fullmatch(each)]
-    quoted = [each for each in written if each not in plain]
-    # Quoted values in a list are not documented; a keyword may always be repeated.
-    return [f"{keyword}:{each}" for each in [*([",".join(plain)] if plain else []), *quoted]]
+        return [exact_build(_text_of(keyword, item)) for item in values]
+    values = [_quoted(keyword, _text_of(keyword, item)) for item in values]
+    plain = [item for item in values if _PLAIN.fullmatch(item)]
+    quoted = [item for item in values if item not in plain]
+    # repeat the keyword for quoted values, because lists of quoted values are not documented
+    return [f"{keyword}:{item}" for item in [*([",".join(plain)] if plain else []), *quoted]]
 
 
 def _text_of(keyword: str, value: Any) -> str:
@@ -125,15 +129,14 @@ def _text_of(keyword: str, value: Any) -> str:
 
 
 def _quoted(keyword: str, text: str) -> str:
-    """Return a value for a query, quoted if necessary."""
+    """Return a value for a query, with quotation marks if necessary."""
     if any(character < " " or character == "\x7f" for character in text):
-        raise invalid(f"the value of {keyword} has a line break or another control character")
+        raise invalid(f"the value of {keyword} contains a line break or another control character")
     if _PLAIN.fullmatch(text):
         return text
     for mark in "'\"":
         if mark not in text:
             return f"{mark}{text}{mark}"
     raise invalid(
-        f"the value of {keyword} has both kinds of quotation marks, which a query cannot contain:"
-        f" {text}"
+        f"the value of {keyword} contains both kinds of quotation marks; use only one: {text}"
     )

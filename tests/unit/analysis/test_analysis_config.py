@@ -526,7 +526,7 @@ def test_groups_with_hidden_members_are_not_purged() -> None:
     server.groups["qa"] = {"users": [], "readonly": False}
     server.hide_members = True
     error = refused(server, groups=[{"name": "admins"}], purge=["groups"])
-    assert "does not show the members" in str(error)
+    assert "does not return the members" in str(error)
     assert server.writes == []
 
 
@@ -551,14 +551,14 @@ def test_groups_with_hidden_members_are_not_purged() -> None:
                 "projects": [{"name": "a", "new_name": "b"}],
                 "modules": [{"project": "a", "name": "m"}],
             },
-            "needs 'a', but projects declares it absent",
+            "requires 'a', but projects deletes or renames it",
         ),
         (
             {
                 "users": [{"name": "a", "state": "absent"}],
                 "groups": [{"name": "g", "users": ["a"]}],
             },
-            "needs 'a', but users declares it absent",
+            "requires 'a', but users deletes or renames it",
         ),
         ({"parallel": 0}, "parallel must be at least 1"),
         ({"max_deletions": -1}, "max_deletions must be at least 0"),

@@ -252,7 +252,7 @@ def test_empty_response_means_absent_only_from_a_real_server() -> None:
             "did not save allowed_status_transitions",
         ),
         (ROLE, {"state": "absent"}, "still exists"),
-        ({"name": "other"}, {"create_project": True}, "does not show"),
+        ({"name": "other"}, {"create_project": True}, "does not exist"),
     ],
 )
 def test_dropped_fields_are_reported(
@@ -273,14 +273,14 @@ def test_hidden_permissions_are_not_written_and_give_a_warning() -> None:
     assert not plan.changed
     assert values == {"role": shown}
     assert len(warnings) == 1
-    assert "does not show permissions of the role 'developers'" in warnings[0]
+    assert "cannot compare permissions of the role 'developers'" in warnings[0]
 
 
 @pytest.mark.parametrize("params", [{"create_project": True}, {"state": "absent"}])
 def test_read_only_role_is_rejected_before_any_write(params: dict[str, Any]) -> None:
     error = refused(manage_role, lines({**ROLE, "readonly": True}), **params)
     assert error.kind == "permission"
-    assert "the role 'developers': it is read-only" in str(error)
+    assert "the role 'developers': the object is read-only" in str(error)
 
 
 def test_unchanged_read_only_role_is_accepted() -> None:
@@ -513,7 +513,7 @@ def test_hidden_allow_all_is_not_written_alone() -> None:
             paths=["a"],
         )
     assert not plan.changed
-    assert "does not show allow_all of the module 'core'" in warnings[0]
+    assert "cannot compare allow_all of the module 'core'" in warnings[0]
 
 
 def test_hidden_field_is_written_with_another_change() -> None:

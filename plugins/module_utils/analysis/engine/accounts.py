@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Groups with members, role assignments, and protection of the task's account.
+"""Parse groups and role assignments, and protect the account that the task logs in with.
 
-No module removes the task's account, or the objects that give it its permissions, without `force`.
-Sources: written interface [W4.5], interface contract [C1.6]. Server facts [analysis-9]: members are
-listed with `list_users` only; `project` of an assignment is the id of a project.
+Without `force` no module removes this account or the objects that give it its permissions [C1.6].
+Server facts [analysis-9]: groups contain members only with `list_users`, and `project` of an
+assignment is the id of a project [W4.5].
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from . import references
 from .operation import ResourceOperation
 from .resource import DOING, Resource, State, is_account, refusal
 
-#: Maximum number of groups to request; without a limit, servers return at most 1000 [analysis-9].
+#: Limit to request. Without a limit, servers return at most 1000 groups [analysis-9].
 _LIMIT = 100_000
 
 
 def group_listing(parameters: Mapping[str, Any]) -> Call:
-    """Return the read of groups with their members."""
+    """Return the call that reads groups with their members."""
     return Call("groups", parameters, {"list_users": True})
 
 
 def groups(records: Sequence[Record]) -> dict[Hashable, State]:
     """Return groups by name.
 
-    Servers omit empty lists. If any group has members in the response, groups without members are
-    empty; if no group has members, they are unknown.
+    Servers omit empty lists of members. If at least one group has members in the response, groups
+    without the list are empty. Otherwise the members of all groups are unknown.
     """
-    shown = any("users" in record for record in records)
-    return {record["name"]: _group(record, shown) for record in named(records)}
+    members_known = any("users" in record for record in records)
+    return {record["name"]: _group(record, members_known) for record in named(records)}
 
 
 def _group(record: Record, with_users: bool) -> dict[str, Any]:
@@ -49,28 +49,31 @@ def _group(record: Record, with_users: bool) -> dict[str, Any]:
 
 
 def _members(record: Record) -> list[str]:
-    """Return the names of the members, which may be strings or records (not documented)."""
+    """Return the names of the members. The server may send strings or records; neither is
+    documented.
+    """
     found = record.get("users")
-    if isinstance(found, list) and any(isinstance(each, dict) for each in found):
+    if isinstance(found, list) and any(isinstance(member, dict) for member in found):
         return [entry["name"] for entry in named(entries(record, "users"))]
     return texts(record, "users")
 
 
 def ids_of(records: Sequence[Record]) -> dict[str, str]:
-    """Map names of projects to ids; to the name itself if there is no id."""
+    """Return the ids of projects by name. A project without an id has its name as the id."""
     return {record["name"]: _id_of(record) for record in named(records)}
 
 
 def _id_of(project: Record) -> str:
-    """Return the id, which real servers send, otherwise the name."""
+    """Return the id of a project, or its name if the server sends no ids."""
     return str(project["name"] if project.get("id") in (None, "") else project["id"])
 
 
 def assignments(records: Sequence[Record], ids: Mapping[str, str]) -> dict[Hashable, State]:
-    """Return assignments by role, account, project (`None` for all projects) and whether it is a
-    group.
+    """Return role assignments by role, account, project and whether the account is a group.
 
-    A project with an unknown name is identified by its id.
+    :param ids: project name to id; a project whose name is unknown is identified by its id
+
+    The project is `None` for an assignment to all projects.
     """
     names = {project_id: name for name, project_id in ids.items()}
     found: dict[Hashable, State] = {}
@@ -90,11 +93,12 @@ def assignments(records: Sequence[Record], ids: Mapping[str, str]) -> dict[Hasha
 
 
 class OwnAccount:
-    """Objects that belong to the task's account.
+    """Recognizes objects without which the task's account would lose its permissions.
 
-    They are read on first use, because few tasks remove anything. The account name is
-    case-insensitive, as in the directory that many servers use.
+    Groups and assignments are read on first use, because few tasks remove objects. Account names
+    are case-insensitive, as in the LDAP directories that many servers use.
 
+    :param account: name of the task's account
     :param groups: reads all groups
     :param assignments: reads all role assignments
     """
@@ -109,52 +113,56 @@ class OwnAccount:
         self._read_groups, self._read_assignments = groups, assignments
 
     def includes(self, option: str, state: State, *, doubtful: bool = False) -> bool:
-        """Return whether an object is the account, its role, the assignment of the role, or a group
-        that has the role.
+        """Return whether an object is the account, one of its roles or role assignments, or a group
+        that gives it a role.
 
         :param option: list of `analysis_config` for this kind of object
-        :param doubtful: count unknown cases too: not every server lists the members of groups
+        :param doubtful: result for groups whose members the server does not list
         """
         if option == "users":
-            return self._is(state["name"])
+            return self._is_own(state["name"])
         if option == "role_assignments":
-            return self._holds(state, doubtful)
+            return self._gives_role(state, doubtful)
         if option == "roles":
             assignments = (
                 assignment
                 for assignment in self._assignments
                 if assignment["name"] == state["name"]
             )
-            return any(self._holds(record, doubtful) for record in assignments)
-        return option == "groups" and self._is_in(state, doubtful) and self._gives(state)
+            return any(self._gives_role(record, doubtful) for record in assignments)
+        return (
+            option == "groups" and self._contains_account(state, doubtful) and self._has_role(state)
+        )
 
     def refuse(self, option: str, title: str, plan: Plan) -> None:
-        """Raise `invalid` for a plan that removes one of these objects, or removes the account from
-        a group through which it has a role.
+        """Raise `invalid` for a plan that deletes one of these objects, or removes the account from
+        a group that gives it a role.
+
+        :param title: object for messages, for example `the role 'x'`
         """
         removes = plan.action == "delete"
         if option == "groups" and plan.action == "update":
             wanted = next(
                 (change.after for change in plan.changes if change.field == "users"), None
             )
-            removes = wanted is not None and not any(map(self._is, wanted))
+            removes = wanted is not None and not any(map(self._is_own, wanted))
         if removes and self.includes(option, plan.before):
             raise refusal(f"{DOING[plan.action]} {title}")
 
-    def _is(self, name: str) -> bool:
+    def _is_own(self, name: str) -> bool:
         return is_account(name, self._account)
 
-    def _holds(self, assignment: State, doubtful: bool) -> bool:
-        """Return whether an assignment gives its role to the account."""
+    def _gives_role(self, assignment: State, doubtful: bool) -> bool:
+        """Return whether an assignment gives its role to the account, directly or by a group."""
         if not assignment["group"]:
-            return self._is(assignment["account"])
-        there = (group for group in self._groups if group["name"] == assignment["account"])
-        return any(self._is_in(record, doubtful) for record in there)
+            return self._is_own(assignment["account"])
+        groups = (group for group in self._groups if group["name"] == assignment["account"])
+        return any(self._contains_account(record, doubtful) for record in groups)
 
-    def _is_in(self, group: State, doubtful: bool) -> bool:
-        return any(map(self._is, group["users"])) if "users" in group else doubtful
+    def _contains_account(self, group: State, doubtful: bool) -> bool:
+        return any(map(self._is_own, group["users"])) if "users" in group else doubtful
 
-    def _gives(self, group: State) -> bool:
+    def _has_role(self, group: State) -> bool:
         return any(
             assignment["group"] and assignment["account"] == group["name"]
             for assignment in self._assignments
@@ -170,11 +178,10 @@ class OwnAccount:
 
 
 class GuardedOperation(ResourceOperation):
-    """Operation on an object that may give the task's account its rights.
+    """Operation on an object that may give the task's account its permissions.
 
-    `option` is the list of `analysis_config` for this kind of object.
-
-    :param force: remove the object even so
+    :cvar option: list of `analysis_config` for this kind of object
+    :param force: whether to remove the object although the account may lose permissions
     """
 
     option: ClassVar[str]
@@ -193,8 +200,8 @@ class GuardedOperation(ResourceOperation):
     def preflight(self, plan: Plan) -> None:
         """Raise `not_found` if a referenced account or role does not exist."""
         if plan.action in ("create", "update"):
-            there = references.names_on(self._client, _LIMIT)
-            references.require(self._resource.title, self._resource.needs_newly(plan), there)
+            names = references.names_on(self._client, _LIMIT)
+            references.require(self._resource.title, self._resource.needs_newly(plan), names)
 
     def _groups(self) -> Iterable[State]:
         purpose = "reading the groups of the task's account"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Carry out plans: write once, and verify the result."""
+"""Send the writes of plans, and verify their results."""
 
 from __future__ import annotations
 
@@ -14,109 +14,110 @@ from ...core.plan import Change, Plan
 from ..client import AnalysisClient
 from .resource import DOING, Resource, State, compare, hidden, refuse_impossible
 
-#: Reads an object. Passed to a round of writes, so that many objects can share a listing.
+#: Function that returns the current state of an object, possibly from a shared listing.
 Verify: TypeAlias = Callable[[Resource], "State | None"]
-#: Maximum number of rounds for an object: update, recreate, the part that creation does not
-#: support, and the part without escapes.
+#: Maximum number of writes per object: update, recreate, fields that the creation does not support,
+#: and lists without escapes.
 _ROUNDS = 4
 
 
 @dataclass
 class ResourceWrite:
-    """An object to write. `error` and `state` have the result."""
+    """An object to write. The result is stored in `error` or `state`."""
 
     resource: Resource
     plan: Plan
     error: ToolchainError | None = None
     state: State | None = None
-    _todo: tuple[Plan, ...] = field(init=False)
-    _done: Plan = field(init=False)
-    _lost: ToolchainError | None = None
+    _pending: tuple[Plan, ...] = field(init=False)
+    _sent: Plan = field(init=False)
+    _lost_response: ToolchainError | None = None
 
     def __post_init__(self) -> None:
-        self._todo, self._done = (self.plan,), self.plan
+        self._pending, self._sent = (self.plan,), self.plan
 
     @property
     def over(self) -> bool:
-        return self.error is not None or not self._todo
+        return self.error is not None or not self._pending
 
     def plan_again(self, current: State | None) -> None:
-        """Plan again with the current object, which was unknown before; nothing may be left."""
+        """Replace the plan by a plan from the current object, which was unknown before."""
         left = compare(self.resource, current)
         refuse_impossible(self.resource, left)
-        self._todo, self.state = ((left,) if left.changed else ()), current
+        self._pending, self.state = ((left,) if left.changed else ()), current
 
     def send(self, client: AnalysisClient) -> None:
-        """Send the write and keep a failure. After a lost response :meth:`check` decides."""
-        for number, part in enumerate(self._todo):
-            self._done = part
+        """Send the write and store its error. After a lost response, `check` decides."""
+        for number, plan in enumerate(self._pending):
+            self._sent = plan
             try:
-                self.resource.write(client, self._doing(part), part)
+                self.resource.write(client, self._purpose_of(plan), plan)
             except ToolchainError as error:
                 if number:
-                    error.with_hint(self._restored(client, error))
+                    error.with_hint(self._restore(client, error))
                     error.result = {"changed": True}
                 if error.outcome_unknown:
-                    self._lost = error
+                    self._lost_response = error
                 else:
                     self.error = error
                 return
 
     def check(self, verify: Verify, refusals: Mapping[str, str], *, last: bool) -> None:
-        """Verify the object: a server may accept a write and silently ignore a part of it.
+        """Compare the object with the plan, because a server may silently ignore fields.
 
-        :param refusals: error message by action, for parameters that the server does not know
-        :param last: no further round follows
+        :param verify: returns the current state of the object
+        :param refusals: error messages by action, for optional parameters that the server rejected
+        :param last: whether no further write may follow
         """
         try:
             self.state = verify(self.resource)
         except ToolchainError as error:
-            self.error = self._lost or error
+            self.error = self._lost_response or error
             return
-        if (self.plan.action, self._done.action) == ("update", "create"):
-            self.resource = _as_before(self.resource, self.plan)
+        if (self.plan.action, self._sent.action) == ("update", "create"):
+            self.resource = _recreated(self.resource, self.plan)
         left = self.resource.left(self.state)
         if not left.changed:
-            self._todo = ()
+            self._pending = ()
             return
-        if self._lost is None:
-            self._todo = () if last else self.resource.again(self._done, left)
-        if self._lost is not None or not self._todo:
-            self.error = self._lost or self._not_kept(left, refusals)
+        if self._lost_response is None:
+            self._pending = () if last else self.resource.again(self._sent, left)
+        if self._lost_response is not None or not self._pending:
+            self.error = self._lost_response or self._unsaved_error(left, refusals)
             self.error.result = {"changed": (self.state or {}) != self.plan.before}
 
-    def _restored(self, client: AnalysisClient, failure: ToolchainError) -> str:
-        """Restore an object that was deleted to be recreated, if the server rejected the new
-        object. Return a note for the message.
+    def _restore(self, client: AnalysisClient, failure: ToolchainError) -> str:
+        """Create the previous object again, if it was deleted and the server rejected the new
+        object. Return a note for the error message.
         """
-        gone = "the old object was deleted before the creation"
+        note = "the old object was deleted before the creation"
         if failure.outcome_unknown:
-            return gone
-        before = self._todo[0].before
+            return note
+        before = self._pending[0].before
         fields = tuple(Change(name, None, value) for name, value in before.items())
         old = Plan({}, before, "create", fields)
         try:
             self.resource.write(client, f"creating {self.resource.title} again", old)
         except ToolchainError:
-            return gone
+            return note
         return "the previous object was restored"
 
-    def _doing(self, part: Plan) -> str:
-        return f"{DOING[part.action]} {self.resource.title}"
+    def _purpose_of(self, plan: Plan) -> str:
+        return f"{DOING[plan.action]} {self.resource.title}"
 
-    def _not_kept(self, left: Plan, refusals: Mapping[str, str]) -> ToolchainError:
+    def _unsaved_error(self, left: Plan, refusals: Mapping[str, str]) -> ToolchainError:
         reason = {
-            "create": "the server accepted it, but does not show the object",
+            "create": "the server accepted the creation, but the object does not exist",
             "update": f"the server did not save {not_kept(left.changes)}",
             "delete": "the server accepted the deletion, but the object still exists",
         }[left.action]
-        words = refusals.get(self.resource.call(self._done).action)
-        reason += f" (it had rejected additional parameters: {words})" if words else ""
-        return ToolchainError("rejected", f"{self._doing(self.plan)}: {reason}")
+        message = refusals.get(self.resource.call(self._sent).action)
+        reason += f" (it had rejected additional parameters: {message})" if message else ""
+        return ToolchainError("rejected", f"{self._purpose_of(self.plan)}: {reason}")
 
 
-def _as_before(resource: Resource, plan: Plan) -> Resource:
-    """Return the recreated object with the unmanaged fields of the old object."""
+def _recreated(resource: Resource, plan: Plan) -> Resource:
+    """Return the desired object with the unmanaged fields of the object before its recreation."""
     names = resource.desired or {}
     return replace(resource, desired={name: plan.after.get(name) for name in names})
 
@@ -124,27 +125,30 @@ def _as_before(resource: Resource, plan: Plan) -> Resource:
 def carry_out(
     client: AnalysisClient,
     writes: Sequence[ResourceWrite],
-    looking: Callable[[Sequence[Resource]], Verify],
+    reader_of: Callable[[Sequence[Resource]], Verify],
     *,
     parallel: int = 1,
 ) -> None:
-    """Send all open writes, at most `parallel` at once, and verify them.
+    """Send the writes concurrently, and verify them. Errors are stored in the writes.
 
-    :param looking: returns a function that reads the current state of some objects
+    :param reader_of: returns a function that reads the current state of some objects
+    :param parallel: maximum number of concurrent requests
     """
     for left in reversed(range(_ROUNDS)):
-        todo = [write for write in writes if not write.over]
-        if not todo:
+        pending = [write for write in writes if not write.over]
+        if not pending:
             return
-        spread(parallel, lambda each: each.send(client), todo)
-        written = [write for write in todo if write.error is None]
-        verify = looking([write.resource for write in written])
+        spread(parallel, lambda write: write.send(client), pending)
+        written = [write for write in pending if write.error is None]
+        verify = reader_of([write.resource for write in written])
         for write in written:
             write.check(verify, client.refusals, last=left == 0)
 
 
 def not_kept(changes: Iterable[Change]) -> str:
-    """Return the names of fields that still differ; `field.entry` for entries of a mapping."""
+    """Return the names of the fields that differ, separated by commas. Items of a mapping are named
+    `field.key`.
+    """
     names: list[str] = []
     for change in changes:
         if isinstance(change.after, Mapping) and isinstance(change.before, Mapping):
@@ -156,23 +160,23 @@ def not_kept(changes: Iterable[Change]) -> str:
 
 
 class ResourceOperation:
-    """Bring an object into the wanted state: read, write differences, verify."""
+    """Brings an object into the desired state: read, write the differences, verify."""
 
     def __init__(self, task: Task, resource: Resource) -> None:
         self._task, self._resource = task, resource
-        self._client, self._shown = AnalysisClient(task), False
+        self._client, self._has_objects = AnalysisClient(task), False
 
     def plan(self) -> Plan:
         current = self._read(self._resource)
         found = compare(self._resource, current)
         refuse_impossible(self._resource, found)
-        if self._resource.desired is None and not self._shown:
+        if self._resource.desired is None and not self._has_objects:
             self._client.require_service()
-        unseen = hidden(self._resource, current)
-        if unseen:
+        hidden_fields = hidden(self._resource, current)
+        if hidden_fields:
             self._task.warn(
-                f"The server does not show {', '.join(unseen)} of {self._resource.title}: it is"
-                " unknown whether they differ. They are only written along with other changes."
+                f"cannot compare {', '.join(hidden_fields)} of {self._resource.title}, because the"
+                " server does not return them: they are only written together with other changes"
             )
         return self._returning(found, found.after)
 
@@ -193,17 +197,19 @@ class ResourceOperation:
 
     def _read(self, resource: Resource) -> State | None:
         purpose = f"reading {resource.title}"
-        there = self._name_of_project(resource)
-        renamed: dict[str, Any] = {"project": there}
-        asked = replace(resource, **renamed) if isinstance(there, str) else resource
-        records = () if there is True else self._client.ask(purpose, asked.listing)
+        prediction = self._predicted_project(resource)
+        current_name: dict[str, Any] = {"project": prediction}
+        current = replace(resource, **current_name) if isinstance(prediction, str) else resource
+        records = () if prediction is True else self._client.ask(purpose, current.listing)
         objects = resource.objects(records)
-        self._shown = bool(objects)
+        self._has_objects = bool(objects)
         return resource.find(objects)
 
-    def _name_of_project(self, resource: Resource) -> Any:
-        """Return the present name of the object's project if an earlier task in check mode would
-        rename it; `True` if that task would create it.
+    def _predicted_project(self, resource: Resource) -> Any:
+        """Return the prediction of earlier tasks in check mode for the object's project.
+
+        It is the current name if a task would rename the project, `True` if a task would create it,
+        and `None` without a prediction.
         """
         project = getattr(resource, "project", None)
         return None if project is None else self._task.predictions.get("project", project)

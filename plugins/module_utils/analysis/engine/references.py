@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Verify that referenced accounts and roles exist, so that check mode does not promise a write that
-the server rejects [C1.6].
-"""
+"""Verify that referenced accounts and roles exist, to report errors in check mode too [C1.6]."""
 
 from __future__ import annotations
 
@@ -12,30 +10,32 @@ from ..client import AnalysisClient, Call
 from ..responses import named
 from .resource import Reference
 
-#: Name of one object of a kind.
+#: Noun for an object of a kind, for messages.
 _NOUNS = {"users": "user", "groups": "group", "roles": "role"}
 
 
 def require(
-    title: str, references: Iterable[Reference], there: Callable[[Reference], Collection[str]]
+    title: str, references: Iterable[Reference], existing: Callable[[Reference], Collection[str]]
 ) -> None:
     """Raise `not_found` for the first reference that does not exist.
 
-    If the server lists nothing of a kind, its references cannot be verified. Accounts are
-    case-insensitive, as in the directory that many servers use.
+    References are not verified if the server lists no object of their kind. Account names are
+    case-insensitive, as in the LDAP directories that many servers use.
 
-    :param title: the referring object, as `the group 'x'`
-    :param there: returns the existing names of the kind of a reference
+    :param title: the referring object, for example `the group 'x'`
+    :param existing: returns the names of all objects of a reference's kind
     """
     for reference in sorted(references):
         kind, name = reference
         if kind not in _NOUNS:
             continue
-        known = there(reference)
+        known = existing(reference)
         exact = kind == "roles"
-        found = name in known if exact else name.lower() in {each.lower() for each in known}
+        found = name in known if exact else name.lower() in {other.lower() for other in known}
         if known and not found:
-            raise ToolchainError("not_found", f"{title}: there is no {_NOUNS[kind]} '{name}'")
+            raise ToolchainError(
+                "not_found", f"{title}: the {_NOUNS[kind]} '{name}' does not exist"
+            )
 
 
 def predicted(client: AnalysisClient, reference: Reference) -> bool:
@@ -45,10 +45,13 @@ def predicted(client: AnalysisClient, reference: Reference) -> bool:
 
 
 def names_on(client: AnalysisClient, limit: int) -> Callable[[Reference], Collection[str]]:
-    """Return a function that reads the names of a kind, once per kind."""
+    """Return a function that returns the names of a reference's kind. It reads each kind once.
+
+    :param limit: maximum number of users or groups to read
+    """
     read: dict[str, list[str]] = {}
 
-    def there(reference: Reference) -> Collection[str]:
+    def existing(reference: Reference) -> Collection[str]:
         kind, name = reference
         if kind not in read:
             parameters = {} if kind == "roles" else {"limit": limit}
@@ -58,4 +61,4 @@ def names_on(client: AnalysisClient, limit: int) -> Callable[[Reference], Collec
             return [*read[kind], name]
         return read[kind]
 
-    return there
+    return existing

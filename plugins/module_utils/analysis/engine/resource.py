@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Base of all objects of the server: identification, comparison and writing."""
+"""Base classes for the objects of the server: identification, comparison and writing."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ...core.plan import Change, Comparison, Plan, plan
 from ..client import AnalysisClient, Call, comma_list
 from ..responses import Record
 
-#: An object in terms of the options; `readonly` marks built-in objects.
+#: Fields of an object, named like the options. `readonly` marks built-in objects.
 State: TypeAlias = Mapping[str, Any]
-#: Objects of a kind by their identity: a name, or several fields if necessary.
+#: Objects of a kind by their key, which is a name or a tuple of fields.
 Objects: TypeAlias = Mapping[Hashable, State]
-#: An object that others depend on: kind, as the option of `analysis_config`, and name.
+#: Kind and name of an object that others depend on. The kind is the option of `analysis_config`.
 Reference: TypeAlias = tuple[str, str]
-#: The option `state`.
+#: Values of the option `state`.
 Presence: TypeAlias = Literal["present", "absent"]
 
 DOING = {"create": "creating", "update": "updating", "delete": "deleting"}
@@ -27,14 +27,14 @@ DOING = {"create": "creating", "update": "updating", "delete": "deleting"}
 
 @dataclass(frozen=True)
 class Resource(ABC):
-    """A wanted object, and its representation on the server.
+    """An object with its desired state.
 
-    :param title: the object in messages, as `the role 'x'`
-    :param desired: the wanted fields in terms of the options, `None` for "absent"; a field that is
+    :param title: object for messages, for example `the role 'x'`
+    :param desired: desired fields, named like the options; `None` means absent, and a field that is
         `None` is not managed
     """
 
-    #: Name of such an object, and the return key that has it.
+    #: Noun for messages, which is also the return key of the object.
     noun: ClassVar[str]
     comparisons: ClassVar[Mapping[str, Comparison]] = {}
 
@@ -44,40 +44,40 @@ class Resource(ABC):
     @property
     @abstractmethod
     def key(self) -> Hashable:
-        """Return the identity among :meth:`objects`."""
+        """Return the key of the object in `objects`."""
 
     @property
     @abstractmethod
     def listing(self) -> Call:
-        """Return the smallest read whose records include the object."""
+        """Return the call that reads the object, with as few others as possible."""
 
     @abstractmethod
     def objects(self, records: Sequence[Record]) -> Objects:
-        """Return the objects of the records. Fields that the server omits are left out."""
+        """Parse records into objects. Fields that the server omits are missing in them."""
 
     @abstractmethod
     def call(self, plan: Plan) -> Call:
-        """Return the write for a plan. Raises `invalid` if options are missing."""
+        """Return the call that carries out a plan. Raises `invalid` if options are missing."""
 
     @property
     def needs(self) -> frozenset[Reference]:
-        """Return the objects that the resource refers to."""
+        """Return the objects that this object refers to."""
         return frozenset()
 
     def needs_newly(self, plan: Plan) -> frozenset[Reference]:
-        """Return the objects that the resource refers to only after the plan is carried out."""
+        """Return the objects that this object refers to only after the plan is carried out."""
         return self.needs if plan.action == "create" else frozenset()
 
     def find(self, objects: Objects) -> State | None:
-        """Return the object if it is among these."""
+        """Return the current state of this object, or `None` if it does not exist."""
         return objects.get(self.key)
 
     def write(self, client: AnalysisClient, purpose: str, plan: Plan) -> None:
-        """Send the write of a plan."""
+        """Send the call that carries out a plan."""
         client.ask(purpose, self.call(plan), lambda: self.is_done(client, plan))
 
     def is_done(self, client: AnalysisClient, plan: Plan) -> bool | None:
-        """Return whether the plan was carried out; `None` if it was partly."""
+        """Return whether the plan was carried out, or `None` if it was carried out in part."""
         records = client.ask(f"verifying {self.title}", self.listing)
         now = self.find(self.objects(records))
         if now is None if plan.action == "delete" else not self.left(now).changed:
@@ -85,21 +85,21 @@ class Resource(ABC):
         return False if (now or {}) == plan.before else None
 
     def left(self, current: State | None) -> Plan:
-        """Return the remaining plan after a write."""
+        """Return the plan for the differences that are left after a write."""
         return compare(self, current)
 
     def again(self, done: Plan, left: Plan) -> tuple[Plan, ...]:
-        """Return further writes if the last write (`done`) was accepted and left differences
-        (`left`).
+        """Return plans for further writes, or () if these cannot help.
 
-        Empty if another attempt cannot help.
+        :param done: plan of the last write, which the server accepted
+        :param left: plan for the differences after that write
         """
         return ()
 
 
 @dataclass(frozen=True)
 class Renameable(Resource):
-    """An object that may be renamed; `name` is the old name."""
+    """An object that may be renamed. `name` is the old name."""
 
     name: str
 
@@ -109,11 +109,14 @@ class Renameable(Resource):
 
     @property
     def target(self) -> str:
-        """Return the wanted name."""
+        """Return the new name, or the current name if the object is not renamed."""
         return self.name if self.desired is None else str(self.desired["name"])
 
     def find(self, objects: Objects) -> State | None:
-        """Return the object with the old name, or with the new name if it is renamed already."""
+        """Return the object with the old name, or with the new name if it was renamed before.
+
+        Raises `conflict` if both exist.
+        """
         old, new = objects.get(self.name), objects.get(self.target)
         if self.target != self.name and old is not None and new is not None:
             raise ToolchainError(
@@ -125,10 +128,10 @@ class Renameable(Resource):
 
 
 def without_escapes(left: Plan) -> tuple[Plan, ...]:
-    """Return the lists in which a server kept the escaping backslashes, without the backslashes.
+    """Return a plan to write lists again without escaping, or () if escaping is not the cause.
 
-    The written interface has no escapes, and real servers document them for the users of groups
-    only. Empty if there is another difference.
+    A server that does not support escapes stores the backslashes. The interface description has no
+    escapes, and real servers document them only for the users of groups.
     """
     plain = tuple(
         replace(change, after=",".join(change.after))
@@ -141,32 +144,36 @@ def without_escapes(left: Plan) -> tuple[Plan, ...]:
 
 
 def target_name(title: str, name: str, new_name: str | None, state: Presence) -> str:
-    """Return the wanted name of an object. Raises `invalid` for a new name with `state: absent`."""
+    """Return the name after a possible renaming. Raises `invalid` for `new_name` with `state:
+    absent`.
+    """
     if new_name is None:
         return name
     if state == "absent":
-        raise invalid(f"{title}: new_name cannot be combined with state 'absent'")
+        raise invalid(f"{title}: new_name cannot be combined with state: absent: omit it")
     return new_name
 
 
 def compare(resource: Resource, current: State | None) -> Plan:
-    """Return the plan for an object, without I/O.
+    """Return the plan for an object, without sending requests.
 
-    A field that the server omits cannot be compared: it is sent along with other changes only.
+    A field that the server omits cannot be compared. It is only sent together with other changes.
     """
-    unseen = hidden(resource, current)
+    hidden_fields = hidden(resource, current)
     visible = resource.desired
     if visible is not None:
-        visible = {name: value for name, value in visible.items() if name not in unseen}
+        visible = {name: value for name, value in visible.items() if name not in hidden_fields}
     found = plan(current, visible, resource.comparisons)
-    if found.action == "update" and unseen:
-        along = tuple(Change(name, None, value) for name, value in unseen.items())
-        found = replace(found, after={**found.after, **unseen}, changes=(*found.changes, *along))
+    if found.action == "update" and hidden_fields:
+        additional = tuple(Change(name, None, value) for name, value in hidden_fields.items())
+        found = replace(
+            found, after={**found.after, **hidden_fields}, changes=(*found.changes, *additional)
+        )
     return found
 
 
 def hidden(resource: Resource, current: State | None) -> dict[str, Any]:
-    """Return the wanted fields of an existing object that the server omits."""
+    """Return the desired fields of an existing object that the server omits."""
     if current is None or resource.desired is None:
         return {}
     return {
@@ -177,28 +184,31 @@ def hidden(resource: Resource, current: State | None) -> dict[str, Any]:
 
 
 def refuse_impossible(resource: Resource, found: Plan) -> None:
-    """Raise for a change to a read-only object, for missing options, and for a pattern as the name
-    of an object to create or delete: an unmatched pattern does not prove absence.
+    """Raise an error for a plan that cannot be carried out.
+
+    The object is read-only, options are missing, or the name of an object to create or delete is a
+    pattern. A pattern without a match does not prove that an object is absent.
     """
     if "*" in resource.title and not found.before:
-        raise invalid(f"{resource.title} has a wildcard in its name, but must name a single object")
+        raise invalid(f"{resource.title} has a wildcard in its name: set the name of one object")
     if not found.changed:
         return
     if found.before.get("readonly") is True:
         raise ToolchainError(
             "permission",
-            f"{DOING[found.action]} {resource.title}: it is read-only on the server",
+            f"{DOING[found.action]} {resource.title}: the object is read-only on the server",
         )
     resource.call(found)
 
 
 def is_account(name: str, account: str | None) -> bool:
-    """Return whether a name is the task's account; case-insensitive."""
+    """Return whether a name is that of the task's account, regardless of case."""
     return name.casefold() == (account or "").casefold()
 
 
 def refusal(doing: str) -> ToolchainError:
-    """Return the `invalid` error for removing an object that the task needs."""
+    """Return the `invalid` error for removing an object that gives the task its permissions."""
     return invalid(
-        f"{doing}: the task's account would lose its rights or be deleted; force: true allows that"
+        f"{doing}: the task's account would be deleted or lose permissions: to allow that, set"
+        " force: true"
     )
