@@ -76,15 +76,15 @@ def test_list_as_long_as_its_limit_gives_a_warning() -> None:
     with Stub(lines({"name": "a"}, {"name": "b"})) as stub:
         _result, warnings = gathered(stub, "users", limit=2)
     assert warnings == [
-        "reading users: the list has as many entries as its limit (2) and may be incomplete"
+        "reading users: the list may be incomplete, because its length equals limit (2): increase limit"
     ]
 
 
 @pytest.mark.parametrize(
     ("names", "options", "words"),
     [
-        (["version", "builds"], {}, "builds requires a project"),
-        (["views"], {"project": ["a", "b"]}, "views requires a project"),
+        (["version", "builds"], {}, "builds requires project"),
+        (["views"], {"project": ["a", "b"]}, "views requires project"),
         (["version"], {"project": []}, "a name or a list of names"),
         (["views"], {"project": {"name": "a"}}, "a name or a list of names"),
         (["views"], {"project": ["a", None]}, "a name or a list of names"),

@@ -254,14 +254,14 @@ def test_folded_issues_are_searched_individually() -> None:
     _planned, _result, writes = run(server, query="state:New", status="Fix")
     assert [form["ids"] for form in writes] == ["1,3"]
     error = failure(server, query="grouping:on", status="Ignore")
-    assert (error.kind, "set ids to their ids" in str(error)) == ("invalid", True)
+    assert (error.kind, "list their ids in ids" in str(error)) == ("invalid", True)
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
         ({"ids": [1], "status": "Fix", "max_issues": 0}, "max_issues is 0"),
-        ({"query": "build:a build:b", "status": "Fix"}, "one build"),
+        ({"query": "build:a build:b", "status": "Fix"}, "2 builds; use only one"),
     ],
 )
 def test_invalid_options_are_rejected_before_any_request(
@@ -277,7 +277,7 @@ def test_empty_list_of_ids_is_unchanged() -> None:
         assert plan(stub, ids=[], status="Fix")[1].result == {"issues": []}
         task, warnings = task_for(stub)
         AnalysisIssueOperation(task, build(AnalysisIssueOptions, project="p", ids=[], status="Fix"))
-        assert warnings == ["ids is empty, so there is no issue to change"]
+        assert warnings == ["ids is empty, so no issue is changed"]
 
 
 @pytest.mark.parametrize(
@@ -290,10 +290,10 @@ def test_empty_list_of_ids_is_unchanged() -> None:
             "Fixx",
             "Analyze",
             1,
-            "'Fixx' may not exist on the server: it is not documented, and no issue of the project 'p'",
+            "'Fixx' may not exist: it is not documented, and no issue of the project 'p'",
         ),
         ("Fixx", "Analyze", 1, "did you mean 'Fix'?"),
-        ("Waiting", "Analyze", 1, "documented ones are Analyze, Ignore, "),
+        ("Waiting", "Analyze", 1, "documented statuses: Analyze, Ignore, "),
     ],
 )
 def test_unknown_status_gives_a_warning(

@@ -62,9 +62,9 @@ def test_search_string_is_built_from_clauses(clauses: dict[str, Any], text: str)
         ({"state:New owner": "c"}, "not a search keyword"),
         ({"owner": 'it\'s "me"'}, "both kinds of quotation marks"),
         ({"owner": "one\ntwo"}, "line break"),
-        ({"build": ["a", "b"]}, "one build, not 2: a, b"),
-        ({"build": "a", "build_exact": "b"}, r"one build, not 2: a, \+b"),
-        ({"Build": "a", "build": "b"}, "one build"),
+        ({"build": ["a", "b"]}, "2 builds; use only one: a, b"),
+        ({"build": "a", "build_exact": "b"}, r"2 builds; use only one: a, \+b"),
+        ({"Build": "a", "build": "b"}, "2 builds; use only one"),
     ],
 )
 def test_invalid_clauses_are_rejected(clauses: Any, words: str) -> None:

@@ -138,7 +138,7 @@ def test_truncated_list_gives_a_warning() -> None:
         result, warnings = info(stub, limit=1)
     assert result["complete"] is False
     assert warnings == [
-        "searching for issues of the project 'p': the list is or may be incomplete: 1 of 9 issues"
+        "searching for issues of the project 'p': the list may be incomplete: 1 of 9 issues"
     ]
 
 
@@ -183,12 +183,12 @@ def test_issue_with_a_member_summary_is_an_issue() -> None:
     ("options", "words"),
     [
         ({"limit": 0}, "limit is 0"),
-        ({"query": "build:a build:b"}, "one build"),
-        ({"query": "build:a", "build": "b"}, "one build"),
-        ({"id": 1, "limit": 2}, "limit is only for a search"),
-        ({"id": 1, "build": "b"}, "build is only for a search"),
-        ({"thresholds": [{"severity": [], "max": 0}]}, "severity of a threshold is empty"),
-        ({"thresholds": [{"max": -1}]}, "max of a threshold is -1"),
+        ({"query": "build:a build:b"}, "2 builds; use only one"),
+        ({"query": "build:a", "build": "b"}, "2 builds; use only one"),
+        ({"id": 1, "limit": 2}, "limit cannot be combined with id"),
+        ({"id": 1, "build": "b"}, "build cannot be combined with id"),
+        ({"thresholds": [{"severity": [], "max": 0}]}, "thresholds: severity is empty"),
+        ({"thresholds": [{"max": -1}]}, "thresholds: max is -1"),
         ({"max_offenders": 0}, "max_offenders is 0"),
     ],
 )
@@ -214,7 +214,7 @@ def test_missing_build_is_not_an_empty_list(options: dict[str, Any]) -> None:
     with Stub(lines(summary(0)), BUILDS) as stub, pytest.raises(ToolchainError) as caught:
         info(stub, **options)
     assert caught.value.kind == "not_found"
-    assert "has no build" in str(caught.value)
+    assert "does not exist" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_build_with_issues_is_not_checked() -> None:
         (refusal(401, "Please run kwauth"), "auth", "check username and ltoken"),
         (Reply(body=ONE + '{"status": 500, "message": "lost it"}'), "server", "lost it"),
         (Reply(body=PAGE), "protocol", "HTML"),
-        (Reply(404, PAGE), "not_found", "there is no code analysis server at this address"),
+        (Reply(404, PAGE), "not_found", "this is not a code analysis server"),
         (Reply(body=ONE + '{"id": 2, "sta'), "protocol", "truncated"),
         (Reply(body=f"{ONE}nonsense\n{ONE}"), "protocol", "not JSON"),
         (Reply(body=ONE + ONE, truncate=300), "network", "was lost"),

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Status, owner and comment of issues ([W4.5]: `update_status`).
+"""Change status, owner and comment of issues: `analysis_issue` ([W4.5]: `update_status`).
 
-Server facts [analysis-12]: the ids go as a comma list; a comment is an entry of the issue's
-history; an issue without an owner is owned by `unowned`.
+Server facts [analysis-12]: the ids are sent comma-separated. A comment is an entry of the issue's
+history. The owner of an issue without an owner is `unowned`.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from .issue_search import IssueSearch, SearchRequest, cut
 
 _FIELDS = ("status", "owner")
 _COMMENT = "comment"
-#: Issues per request.
+#: Maximum number of issues per request.
 _BATCH = 100
-#: Number of concurrent reads of issues, and of issues in a message.
+#: Maximum number of concurrent reads, and maximum number of issue ids in a message.
 _PARALLEL, _NAMED = 4, 10
 
 
 @dataclass(frozen=True)
 class Issue:
-    """Current state of an issue; `None` for fields that the server omits."""
+    """Current state of an issue. Fields that the server omits are `None`."""
 
     id: int
     code: str | None
     status: str | None
     owner: str | None
-    #: The newest comment, "" without one; `None` also if it was not read.
+    #: Newest comment, or "" without comments. `None` also means that it was not read.
     comment: str | None
 
     def part(self, names: Iterable[str]) -> dict[str, Any]:
-        """Return the known fields."""
+        """Return those of the fields that are known."""
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 
     def as_dict(self) -> dict[str, Any]:
@@ -76,7 +76,7 @@ class AnalysisIssueOptions:
 
 
 class AnalysisIssueOperation:
-    """The task of `analysis_issue`: only issues that differ are written, and then read back."""
+    """Writes the issues that differ from the options, and verifies them."""
 
     descriptor: ClassVar = Descriptor(
         "analysis",
@@ -90,17 +90,20 @@ class AnalysisIssueOperation:
         values = {"status": options.status, "owner": options.owner, _COMMENT: options.comment}
         self._wanted = without_none(values)
         if options.status is not None:
-            search_text.build({"status": options.status})  # refuses what no query can hold
-        self._most = options.max_issues
+            search_text.build(
+                {"status": options.status}
+            )  # reject a status that no query can contain
+        self._max_issues = options.max_issues
         self._ids = None if options.ids is None else list(dict.fromkeys(options.ids))
-        if self._most < 1:
-            raise invalid(f"max_issues is {self._most}, but must be at least 1")
-        if self._ids is not None and len(self._ids) > self._most:
+        if self._max_issues < 1:
+            raise invalid(f"max_issues is {self._max_issues}: set it to at least 1")
+        if self._ids is not None and len(self._ids) > self._max_issues:
             raise invalid(
-                f"ids has {len(self._ids)} entries, more than max_issues ({self._most}) allows"
+                f"ids has {len(self._ids)} entries, but max_issues is {self._max_issues}: increase"
+                " it, or list fewer ids"
             )
         if self._ids == []:
-            task.warn("ids is empty, so there is no issue to change")
+            task.warn("ids is empty, so no issue is changed")
         self._client = AnalysisClient(task, connections=_PARALLEL)
 
     def plan(self) -> Plan:
@@ -131,48 +134,54 @@ class AnalysisIssueOperation:
         return {"issues": [issue.as_dict() for issue in done]}
 
     def _check_status(self, seen: set[str | None]) -> None:
-        """Warn if nothing shows that the server knows the status: check mode cannot try it.
+        """Warn if the status is not documented and no issue of the project has it.
 
-        :param seen: statuses of the issues that the task is about
+        :param seen: statuses of the selected issues
         """
         status = self._wanted["status"]
-        if any(_same("status", each, status) for each in (*STATUSES, *seen)):
+        if any(_same("status", known, status) for known in (*STATUSES, *seen)):
             return
         query = search_text.build({"status": status})
         request = SearchRequest(self._project, query, limit=1)
         found = IssueSearch(self._task, self._client).read(request).issues
         if any(_same("status", _issue(0, record, None).status, status) for record in found):
             return
-        near = difflib.get_close_matches(status, STATUSES, 1)
+        similar = difflib.get_close_matches(status, STATUSES, 1)
         hint = (
-            f"did you mean '{near[0]}'?"
-            if near
-            else (f"the documented ones are {', '.join(STATUSES)}")
+            f"did you mean '{similar[0]}'?"
+            if similar
+            else f"documented statuses: {', '.join(STATUSES)}"
         )
         self._task.warn(
-            f"the status '{shorten(status)}' may not exist on the server: it is not documented,"
-            f" and no issue of the project '{self._project}' has it ({hint})"
+            f"the status '{shorten(status)}' may not exist: it is not documented, and no issue of"
+            f" the project '{self._project}' has it ({hint})"
         )
 
     def _differing(self, issue: Issue) -> list[str]:
-        """Return the fields to write. A comment is always sent along with other fields. It is sent
-        alone only if it is not already the newest comment.
+        """Return the fields to write.
+
+        A comment is sent together with other fields, or if it differs from the newest comment.
         """
         names = self._differing_fields(issue)
-        if _COMMENT in self._wanted and (names or _unlike(issue, self._wanted, (_COMMENT,))):
+        if _COMMENT in self._wanted and (
+            names or _differing_names(issue, self._wanted, (_COMMENT,))
+        ):
             names.append(_COMMENT)
         return names
 
     def _differing_fields(self, issue: Issue) -> list[str]:
-        return _unlike(issue, self._wanted, _FIELDS)
+        return _differing_names(issue, self._wanted, _FIELDS)
 
     def _write(self, ids: Sequence[int], values: Mapping[str, Any]) -> list[Issue]:
-        """Change issues with a single request, and verify them."""
+        """Change issues with a single request and verify them.
+
+        Raises `rejected` for fields that the server did not save.
+        """
         purpose = f"updating {_names(ids)} of the project '{self._project}'"
         call = Call("update_status", {"project": self._project, "ids": ids, **values})
         self._client.ask(purpose, call, lambda: self._is_done(ids, values))
         found = self._read(ids)
-        left = {issue: _unlike(issue, values, tuple(values)) for issue in found}
+        left = {issue: _differing_names(issue, values, tuple(values)) for issue in found}
         fields = {
             name
             for issue, names in left.items()
@@ -180,47 +189,49 @@ class AnalysisIssueOperation:
             if getattr(issue, name) is not None
         }
         if fields:
-            kept_not = _names([issue.id for issue, names in left.items() if fields & set(names)])
+            unsaved = _names([issue.id for issue, names in left.items() if fields & set(names)])
             reason = f"the server accepted the change, but did not save {', '.join(sorted(fields))}"
-            raise ToolchainError("rejected", f"{purpose}: {reason} of {kept_not}")
+            raise ToolchainError("rejected", f"{purpose}: {reason} of {unsaved}")
         return found
 
     def _is_done(self, ids: Sequence[int], values: Mapping[str, Any]) -> bool | None:
-        """Return whether the issues were changed; `None` if only some issues or fields were.
+        """Return whether the issues were changed, or `None` if only some issues or fields were.
 
-        A comment that is sent along with fields may have existed before.
+        A comment decides only if it is sent alone, because it may have existed before.
         """
-        left = [_unlike(issue, values, tuple(values)) for issue in self._read(ids)]
+        left = [_differing_names(issue, values, tuple(values)) for issue in self._read(ids)]
         if not any(left):
             return True
-        telling = set(values) - {_COMMENT} or {_COMMENT}
-        return False if all(telling <= set(names) for names in left) else None
+        decisive = set(values) - {_COMMENT} or {_COMMENT}
+        return False if all(decisive <= set(names) for names in left) else None
 
     def _searched(self) -> list[Issue]:
-        """Return the issues that match the query. Raise `invalid` if the query matches more issues
-        than may be changed, or if the result is uncertain.
+        """Return the issues that match the query.
+
+        Raises `invalid` if more than `max_issues` match or the server groups issues, `rejected` for
+        a query with warnings, and `protocol` for an incomplete result.
         """
-        request = SearchRequest(self._project, self._query, limit=self._most + 1)
+        request = SearchRequest(self._project, self._query, limit=self._max_issues + 1)
         found = IssueSearch(self._task, self._client).read_ungrouped(request)
         purpose = found.request.purpose
         unknown = [warning for warning in found.warnings if "grouping" not in warning.lower()]
-        if unknown:  # an unknown keyword matches more than intended
-            refusals = shorten("; ".join(unknown))
-            raise ToolchainError("rejected", f"{purpose}: the server warns: {refusals}")
-        if len(found.issues) > self._most or (found.total or 0) > self._most:
-            number = f"more than {self._most}" if found.total is None else str(found.total)
-            raise invalid(f"{purpose}: {number} issues match, but max_issues is {self._most}")
+        if unknown:  # the server ignores an unknown keyword, so the query matches too many issues
+            warnings = shorten("; ".join(unknown))
+            raise ToolchainError("rejected", f"{purpose}: warning from the server: {warnings}")
+        if len(found.issues) > self._max_issues or (found.total or 0) > self._max_issues:
+            number = f"more than {self._max_issues}" if found.total is None else str(found.total)
+            raise invalid(f"{purpose}: {number} issues match, but max_issues is {self._max_issues}")
         if found.folded:
             raise invalid(
-                f"{purpose}: the server returns several issues as one group: set ids to their ids"
+                f"{purpose}: the server returned a group of issues: list their ids in ids"
             )
         if not found.complete:
             raise ToolchainError("protocol", cut(found))
         issues = [_issue(_number(record), record, None) for record in found.issues]
         if _COMMENT not in self._wanted:
             return issues
-        alone = [issue.id for issue in issues if not self._differing_fields(issue)]
-        read = {issue.id: issue for issue in self._read(alone)}
+        same_fields_ids = [issue.id for issue in issues if not self._differing_fields(issue)]
+        read = {issue.id: issue for issue in self._read(same_fields_ids)}
         return [read.get(issue.id, issue) for issue in issues]
 
     def _read(self, ids: Sequence[int]) -> list[Issue]:
@@ -234,19 +245,20 @@ class AnalysisIssueOperation:
 def _number(record: Record) -> int:
     text = str(record.get("id"))
     if not text.isdecimal():
-        raise ToolchainError("protocol", "the server returned an issue without an id")
+        raise ToolchainError("protocol", "an issue in the response has no id")
     return int(text)
 
 
-def _unlike(issue: Issue, wanted: Mapping[str, Any], names: Iterable[str]) -> list[str]:
-    """Return the fields among `names` that differ, or that the server omits."""
+def _differing_names(issue: Issue, wanted: Mapping[str, Any], names: Iterable[str]) -> list[str]:
+    """Return those of the fields that differ, or that the server omits."""
     named = (name for name in names if name in wanted)
     return [name for name in named if not _same(name, getattr(issue, name), wanted[name])]
 
 
 def _same(name: str, current: str | None, wanted: str) -> bool:
-    """Compare values: names of statuses are case-insensitive; line ends and blanks of a comment are
-    changed by the server.
+    """Return whether two values of a field are equal.
+
+    Statuses are case-insensitive. The server changes white space in comments.
     """
     if current is None:
         return False
@@ -256,11 +268,11 @@ def _same(name: str, current: str | None, wanted: str) -> bool:
 
 
 def _batches(changes: Sequence[Change]) -> Iterator[tuple[list[int], Mapping[str, Any]]]:
-    """Yield ids of issues with their changes, equal changes together."""
-    alike: dict[tuple[str, ...], list[Change]] = {}
+    """Yield lists of issue ids with the values to write. Issues with equal values share a list."""
+    groups: dict[tuple[str, ...], list[Change]] = {}
     for change in changes:
-        alike.setdefault(tuple(change.after), []).append(change)
-    for group in alike.values():
+        groups.setdefault(tuple(change.after), []).append(change)
+    for group in groups.values():
         for start in range(0, len(group), _BATCH):
             batch = group[start : start + _BATCH]
             yield [int(change.field) for change in batch], batch[0].after

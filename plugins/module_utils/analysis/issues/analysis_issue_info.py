@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read issues of a project, and apply a quality gate ([W4.5]: `search`, `issue_details`)."""
+"""Read issues and check a quality gate: `analysis_issue_info` [W4.5]."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from ..client import AnalysisClient, Call
 from . import issue_details, quality_gate
 from .issue_search import IssueSearch, SearchOptions, SearchRequest, SearchResult, cut
 
-#: Maximum number of offenders in the message of a gate; the task returns `max_offenders` offenders.
-_TOLD = 3
+#: Maximum number of offending issues in a message. The task returns up to `max_offenders`.
+_MAX_IN_MESSAGE = 3
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class AnalysisIssueInfoOptions(SearchOptions):
 
 
 class AnalysisIssueInfoOperation(ReadOnly):
-    """Operation of `analysis_issue_info`: issues, summary, and the counts of a quality gate."""
+    """Returns issues, their summary, and the counts of a quality gate."""
 
     descriptor: ClassVar = Descriptor("analysis", {"search": reads()})
 
@@ -50,7 +50,7 @@ class AnalysisIssueInfoOperation(ReadOnly):
             options.project, text, options.view, options.limit, options.summary
         )
         if options.max_offenders < 1:
-            raise invalid(f"max_offenders is {options.max_offenders}, but must be at least 1")
+            raise invalid(f"max_offenders is {options.max_offenders}: set it to at least 1")
         self._thresholds = None if thresholds is None else quality_gate.thresholds(thresholds)
 
     def _refuse_search_by_id(self) -> None:
@@ -58,20 +58,20 @@ class AnalysisIssueInfoOperation(ReadOnly):
             return
         for name in ("build", "view", "limit", "thresholds"):
             if getattr(self._options, name) is not None:
-                raise invalid(f"{name} is only for a search, and cannot be combined with id")
+                raise invalid(f"{name} cannot be combined with id: omit one of them")
 
     def plan(self) -> Plan:
         number = self._options.id
-        return unchanged(self._found() if number is None else self._one(number))
+        return unchanged(self._search_result() if number is None else self._issue_by_id(number))
 
-    def _one(self, number: int) -> Mapping[str, Any]:
+    def _issue_by_id(self, number: int) -> Mapping[str, Any]:
         found = issue_details.read(self._client, self._options.project, [number])
         return {"issues": list(found.values()), "summary": None, "complete": True}
 
-    def _found(self) -> Mapping[str, Any]:
+    def _search_result(self) -> Mapping[str, Any]:
         search = IssueSearch(self._task, self._client)
-        gated = self._thresholds is not None
-        read = search.read_ungrouped if gated else search.read
+        has_gate = self._thresholds is not None
+        read = search.read_ungrouped if has_gate else search.read
         found = read(self._request)
         search.warn(found)
         result = {"issues": found.issues, "summary": found.summary, "complete": found.complete}
@@ -83,15 +83,16 @@ class AnalysisIssueInfoOperation(ReadOnly):
         return {**result, **self._gate(found, self._thresholds)}
 
     def _refuse_unknown(
-        self, search: IssueSearch, found: SearchResult, judged: list[quality_gate.Threshold]
+        self, search: IssueSearch, found: SearchResult, thresholds: list[quality_gate.Threshold]
     ) -> None:
-        """Raise `invalid` for a word that is unknown in the project: a typo would let the gate
-        pass. Warn about a code without a defect type.
+        """Raise `invalid` for an unknown value in a threshold, and warn about an unknown code.
+
+        Without this check a typo would let the gate pass.
         """
-        unknown = quality_gate.unknown(judged, found.issues)
+        unknown = quality_gate.unknown(thresholds, found.issues)
         request = SearchRequest(self._options.project, summary=self._options.summary)
         if found.request != request and any(word.name != "code" for word in unknown):
-            unknown = quality_gate.unknown(judged, search.read(request).issues)
+            unknown = quality_gate.unknown(thresholds, search.read(request).issues)
         for word in unknown:
             if word.name != "code":
                 raise word.refusal
@@ -107,29 +108,35 @@ class AnalysisIssueInfoOperation(ReadOnly):
         known = [str(type_.get("code")).lower() for type_ in types]
         for word in unknown:
             if not word.is_among(known):
-                message = f"no defect type of the project '{project}' has this code"
-                self._task.warn(f"{word.place} is '{word.text}', but {message}: check its spelling")
+                self._task.warn(
+                    f"{word.place} is '{word.text}', but no defect type of the project '{project}'"
+                    " has this code: check its spelling"
+                )
 
-    def _gate(self, found: SearchResult, judged: list[quality_gate.Threshold]) -> Mapping[str, Any]:
-        """Return the counts of the gate. Raises `failed` if they exceed a threshold or
-        are unknown.
+    def _gate(
+        self, found: SearchResult, thresholds: list[quality_gate.Threshold]
+    ) -> Mapping[str, Any]:
+        """Return the counts of the gate.
+
+        Raises `failed` if a count exceeds its threshold or the search result is incomplete.
         """
-        quality_gate.validate(found.issues, judged, self._options.max_offenders)
+        quality_gate.validate(found.issues, thresholds, self._options.max_offenders)
         counted = {
-            "thresholds": [threshold.as_dict() for threshold in judged],
-            "offenders": quality_gate.offenders(judged, self._options.max_offenders),
+            "thresholds": [threshold.as_dict() for threshold in thresholds],
+            "offenders": quality_gate.offenders(thresholds, self._options.max_offenders),
         }
         reported = {**counted, "summary": found.summary, "complete": found.complete}
-        exceeded = [threshold for threshold in judged if threshold.exceeded]
+        exceeded = [threshold for threshold in thresholds if threshold.exceeded]
         if exceeded:
-            too_many = ", ".join(threshold.words for threshold in exceeded)
+            exceeded_counts = ", ".join(threshold.words for threshold in exceeded)
             first = "; ".join(
-                quality_gate.line(offender) for offender in counted["offenders"][:_TOLD]
+                quality_gate.line(offender) for offender in counted["offenders"][:_MAX_IN_MESSAGE]
             )
-            raise self._failed(f"{too_many}; the first: {first}", reported)
+            raise self._failed(f"{exceeded_counts}; the first: {first}", reported)
         if not found.complete:
             raise self._failed(
-                f"the result may be incomplete, so the gate cannot pass; {cut(found)}", reported
+                f"the gate cannot pass, because the result may be incomplete: {cut(found)}",
+                reported,
             )
         return counted
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read reports on a project ([W4.5]: `report`, `metrics`, `fchurns`)."""
+"""Read reports on a project: `analysis_report` ([W4.5]: `report`, `metrics`, `fchurns`)."""
 
 from __future__ import annotations
 
@@ -20,37 +20,39 @@ from ..responses import Record
 class ReportKind:
     """A kind of report.
 
-    :param parameters: the server's names of its options
-    :param optional: options that only some servers accept
-    :param one: whether the response is a single record instead of a record per line
+    :param action: action of the server
+    :param parameters: option name to parameter name
+    :param optional: the same for parameters that only some servers accept
+    :param required: names of required options
+    :param is_single: whether the response is a single record instead of a record per line
     """
 
     action: str
     parameters: Mapping[str, str]
     optional: Mapping[str, str]
     required: tuple[str, ...]
-    one: bool
+    is_single: bool
 
 
-#: `filterQuery`, and the project of `fchurns`, are server facts [analysis-14]. A filter that a
-#: server does not know is never left out: the report would have other content.
+#: Kinds of reports. Server facts [analysis-14]: `filterQuery`, and `project` of `fchurns`. A filter
+#: is never omitted, because the report would differ.
 _KINDS = {
     "report": ReportKind(
         "report",
         {"project": "project", "build": "build", "x": "x", "y": "y", "query": "filterQuery"},
         {},
         ("project",),
-        one=True,
+        is_single=True,
     ),
     "metrics": ReportKind(
-        "metrics", {"project": "project", "query": "query"}, {}, ("project",), one=False
+        "metrics", {"project": "project", "query": "query"}, {}, ("project",), is_single=False
     ),
     "churns": ReportKind(
-        "fchurns", {"component": "component"}, {"project": "project"}, (), one=True
+        "fchurns", {"component": "component"}, {"project": "project"}, (), is_single=True
     ),
 }
-#: Default limit of servers for users and groups [analysis-9]; for metrics it is not documented, and
-#: the written interface has no limit.
+#: Number of records at which a list may be truncated: the default limit of servers for users and
+#: groups [analysis-9]. The limit for metrics is not documented.
 _DEFAULT_LIMIT = 1000
 
 
@@ -67,33 +69,37 @@ class AnalysisReportOptions:
     component: str | None = None
 
     def subject(self) -> dict[str, str | None]:
-        """Return the subject of the report: all options except `kind`."""
+        """Return the values of all options except `kind`."""
         return {
             field.name: getattr(self, field.name) for field in fields(self) if field.name != "kind"
         }
 
 
 class AnalysisReportOperation(ReadOnly):
-    """Operation of `analysis_report`."""
+    """Reads a report."""
 
     descriptor: ClassVar = Descriptor("analysis", {"read": reads()})
 
     def __init__(self, task: Task, options: AnalysisReportOptions) -> None:
         self._task, self._kind = task, _KINDS[options.kind]
-        named = options.subject()
-        for name, value in named.items():
+        values = options.subject()
+        for name, value in values.items():
             if value is not None and name not in {**self._kind.parameters, **self._kind.optional}:
-                raise invalid(f"{name} cannot be combined with a report of the kind {options.kind}")
+                raise invalid(f"{name} cannot be combined with kind: {options.kind}: omit it")
             if value is None and name in self._kind.required:
-                raise invalid(f"a report of the kind {options.kind} requires {name}")
+                raise invalid(f"kind: {options.kind} requires {name}")
         subject = options.project or options.component
         self._purpose = f"creating the {options.kind} report" + (
             f" on '{subject}'" if subject else ""
         )
         self._call = Call(
             self._kind.action,
-            {name: named[option] for option, name in self._kind.parameters.items()},
-            {name: named[option] for option, name in self._kind.optional.items() if named[option]},
+            {name: values[option] for option, name in self._kind.parameters.items()},
+            {
+                name: values[option]
+                for option, name in self._kind.optional.items()
+                if values[option]
+            },
         )
 
     def plan(self) -> Plan:
@@ -101,7 +107,7 @@ class AnalysisReportOperation(ReadOnly):
 
     def _report(self) -> Record | list[Record]:
         records = AnalysisClient(self._task).ask(self._purpose, self._call)
-        if self._kind.one:
+        if self._kind.is_single:
             report = responses.one(self._purpose, records)
             for warning in responses.warnings(report):
                 self._task.warn(f"{self._purpose}: {warning}")

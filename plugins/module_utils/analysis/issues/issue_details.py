@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read single issues with their history ([W4.5]: `issue_details`)."""
+"""Read issues by id, with their history ([W4.5]: `issue_details`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...core.errors import ToolchainError, shorten
 from ..client import AnalysisClient, Call
 from ..responses import Record, entries
 
-# Server fact [analysis-12]: the documented statuses. No action of the server lists them.
+# Server fact [analysis-12]: the documented statuses. No action of the server returns them.
 STATUSES = (
     "Analyze",
     "Ignore",
@@ -26,25 +26,27 @@ STATUSES = (
 def read(
     client: AnalysisClient, project: str, ids: Iterable[int], parallel: int = 1
 ) -> dict[int, Record]:
-    """Return the issues by id. Raises `not_found` with the missing ids.
+    """Return the issues by id. Raises `not_found` with the ids that do not exist.
 
-    Server facts [analysis-12]: the id of a record is a string; for an unknown id the response may
-    have no record.
+    Server facts [analysis-12]: the id in a record is a string, and the response for an unknown id
+    may be empty.
+
+    :param parallel: maximum number of concurrent requests
     """
 
-    def one(number: int) -> tuple[int, Record | None]:
+    def read_issue(number: int) -> tuple[int, Record | None]:
         purpose = f"reading the issue {number} of the project '{project}'"
         try:
             found = client.ask(purpose, Call("issue_details", {"project": project, "id": number}))
         except ToolchainError as error:
-            if error.kind != "not_found" or _of_project(error):
+            if error.kind != "not_found" or _is_missing_project(error):
                 raise
             return number, None
         return number, {**found[0], "id": number} if found else None
 
     issues: dict[int, Record] = {}
     missing: list[str] = []
-    for number, record in bounded(parallel, one, ids):
+    for number, record in bounded(parallel, read_issue, ids):
         if record is None:
             missing.append(str(number))
         else:
@@ -56,18 +58,17 @@ def read(
     return issues
 
 
-def _of_project(error: ToolchainError) -> bool:
+def _is_missing_project(error: ToolchainError) -> bool:
     """Return whether the error is about a missing project."""
     return (error.detail or "").lower().startswith("project")
 
 
 def newest_comment(record: Record) -> str | None:
-    """Return the newest comment of an issue, "" without one; `None` if the server shows neither its
-    history nor its comment.
+    """Return the newest comment of an issue, or "" without comments.
 
-    Server fact [analysis-12]: each change is an entry with `date` (epoch ms), `userid`, `status`
-    and `comment`, which may be empty. Their order is not documented: it counts only for changes of
-    the same moment.
+    Returns `None` if the record has neither a history nor a comment. Server fact [analysis-12]: an
+    entry of the history has `date` (epoch milliseconds), `userid`, `status` and `comment`, which
+    may be empty. The order of entries is not documented; it only decides between equal dates.
     """
     if "history" not in record:
         shown = record.get("comment")

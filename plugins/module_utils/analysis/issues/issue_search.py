@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Search issues: read line by line, and detect incomplete results [W4.5].
+"""Search issues, and detect incomplete results [W4.5].
 
 Server facts [analysis-15]: `summary=true` appends a record with the number of matches and the
-warnings. The default limit is not published. Without `grouping:off` in the query, a record may be
-a group of issues that has their ids in `issueIds`.
+warnings. The default limit is not documented. Without `grouping:off` in the query, a record may be
+a group of issues; `issueIds` then contains their ids.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from .. import search_text as query
 from ..client import AnalysisClient, Call
 from ..responses import Record
 
-#: More issues than any project has: a shorter list is complete.
-_WHOLE = 1_000_000
+#: Limit that exceeds the number of issues in any project.
+_NO_LIMIT = 1_000_000
 _SUMMARY, _GROUPING = "summary", "grouping"
-#: Maximum characters of a query in a message.
-_SHOWN = 200
-#: Members whose values many issues share.
+#: Maximum number of characters of a query in a message.
+_MAX_QUERY_LENGTH = 200
+#: Members that have the same value in many issues.
 _SHARED_MEMBERS = frozenset(
     {
         "status",
@@ -37,13 +37,13 @@ _SHARED_MEMBERS = frozenset(
         "supportLevel",
     }
 )
-#: Names of the number of matches on different servers.
+#: Members of the summary with the number of matches, which depend on the server.
 _TOTALS = ("total", "item_count")
 
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """Options of a search, in modules and in the lookup."""
+    """Search options that modules and the lookup `analysis_query` share."""
 
     project: str
     query: str | None = None
@@ -53,8 +53,9 @@ class SearchOptions:
 
 @dataclass(frozen=True)
 class SearchRequest:
-    """A search; with `limit` `None` all matches are wanted.
+    """A search request.
 
+    :param limit: maximum number of records; `None` means all
     :param summary: whether to request the record with the number of matches
     """
 
@@ -71,8 +72,10 @@ class SearchRequest:
 
     @property
     def purpose(self) -> str:
-        asked = f" with the query '{shorten(self.query, _SHOWN)}'" if self.query else ""
-        return f"searching for issues of the project '{self.project}'{asked}"
+        query_text = (
+            f" with the query '{shorten(self.query, _MAX_QUERY_LENGTH)}'" if self.query else ""
+        )
+        return f"searching for issues of the project '{self.project}'{query_text}"
 
     @property
     def call(self) -> Call:
@@ -83,7 +86,7 @@ class SearchRequest:
 
 @dataclass
 class SearchResult:
-    """The issues of a search, and the server's summary if there is any."""
+    """Result of a search. `summary` is `None` if the server did not send it."""
 
     request: SearchRequest
     issues: list[Record] = field(default_factory=list)
@@ -91,26 +94,27 @@ class SearchResult:
 
     @property
     def total(self) -> int | None:
-        """Return the number of matches; `None` if the server omits it."""
+        """Return the number of matching issues, or `None` if the server does not report it."""
         reported = (str((self.summary or {}).get(name)) for name in _TOTALS)
         return next((int(text) for text in reported if text.isdecimal()), None)
 
     @property
     def complete(self) -> bool:
-        """Return whether the result has every match; a list as long as its limit may be
-        truncated.
+        """Return whether the result certainly contains all matches.
+
+        A list that is as long as its limit may be truncated.
         """
         limit = self.request.limit
-        short = not self.issues if limit is None else len(self.issues) < limit
+        below_limit = not self.issues if limit is None else len(self.issues) < limit
         if self.total is None:
-            return short
-        # Whether a server counts grouped issues once or individually is not documented.
-        one_by_one = sum(map(count, self.issues))
-        return len(self.issues) >= self.total or (short and one_by_one == self.total)
+            return below_limit
+        # it is not documented whether the total counts groups or single issues
+        issue_count = sum(map(count, self.issues))
+        return len(self.issues) >= self.total or (below_limit and issue_count == self.total)
 
     @property
     def warnings(self) -> list[str]:
-        """Return the server's warnings about the query, for instance an unknown keyword."""
+        """Return the server's warnings about the query, for example about an unknown keyword."""
         return responses.warnings(self.summary or {})
 
     @property
@@ -126,27 +130,27 @@ def count(issue: Record) -> int:
 
 
 class IssueSearch:
-    """Searches of a task, with the builds of a project to verify filters by build."""
+    """Sends the searches of a task."""
 
     def __init__(self, task: Task, client: AnalysisClient) -> None:
         self._task, self._client = task, client
 
     def read(self, request: SearchRequest) -> SearchResult:
-        """Return the result; without a limit in the request, search again for truncated issues.
-        Raises `not_found` if the result is empty because the build does not exist.
+        """Return the result of a search.
+
+        Without a limit in the request, a truncated result is read again with a higher limit. Raises
+        `not_found` if the result is empty because the build in the query does not exist.
         """
-        found = self._once(request)
+        found = self._send(request)
         if request.limit is None and not found.complete:
-            # Without a total, a list shorter than its limit is known to be complete.
-            found = self._once(replace(request, limit=found.total or _WHOLE))
+            # without a total, only a list that is shorter than its limit is certainly complete
+            found = self._send(replace(request, limit=found.total or _NO_LIMIT))
         if not found.issues:
             self._require_build(request)
         return found
 
     def read_ungrouped(self, request: SearchRequest) -> SearchResult:
-        """Return the result as :meth:`read`, with one record per issue if the server
-        supports that.
-        """
+        """Return the result of `read`, with a record per issue if the server supports that."""
         found = self.read(request)
         if not found.folded or query.has_keyword(request.query or "", _GROUPING):
             return found
@@ -158,40 +162,45 @@ class IssueSearch:
         for warning in dict.fromkeys(found.warnings):
             self._task.warn(f"{found.request.purpose}: {warning}")
 
-    def _once(self, request: SearchRequest) -> SearchResult:
+    def _send(self, request: SearchRequest) -> SearchResult:
         def take(records: Iterator[Record]) -> SearchResult:
             found = SearchResult(request)
-            words: dict[str, str] = {}
+            strings: dict[str, str] = {}
             for record in records:
                 summary = record.get(_SUMMARY)
                 if isinstance(summary, dict) and "id" not in record:
                     found.summary = summary
                 else:
-                    found.issues.append(_sharing(record, words))
+                    found.issues.append(_with_shared_strings(record, strings))
             return found
 
         return self._client.stream(request.purpose, request.call, take)
 
     def _require_build(self, request: SearchRequest) -> None:
-        """Raise `not_found` for a missing build: the search would silently find nothing."""
-        named = query.builds_of(request.query or "")
-        if not named:
+        """Raise `not_found` if the build in the query does not exist.
+
+        The server returns an empty result for it without a warning.
+        """
+        names = query.builds_of(request.query or "")
+        if not names:
             return
         builds = self._client.ask(
             f"reading the builds of the project '{request.project}'",
             Call("builds", {"project": request.project}),
         )
-        if not query.names_build(named[0], builds):
+        if not query.names_build(names[0], builds):
             raise ToolchainError(
                 "not_found",
-                f"{request.purpose}: the project has no build {query.build_name(named[0])}",
+                f"{request.purpose}: the build {query.build_name(names[0])} does not exist",
             )
 
 
-def _sharing(issue: Record, words: dict[str, str]) -> Record:
-    """Return the issue with shared strings for names and frequent values, to save memory."""
+def _with_shared_strings(issue: Record, strings: dict[str, str]) -> Record:
+    """Return the issue with its names and frequent values replaced by shared strings, which saves
+    memory.
+    """
     return {
-        words.setdefault(name, name): words.setdefault(value, value)
+        strings.setdefault(name, name): strings.setdefault(value, value)
         if name in _SHARED_MEMBERS and isinstance(value, str)
         else value
         for name, value in issue.items()
@@ -199,7 +208,7 @@ def _sharing(issue: Record, words: dict[str, str]) -> Record:
 
 
 def issues(task: Task, options: SearchOptions) -> list[Record]:
-    """Return the result of the lookup `analysis_query`."""
+    """Return the matching issues for the lookup `analysis_query`."""
     search = IssueSearch(task, AnalysisClient(task))
     found = search.read(SearchRequest(options.project, options.query, options.view, options.limit))
     search.warn(found)
@@ -209,8 +218,6 @@ def issues(task: Task, options: SearchOptions) -> list[Record]:
 
 
 def cut(found: SearchResult) -> str:
-    """Return the message for a list that may be incomplete."""
-    of = "" if found.total is None else f" of {found.total}"
-    return (
-        f"{found.request.purpose}: the list is or may be incomplete: {len(found.issues)}{of} issues"
-    )
+    """Return the error message for an incomplete list of issues."""
+    total = "" if found.total is None else f" of {found.total}"
+    return f"{found.request.purpose}: the list may be incomplete: {len(found.issues)}{total} issues"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Apply a quality gate, a maximum number of issues by kind, without I/O."""
+"""Check a quality gate, which limits the number of issues of some kinds. Sends no requests."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from ..responses import Record
 from .issue_details import STATUSES
 from .issue_search import count
 
-#: Members of a threshold; a list has alternatives.
+#: Members of a threshold. A list of values contains alternatives.
 _MEMBERS = ("severity", "state", "status", "code")
-#: Names of severities can be changed per project, their numbers cannot [analysis-15].
+#: Default names of severities with their numbers. A project can change only the names
+#: [analysis-15].
 _SEVERITIES = {"critical": "1", "error": "2", "warning": "3", "review": "4"}
-#: Default names of servers [analysis-15].
-_WRITTEN: dict[str, tuple[str, ...]] = {
+#: Default values on servers [analysis-15].
+_DEFAULT_VALUES: dict[str, tuple[str, ...]] = {
     "severity": ("Critical", "Error", "Warning", "Review", *_SEVERITIES.values()),
     "state": ("New", "Existing", "Fixed"),
     "status": STATUSES,
@@ -28,7 +29,7 @@ _SHOWN = ("id", "code", "severity", "state", "status", "owner", "file", "line", 
 
 @dataclass(frozen=True)
 class ThresholdOptions:
-    """Entry of `thresholds`: alternatives per member, and the maximum number of issues."""
+    """Entry of `thresholds`: alternative values per member, and the maximum number of issues."""
 
     severity: list[str] | None = None
     state: list[str] | None = None
@@ -37,16 +38,18 @@ class ThresholdOptions:
     max: int = 0
 
     def members(self) -> dict[str, list[str]]:
-        """Return the alternatives of the given members."""
+        """Return the alternative values of the members that are set."""
         lists = {name: getattr(self, name) for name in _MEMBERS}
         return {name: texts for name, texts in lists.items() if texts is not None}
 
 
 @dataclass
 class Threshold:
-    """At most `max` issues of a kind, and their number.
+    """A kind of issues with their maximum number, and the issues that were counted.
 
-    :param members: the alternatives per member, as the user wrote them
+    :param members: alternative values per member, as the user wrote them
+    :param count: number of matching issues
+    :param offenders: first matching issues
     """
 
     members: Mapping[str, Sequence[str]]
@@ -64,16 +67,18 @@ class Threshold:
         return self.count > self.max
 
     def matches(self, issue: Mapping[str, Any]) -> bool:
-        """Return whether the issue counts; an issue that lacks the member counts, too."""
-        for name, among in self.patterns.items():
-            shown = _values(issue, name)
-            if shown and not any(_test(pattern)(one) for one in shown for pattern in among):
+        """Return whether the issue counts. A member that the issue lacks counts as a match."""
+        for name, patterns in self.patterns.items():
+            used = _values(issue, name)
+            if used and not any(
+                _matcher_of(pattern)(value) for value in used for pattern in patterns
+            ):
                 return False
         return True
 
     @property
     def words(self) -> str:
-        """Return the count as `3 issues with severity Critical and state New (max 0)`."""
+        """Return the count for messages: `3 issues with severity Critical (max 0)`."""
         named = [f"{name} {' or '.join(texts)}" for name, texts in self.members.items()]
         kind = f" with {' and '.join(named)}" if named else ""
         return f"{self.count} issue{'' if self.count == 1 else 's'}{kind} (max {self.max})"
@@ -84,81 +89,93 @@ class Threshold:
 
 
 def thresholds(options: Iterable[ThresholdOptions]) -> list[Threshold]:
-    """Return the thresholds of the options. Raises `invalid` for a threshold that cannot be
-    exceeded.
+    """Return the thresholds of the options. Raises `invalid` for an empty list of values and a
+    negative maximum.
     """
     found = []
     for option in options:
         members = option.members()
         for name, texts in members.items():
             if not texts:
-                raise invalid(f"{name} of a threshold is empty: omit it to count all issues")
+                raise invalid(f"thresholds: {name} is empty: omit it to count all issues")
         if option.max < 0:
-            raise invalid(f"max of a threshold is {option.max}, but must be at least 0")
+            raise invalid(f"thresholds: max is {option.max}: set it to at least 0")
         found.append(Threshold(members, option.max))
     return found
 
 
 @dataclass(frozen=True)
 class Word:
-    """A word of a threshold, and its position."""
+    """A value in a threshold.
+
+    :param place: its option, for example `thresholds[0].state[1]`
+    :param name: member of the threshold
+    """
 
     place: str
     name: str
     text: str
 
     def is_among(self, words: Iterable[str]) -> bool:
-        """Return whether the word equals a word in a set of lower-case words."""
-        return any(map(_test(self.text.lower()), words))
+        """Return whether the value, which may have wildcards, matches a lower-case string."""
+        return any(map(_matcher_of(self.text.lower()), words))
 
     @property
     def refusal(self) -> ToolchainError:
-        """Return the `invalid` error for an unknown word: a typo would let the gate pass."""
-        known = ", ".join(_WRITTEN[self.name])
+        """Return the `invalid` error for an unknown value."""
+        known = ", ".join(_DEFAULT_VALUES[self.name])
         return invalid(
-            f"{self.place} is '{self.text}', but neither the project nor a default server has this"
-            f" {self.name}: use one of {known}"
+            f"{self.place} is '{self.text}', but this {self.name} does not exist in the project:"
+            f" use one of {known}"
         )
 
 
-def unknown(judged: Iterable[Threshold], issues: Iterable[Record]) -> list[Word]:
-    """Return the words that are neither documented nor used by an issue."""
+def unknown(thresholds: Iterable[Threshold], issues: Iterable[Record]) -> list[Word]:
+    """Return the values in thresholds that are neither documented nor used by an issue."""
     words = [
-        Word(f"thresholds[{number}].{name}[{at}]", name, text)
-        for number, each in enumerate(judged)
-        for name, texts in each.members.items()
-        for at, text in enumerate(texts)
+        Word(f"thresholds[{number}].{name}[{index}]", name, text)
+        for number, threshold in enumerate(thresholds)
+        for name, texts in threshold.members.items()
+        for index, text in enumerate(texts)
     ]
-    left = [
+    undocumented = [
         word
         for word in words
-        if not word.is_among(one.lower() for one in _WRITTEN.get(word.name, ()))
+        if not word.is_among(value.lower() for value in _DEFAULT_VALUES.get(word.name, ()))
     ]
-    if not left:
+    if not undocumented:
         return []
-    shown: dict[str, set[str]] = {name: set() for name in _MEMBERS}
+    used: dict[str, set[str]] = {name: set() for name in _MEMBERS}
     for issue in issues:
         for name in _MEMBERS:
-            shown[name].update(_values(issue, name))
-    return [word for word in left if not word.is_among(shown[word.name])]
+            used[name].update(_values(issue, name))
+    return [word for word in undocumented if not word.is_among(used[word.name])]
 
 
-def validate(issues: Iterable[Record], judged: Sequence[Threshold], keep: int) -> None:
-    """Count the issues.
+def validate(issues: Iterable[Record], thresholds: Sequence[Threshold], keep: int) -> None:
+    """Count the issues that match the thresholds.
 
-    :param keep: maximum number of offenders to keep per threshold
+    :param keep: maximum number of issues to store per threshold
     """
     for issue in issues:
-        for each in judged:
-            if each.matches(issue):
-                each.count += count(issue)
-                if len(each.offenders) < keep:
-                    each.offenders.append(issue)
+        for threshold in thresholds:
+            if threshold.matches(issue):
+                threshold.count += count(issue)
+                if len(threshold.offenders) < keep:
+                    threshold.offenders.append(issue)
 
 
-def offenders(judged: Iterable[Threshold], keep: int) -> list[dict[str, Any]]:
-    """Return the first issues of the exceeded kinds, without duplicates."""
-    found = {id(issue): issue for each in judged if each.exceeded for issue in each.offenders}
+def offenders(thresholds: Iterable[Threshold], keep: int) -> list[dict[str, Any]]:
+    """Return the first issues of the exceeded thresholds, without duplicates.
+
+    :param keep: maximum number of issues to return
+    """
+    found = {
+        id(issue): issue
+        for threshold in thresholds
+        if threshold.exceeded
+        for issue in threshold.offenders
+    }
     return [
         {name: issue[name] for name in _SHOWN if name in issue}
         for issue in list(found.values())[:keep]
@@ -166,22 +183,22 @@ def offenders(judged: Iterable[Threshold], keep: int) -> list[dict[str, Any]]:
 
 
 def line(offender: Mapping[str, Any]) -> str:
-    """Return an offender as a string: id, code, file and link."""
+    """Return id, code, file and URL of an issue for messages."""
     names = ("code", "file", "url")
     parts = [f"#{offender.get('id')}", *(str(offender[name]) for name in names if name in offender)]
     return " ".join(parts)
 
 
 def _values(issue: Mapping[str, Any], name: str) -> list[str]:
-    """Return the names of a member of an issue; a severity by its name and its number."""
-    shown = [str(issue[name]).lower()] if issue.get(name) is not None else []
+    """Return the lower-case values of a member of an issue. A severity has names and a number."""
+    used = [str(issue[name]).lower()] if issue.get(name) is not None else []
     if name == "severity" and issue.get("severityCode") is not None:
         number = str(issue["severityCode"])
         default = [word for word, code in _SEVERITIES.items() if code == number]
-        return [*shown, number, *default]
-    return shown
+        return [*used, number, *default]
+    return used
 
 
-def _test(pattern: str) -> Callable[[str], bool]:
-    """Return a test for words. They are not paths: `*` also matches slashes."""
+def _matcher_of(pattern: str) -> Callable[[str], bool]:
+    """Return a function that matches strings with a pattern. `*` also matches slashes."""
     return matcher(crossing(pattern))
