@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Export the configuration of the server as `analysis.yml` of a desired state."""
+"""Export the server's configuration as `analysis.yml` of a desired state: `analysis_export`."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class AnalysisExportOptions(ExportOptions):
 
 
 class AnalysisExportOperation(ServiceExport):
-    """Export the whole server, or some of its projects.
+    """Exports all projects of the server, or some of them.
 
-    A list that may be incomplete is left out: with `purge`, missing entries would be deleted, and a
-    group without its members would lose them.
+    A list that may be incomplete is not exported. Otherwise `purge` would delete the objects that
+    it lacks, and a group without members in the list would lose its members.
     """
 
     descriptor: ClassVar = Descriptor("analysis", {"read": reads()})

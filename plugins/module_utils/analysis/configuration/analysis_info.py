@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read the state of a server and its projects: one read per topic [W4.5]."""
+"""Read the state of a server and its projects: `analysis_info` [W4.5]."""
 
 from __future__ import annotations
 
@@ -44,25 +44,26 @@ Topic: TypeAlias = Literal[
 
 @dataclass(frozen=True)
 class TopicQuery:
-    """How a topic is read.
+    """The request that reads a topic.
 
-    :param parameters: options that are parameters of its action
-    :param optional: parameters that only real servers know
-    :param one: whether the response is a single record instead of a record per line
+    :param action: action of the server
+    :param parameters: names of the options to send as parameters
+    :param optional: additional parameters that only real servers know
+    :param is_single: whether the response is a single record instead of a record per line
     """
 
     action: str
     parameters: tuple[str, ...] = ()
     optional: Mapping[str, Any] = field(default_factory=dict)
-    one: bool = False
+    is_single: bool = False
 
     def call(self, values: Mapping[str, Any]) -> Call:
         return Call(self.action, {name: values[name] for name in self.parameters}, self.optional)
 
 
-#: Topics of `gather`. Groups have users only if these are requested [analysis-9].
+#: Topics of `gather`. Server fact [analysis-9]: groups contain users only with `list_users`.
 TOPICS: dict[Topic, TopicQuery] = {
-    "version": TopicQuery("version", one=True),
+    "version": TopicQuery("version", is_single=True),
     "license": TopicQuery("license_count", ("feature",)),
     "task_status": TopicQuery("task_status"),
     "import_status": TopicQuery("import_status"),
@@ -76,7 +77,9 @@ TOPICS: dict[Topic, TopicQuery] = {
     "views": TopicQuery("views", ("project",)),
     "taxonomies": TopicQuery("taxonomies", ("project",)),
     "defect_types": TopicQuery("defect_types", ("project",)),
-    "project_configuration": TopicQuery("project_configuration", ("project", "build"), one=True),
+    "project_configuration": TopicQuery(
+        "project_configuration", ("project", "build"), is_single=True
+    ),
 }
 
 
@@ -94,7 +97,7 @@ class AnalysisInfoOptions:
 
 
 class AnalysisInfoOperation(ReadOnly):
-    """Operation of `analysis_info`: a key per topic, and `config` on request."""
+    """Returns a key per topic, and `config` if `export` is set."""
 
     descriptor: ClassVar = Descriptor("analysis", {"read": reads()})
 
@@ -104,9 +107,11 @@ class AnalysisInfoOperation(ReadOnly):
         self._topics = list(dict.fromkeys(options.gather))
         of_project = [name for name in self._topics if "project" in TOPICS[name].parameters]
         if of_project and (projects is None or len(projects) != 1):
-            raise invalid(f"{', '.join(of_project)} requires a project: set the option project")
+            raise invalid(
+                f"gather: {', '.join(of_project)} requires project: set it to one project"
+            )
         if options.limit is not None and options.limit < 1:
-            raise invalid(f"limit is {options.limit}, but must be at least 1")
+            raise invalid(f"limit is {options.limit}: set it to at least 1")
         self._values = {
             "project": None if projects is None else projects[0],
             "build": options.build,
@@ -117,7 +122,7 @@ class AnalysisInfoOperation(ReadOnly):
         self._client = AnalysisClient(task, connections=_PARALLEL)
 
     def plan(self) -> Plan:
-        # The first request alone: a wrong login must not be tried many times at once.
+        # The first request runs alone, because concurrent failed logins may lock the account.
         found = dict(map(self._gather, self._topics[:1]))
         found.update(bounded(_PARALLEL, self._gather, self._topics[1:]))
         if self._export:
@@ -130,24 +135,24 @@ class AnalysisInfoOperation(ReadOnly):
         purpose = f"reading {name}{of}"
         call = query.call(self._values)
         records = self._client.ask(purpose, call)
-        if query.one:
+        if query.is_single:
             record = responses.one(purpose, records)
             return name, _with_full(record) if name == "version" else record
         if len(records) == call.parameters.get("limit"):
             self._task.warn(
-                f"{purpose}: the list has as many entries as its limit ({len(records)}) and may be"
-                " incomplete"
+                f"{purpose}: the list may be incomplete, because its length equals limit"
+                f" ({len(records)}): increase limit"
             )
         return name, records
 
 
 def _names(value: Any) -> list[str] | None:
-    """Return the names in `project`, a string or a list."""
+    """Return the names in the option `project`, which is a string or a list."""
     if value is None:
         return None
     names = value if isinstance(value, list) else [value]
     if not names or not all(isinstance(name, str) for name in names):
-        raise invalid("project must be a name or a list of names")
+        raise invalid("project is not a name or a list of names")
     return names
 
 

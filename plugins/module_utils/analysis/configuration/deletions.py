@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Select the objects that `purge` of `analysis_config` deletes, without protected objects and those
-of the task's account.
+"""Select the objects that `purge` of `analysis_config` deletes [C1.6].
 
-Source: interface contract [C1.6].
+Protected objects are excluded, and objects that give the task's account its permissions.
 """
 
 from __future__ import annotations
@@ -29,57 +28,66 @@ from .object_kinds import (
     ObjectKind,
 )
 
-#: Kinds that are deleted with a project, and the field of an assignment that names its parent.
+#: Kinds of objects that are deleted together with their project.
 _INSIDE = (MODULES, VIEWS, BUILDS)
-_HELD_BY = {PROJECTS: "project", ROLES: "name", USERS: "account", GROUPS: "account"}
+#: Fields of a role assignment that name an object with which the assignment is deleted.
+_PARENT_FIELDS = {PROJECTS: "project", ROLES: "name", USERS: "account", GROUPS: "account"}
 
 
 @dataclass
 class Protection:
-    """The patterns of `protect`, and the patterns that have matched."""
+    """The patterns of `protect`. `patterns` records which of them have matched."""
 
     patterns: Patterns
     catalogue: Catalogue
 
     def covers(self, kind: ObjectKind, state: State) -> bool:
-        """Return whether a pattern matches the name of an object in plans, or its name within its
-        project; for an assignment, the role or the account.
+        """Return whether a pattern matches an object by one of its names.
+
+        These are the name in plans, and the name inside the project. For a role assignment, they
+        are also the role and the account.
         """
         parts = [str(state[part]) for part in kind.name if part != "project"]
         return self.patterns.fits(kind.name_of(state), *parts)
 
     def inside(self, kind: ObjectKind, state: State) -> str | None:
-        """Return a protected object that would be deleted together with the object, as `the module
-        'p/core'`.
+        """Return a protected object that would be deleted together with an object, or `None`.
+
+        The return value is text for messages, for example `the module 'p/core'`.
         """
-        if not self.patterns or kind not in _HELD_BY:
+        if not self.patterns or kind not in _PARENT_FIELDS:
             return None
-        for inner, each in self._held(kind, state["name"]):
-            if self.covers(inner, each):
-                noun = inner.makes.noun.replace("_", " ")
-                return f"the {noun} '{inner.name_of(each)}'"
+        for inner_kind, inner in self._contained(kind, state["name"]):
+            if self.covers(inner_kind, inner):
+                noun = inner_kind.makes.noun.replace("_", " ")
+                return f"the {noun} '{inner_kind.name_of(inner)}'"
         return None
 
-    def _held(self, kind: ObjectKind, name: str) -> Iterator[tuple[ObjectKind, State]]:
+    def _contained(self, kind: ObjectKind, name: str) -> Iterator[tuple[ObjectKind, State]]:
         if kind is PROJECTS:
             self.catalogue.load([(inner, name) for inner in _INSIDE])
             for inner in _INSIDE:
                 for obj in self.catalogue.listed(inner, name).objects.values():
                     yield inner, obj
-        for each in self.catalogue.listed(ROLE_ASSIGNMENTS).objects.values():
-            mine = kind not in (USERS, GROUPS) or each["group"] is (kind is GROUPS)
-            if mine and each[_HELD_BY[kind]] == name:
-                yield ROLE_ASSIGNMENTS, each
+        for assignment in self.catalogue.listed(ROLE_ASSIGNMENTS).objects.values():
+            is_same_kind = kind not in (USERS, GROUPS) or assignment["group"] is (kind is GROUPS)
+            if is_same_kind and assignment[_PARENT_FIELDS[kind]] == name:
+                yield ROLE_ASSIGNMENTS, assignment
 
     def read(self, places: Iterable[tuple[ObjectKind, str | None]]) -> None:
-        """Compare objects with the patterns until every pattern has a match."""
+        """Match the objects of some lists with the patterns until every pattern has a match.
+
+        :param places: kinds of objects, with the project that contains them or `None`
+        """
         for kind, project in places:
             if self.patterns.unused:
-                self._look_at(kind, project)
+                self._match(kind, project)
 
     def require_names(self, projects: Sequence[str]) -> None:
-        """Raise `not_found` for a name without wildcards that nothing has, and `invalid` for a
-        pattern that would protect an object if `*` matched slashes.
+        """Raise an error for a pattern that was probably mistyped.
+
+        Raises `not_found` for a name without wildcards that no object has, and `invalid` for a
+        pattern that would only match an object if `*` matched slashes.
 
         :param projects: projects in which objects may be deleted
         """
@@ -91,8 +99,8 @@ class Protection:
             named = ", ".join(f"'{name}'" for name in names)
             raise ToolchainError(
                 "not_found",
-                f"protect: no object is named {named}, so nothing was deleted; correct the name or"
-                " remove it",
+                f"protect: no object has the name {named}: correct or remove the name (nothing was"
+                " deleted)",
             )
         if self.patterns.hints:
             raise invalid(f"{self.patterns.hints[0]}; nothing was deleted")
@@ -104,13 +112,13 @@ class Protection:
             if project in known:
                 yield from ((kind, project) for kind in _INSIDE)
 
-    def _look_at(self, kind: ObjectKind, project: str | None) -> None:
+    def _match(self, kind: ObjectKind, project: str | None) -> None:
         for state in self.catalogue.listed(kind, project).objects.values():
             self.covers(kind, state)
 
 
 def own_in(catalogue: Catalogue, account: str | None) -> OwnAccount:
-    """Return the objects that belong to an account, from lists that are read anyway."""
+    """Return the objects of an account, from the lists of the catalogue."""
 
     def listed(kind: ObjectKind) -> Iterable[State]:
         catalogue.load([(GROUPS, None), (ROLE_ASSIGNMENTS, None)])
@@ -127,11 +135,13 @@ def surplus(
     *,
     keeps: Callable[[ObjectKind, State], bool],
 ) -> list[Resource]:
-    """Return the objects of a kind that are in no list, with the wanted state "absent".
+    """Return the objects of a kind that no entry describes, with the desired state "absent".
 
-    :param places: the projects to read, `None` for a kind outside of projects
-    :param wanted: identities of the states that entries have matched
-    :param keeps: whether an object is always kept
+    Raises `rejected` if the list from the server may be incomplete.
+
+    :param places: projects to read; `None` for a kind outside of projects
+    :param wanted: `id()` of the objects that entries describe
+    :param keeps: returns whether an object must not be deleted
     """
     found: list[Resource] = []
     for place in places:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Collect the wanted objects of `analysis_config`, and validate them without I/O."""
+"""Collect and validate the desired objects of `analysis_config`, without sending requests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .object_kinds import KINDS, PROJECTS, ObjectKind
 
 @dataclass(frozen=True)
 class DesiredObjects:
-    """Wanted objects by kind; a kind whose list is not given is left out."""
+    """Desired objects by kind. Kinds whose option is not set are missing."""
 
     lists: Mapping[ObjectKind, list[Resource]]
 
@@ -26,14 +26,14 @@ class DesiredObjects:
 
     @property
     def projects(self) -> list[Project]:
-        """Return the entries of `projects`."""
+        """Return the desired projects."""
         return [
             resource for resource in self.lists.get(PROJECTS, []) if isinstance(resource, Project)
         ]
 
     @property
     def renamed(self) -> dict[str, str]:
-        """Return new to old names of the projects to rename."""
+        """Return the old names of the projects to rename, by new name."""
         return {
             project.target: project.name
             for project in self.projects
@@ -42,24 +42,29 @@ class DesiredObjects:
 
     @property
     def needed(self) -> dict[Reference, Resource]:
-        """Return the references of the wanted objects, with a referring object for
-        every reference.
-        """
-        there = [resource for _kind, resource in self if resource.desired is not None]
-        return {reference: resource for resource in there for reference in resource.needs}
+        """Return the references of the desired objects, each with one of the referring objects."""
+        present = [resource for _kind, resource in self if resource.desired is not None]
+        return {reference: resource for resource in present for reference in resource.needs}
 
     def refuse_empty(self, purge: Collection[str]) -> None:
-        """Raise `invalid` for an exact kind without any wanted entry."""
+        """Raise `invalid` if `purge` would delete all objects of a kind.
+
+        :param purge: options whose unlisted objects are deleted
+        """
         for kind, resources in self.lists.items():
             if kind.option in purge and all(resource.desired is None for resource in resources):
                 raise invalid(
-                    f"purge: {kind.option} has no entry with state 'present', so all existing ones"
-                    f" would be deleted: allow_empty: [{kind.option}] allows that"
+                    f"purge: all {kind.option} would be deleted, because no entry has state:"
+                    f" present: to allow that, set allow_empty: [{kind.option}]"
                 )
 
     def places(self, kind: ObjectKind, *, exact: bool) -> list[str | None]:
-        """Return the places to read for a kind: the projects in its list, and for an exact list
-        those in `projects`; `None` for all at once.
+        """Return the projects in which objects of a kind must be read.
+
+        These are the projects in the list of the kind and, if it is purged, all desired projects.
+        Returns `[None]` for a kind outside of projects.
+
+        :param exact: whether the kind is purged
         """
         if not kind.in_project:
             return [None]
@@ -71,21 +76,21 @@ class DesiredObjects:
 
 
 def project_of(resource: Resource) -> str | None:
-    """Return the project that contains an object."""
+    """Return the project that contains an object, or `None` for an object outside of projects."""
     project: str | None = getattr(resource, "project", None)
     return project
 
 
 def names(kind: ObjectKind, resource: Resource) -> frozenset[Reference]:
-    """Return the references by which others refer to a wanted object."""
+    """Return the references by which other objects refer to an object."""
     name = resource.target if isinstance(resource, Renameable) else getattr(resource, "name", None)
     return frozenset() if name is None or kind.in_project else frozenset({(kind.option, name)})
 
 
 def desired(entries: Mapping[str, Sequence[Any] | None]) -> DesiredObjects:
-    """Return the wanted objects. Raises `invalid` for entries that contradict each other.
+    """Return the desired objects. Raises `invalid` for duplicate or contradictory entries.
 
-    :param entries: the entries of all lists; `None` for a list that is not given
+    :param entries: option name to entries; `None` if the option is not set
     """
     lists: dict[ObjectKind, list[Resource]] = {}
     for kind in KINDS:
@@ -111,7 +116,7 @@ def _refuse_duplicates(kind: ObjectKind, resources: list[Resource]) -> None:
 
 
 def _refuse_contradictions(found: DesiredObjects) -> None:
-    """Raise `invalid` if a wanted object refers to an absent object, or to the old name of a
+    """Raise `invalid` if a desired object refers to an object to delete, or to the old name of a
     project.
     """
     gone = {("projects", old) for old in found.renamed.values()}
@@ -123,5 +128,6 @@ def _refuse_contradictions(found: DesiredObjects) -> None:
         if contradicted:
             option, name = contradicted[0]
             raise invalid(
-                f"{kind.option}: {resource.title} needs '{name}', but {option} declares it absent"
+                f"{kind.option}: {resource.title} requires '{name}', but {option} deletes or"
+                " renames it"
             )

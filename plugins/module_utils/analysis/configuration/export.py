@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read the configuration of a server in the form of `analysis_config` [C6.7]."""
+"""Read the configuration of a server as options of `analysis_config` [C6.7]."""
 
 from __future__ import annotations
 
@@ -20,15 +20,17 @@ from .object_kinds import (
     ObjectKind,
 )
 
-#: Fields that no server shows.
+#: Fields that servers never return.
 _SECRETS = "users: password"
 
 
 @dataclass(frozen=True)
 class ExportedConfiguration:
-    """`lists`: a list per kind without built-in objects; `omitted`: the parts that are left out.
+    """Configuration of a server.
 
-    `doubts`: by kind, why a list may be incomplete.
+    :param lists: option name to entries, without built-in objects
+    :param omitted: names of fields that are not exported
+    :param doubts: option name to the reasons for which its list may be incomplete
     """
 
     lists: dict[str, list[dict[str, Any]]]
@@ -39,7 +41,7 @@ class ExportedConfiguration:
 def read(
     task: Task, client: AnalysisClient, projects: Sequence[str] | None, parallel: int
 ) -> Mapping[str, Any]:
-    """Return `config` and `omitted` as return values, and warn about incomplete lists."""
+    """Return the return values `config` and `omitted`, and warn about incomplete lists."""
     found = read_lists(client, projects, parallel)
     for option, doubts in found.doubts.items():
         for doubt in doubts:
@@ -52,10 +54,11 @@ def read_lists(
 ) -> ExportedConfiguration:
     """Return the configuration of the server.
 
-    :param projects: the wanted projects, `None` for all
+    :param projects: names of the projects to read; `None` means all
+    :param parallel: maximum number of concurrent requests
     """
     catalogue = Catalogue(client, parallel=parallel)
-    chosen = _chosen(catalogue, projects)
+    chosen = _selected(catalogue, projects)
     places: dict[str, list[tuple[ObjectKind, str | None]]] = {
         kind.option: [(kind, each) for each in (chosen if kind.in_project else [None])]
         for kind in KINDS
@@ -81,8 +84,10 @@ def read_lists(
 
 
 def _complete_permissions(roles: Sequence[dict[str, Any]]) -> None:
-    """List every permission in every role. `analysis_config` compares listed permissions only, and
-    would not find a permission granted later.
+    """Add the permissions that a role lacks with the value false.
+
+    `analysis_config` compares only listed permissions, so it would not detect a permission that is
+    granted later.
     """
     names = dict.fromkeys(name for role in roles for name in role.get("permissions", ()))
     for role in roles:
@@ -90,12 +95,12 @@ def _complete_permissions(roles: Sequence[dict[str, Any]]) -> None:
             role["permissions"] = {**dict.fromkeys(names, False), **role["permissions"]}
 
 
-def _chosen(catalogue: Catalogue, projects: Sequence[str] | None) -> list[str]:
-    there = list(catalogue.projects())
+def _selected(catalogue: Catalogue, projects: Sequence[str] | None) -> list[str]:
+    existing = list(catalogue.projects())
     if projects is None:
-        return there
-    missing = [name for name in projects if name not in there]
+        return existing
+    missing = [name for name in projects if name not in existing]
     if missing:
-        message = f"exporting: there is no project {', '.join(missing)}"
+        message = f"exporting: these projects do not exist: {', '.join(missing)}"
         raise ToolchainError("not_found", shorten(message))
     return list(dict.fromkeys(projects))

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Kinds of objects of a whole configuration, each read once.
+"""Kinds of objects on the server, and a catalogue that reads each kind once.
 
-catalogue = Catalogue(client)
-for kind in KINDS:
-    for project in list(catalogue.projects()) if kind.in_project else [None]:
-        catalogue.entries(kind, project)   # dicts as the option kind.option takes them
+Example:
+
+    catalogue = Catalogue(client)
+    for kind in KINDS:
+        for project in list(catalogue.projects()) if kind.in_project else [None]:
+            catalogue.entries(kind, project)  # entries of the option `kind.option`
 """
 
 from __future__ import annotations
@@ -35,11 +37,10 @@ from ..resources import (
 )
 from ..responses import Record
 
-#: Maximum number of users or groups to request; without a limit, servers return at most 1000
-#: [analysis-9].
+#: Limit to request. Without a limit, servers return at most 1000 users or groups [analysis-9].
 LIMIT = 100_000
 _DEFAULT_LIMIT = 1000
-#: Projects by name, with their ids.
+#: Project name to project id.
 Ids: TypeAlias = Mapping[str, str]
 
 
@@ -47,16 +48,17 @@ Ids: TypeAlias = Mapping[str, str]
 class ObjectKind:
     """A kind of objects.
 
-    :param option: its list in `analysis_config`, and `kind` in plans
-    :param makes: the class of the objects
-    :param options: the options of an entry, those of the module for one object
-    :param wanted: returns the object of an entry
-    :param listing: returns the read of all objects, given the project for kinds inside projects
-    :param objects: returns the objects of records, given the project, and the ids of projects by
-        name
-    :param name: the fields that name an object in plans, without those that are `None`
-    :param in_project: whether the objects are inside projects
-    :param limited: whether the listing has a limit
+    :param option: option of `analysis_config` with the objects, and `kind` in plans
+    :param makes: class of the objects
+    :param options: class of the options of an entry
+    :param wanted: converts an entry to an object
+    :param listing: returns the call that reads all objects; its argument is the project, or `None`
+        for kinds outside of projects
+    :param objects: parses records into objects; its further arguments are the project, and the ids
+        of projects by name
+    :param name: fields that form the name of an object in plans
+    :param in_project: whether the objects belong to a project
+    :param limited: whether the server limits the length of the list
     :param made: whether objects can be created and deleted
     """
 
@@ -72,15 +74,15 @@ class ObjectKind:
     made: bool = True
 
     def entry(self, state: State) -> dict[str, Any]:
-        """Return an object as an entry of the option: the fields that the server shows."""
+        """Return an object as an entry of the option, with the fields that the server returns."""
         names = [field.name for field in fields(self.options)]
         return without_none({name: state[name] for name in names if name in state})
 
     def name_of(self, state: State) -> str:
-        """Return the name in plans: `name`, `project/name`, `role/account` or
-        `role/account/project`.
+        """Return the name of an object in plans.
 
-        The last segment is the name on the server, except for assignments.
+        Depending on the kind it is `name`, `project/name`, `role/account` or
+        `role/account/project`.
         """
         return "/".join(str(state[part]) for part in self.name if state.get(part) is not None)
 
@@ -90,8 +92,8 @@ USERS = ObjectKind(
     makes=analysis_user.User,
     options=analysis_user.UserEntry,
     wanted=analysis_user.wanted,
-    listing=lambda inside: Call("users", {"limit": LIMIT}),
-    objects=lambda records, inside, ids: analysis_user.objects(records),
+    listing=lambda project: Call("users", {"limit": LIMIT}),
+    objects=lambda records, project, ids: analysis_user.objects(records),
     limited=True,
 )
 GROUPS = ObjectKind(
@@ -99,8 +101,8 @@ GROUPS = ObjectKind(
     makes=analysis_group.Group,
     options=analysis_group.GroupEntry,
     wanted=analysis_group.wanted,
-    listing=lambda inside: accounts.group_listing({"limit": LIMIT}),
-    objects=lambda records, inside, ids: accounts.groups(records),
+    listing=lambda project: accounts.group_listing({"limit": LIMIT}),
+    objects=lambda records, project, ids: accounts.groups(records),
     limited=True,
 )
 PROJECTS = ObjectKind(
@@ -108,24 +110,24 @@ PROJECTS = ObjectKind(
     makes=analysis_project.Project,
     options=analysis_project.AnalysisProjectOptions,
     wanted=analysis_project.wanted,
-    listing=lambda inside: Call("projects"),
-    objects=lambda records, inside, ids: analysis_project.objects(records),
+    listing=lambda project: Call("projects"),
+    objects=lambda records, project, ids: analysis_project.objects(records),
 )
 ROLES = ObjectKind(
     option="roles",
     makes=analysis_role.Role,
     options=analysis_role.RoleEntry,
     wanted=analysis_role.wanted,
-    listing=lambda inside: Call("roles"),
-    objects=lambda records, inside, ids: analysis_role.objects(records),
+    listing=lambda project: Call("roles"),
+    objects=lambda records, project, ids: analysis_role.objects(records),
 )
 ROLE_ASSIGNMENTS = ObjectKind(
     option="role_assignments",
     makes=analysis_role_assignment.RoleAssignment,
     options=analysis_role_assignment.RoleAssignmentEntry,
     wanted=analysis_role_assignment.wanted,
-    listing=lambda inside: Call("role_assignments"),
-    objects=lambda records, inside, ids: accounts.assignments(records, ids),
+    listing=lambda project: Call("role_assignments"),
+    objects=lambda records, project, ids: accounts.assignments(records, ids),
     name=("name", "account", "project"),
 )
 
@@ -139,7 +141,11 @@ def _in_project(
     key: str = "name",
     made: bool = True,
 ) -> ObjectKind:
-    """Return a kind of objects inside projects, whose action has the name of its option."""
+    """Return a kind of objects that belong to projects.
+
+    :param option: name of the option, and of the server's action that lists the objects
+    :param key: field that identifies an object in its project
+    """
 
     def listing(project: str | None) -> Call:
         return Call(option, {"project": project})
@@ -173,7 +179,7 @@ DEFECT_TYPES = _in_project(
     key="code",
     made=False,
 )
-#: Created by analyses; no list of a configuration has them.
+#: Builds are created by analyses, so `analysis_config` has no option for them.
 BUILDS = _in_project(
     analysis_build,
     "builds",
@@ -181,25 +187,28 @@ BUILDS = _in_project(
     analysis_build.AnalysisBuildOptions,
     made=False,
 )
-#: In the order of creation; deletions run in reverse order.
+#: Kinds in the order of creation. Objects are deleted in reverse order.
 KINDS = (USERS, GROUPS, PROJECTS, ROLES, ROLE_ASSIGNMENTS, MODULES, VIEWS, DEFECT_TYPES)
 
 
 @dataclass(frozen=True)
 class Listed:
-    """All objects of a kind. `doubt` is the reason if the list may be incomplete."""
+    """All objects of a kind.
+
+    :param doubt: reason for which the list may be incomplete, or `None`
+    """
 
     objects: Objects
     doubt: str | None = None
 
 
 class Catalogue:
-    """The kinds of a server, each read once on first use.
+    """Reads the objects of a server. Each kind is read once, on first use.
 
-    :param parallel: maximum number of concurrent reads
-    :param ids: name to id of the projects, if already read
-    :param renamed: new to old names of projects that are renamed later; their content is known by
-        the new names
+    :param parallel: maximum number of concurrent requests
+    :param ids: project name to id, if already read
+    :param renamed: new name to old name of projects that will be renamed; their objects are
+        returned under the new name
     """
 
     def __init__(
@@ -215,14 +224,14 @@ class Catalogue:
         self._read: dict[tuple[str, str | None], Listed | ToolchainError] = {}
 
     def projects(self) -> Ids:
-        """Return the projects of the server."""
+        """Return the ids of the server's projects by name."""
         if self._ids is None:
             records = self.client.ask("reading the projects", Call("projects"))
             self._ids = accounts.ids_of(records)
         return self._ids
 
     def known(self) -> Ids:
-        """Return the projects by their current or later names."""
+        """Return the ids of the projects by name, with the new names of renamed projects."""
         ids = dict(self.projects())
         for new, old in self._renamed.items():
             if old in ids and new not in ids:
@@ -230,13 +239,14 @@ class Catalogue:
         return ids
 
     def load(self, places: Iterable[tuple[ObjectKind, str | None]]) -> None:
-        """Read these kinds concurrently, with their projects. A failure is raised on the first use
-        of the list.
+        """Read several lists concurrently. An error is raised when the list is used.
+
+        :param places: kinds to read, with the project or `None`
         """
-        todo = {(kind.option, project): (kind, project) for kind, project in places}
-        missing = [place for key, place in todo.items() if key not in self._read]
+        requested = {(kind.option, project): (kind, project) for kind, project in places}
+        missing = [place for key, place in requested.items() if key not in self._read]
         if any(kind in (PROJECTS, ROLE_ASSIGNMENTS) for kind, _project in missing):
-            with suppress(ToolchainError):  # read again, and raised, on the first use
+            with suppress(ToolchainError):  # the first use reads again and raises the error
                 self.projects()
         count = ProgressCounter(
             self.client.progress, "reading the lists of the server", len(missing)
@@ -249,11 +259,11 @@ class Catalogue:
                 count.add()
 
         found = spread(self._parallel, read, missing)
-        for (kind, inside), listed in zip(missing, found, strict=True):
-            self._read[kind.option, inside] = listed
+        for (kind, project), listed in zip(missing, found, strict=True):
+            self._read[kind.option, project] = listed
 
     def listed(self, kind: ObjectKind, project: str | None = None) -> Listed:
-        """Return all objects of a kind, or those inside a project."""
+        """Return all objects of a kind, or those in a project."""
         if (kind.option, project) not in self._read:
             self.load([(kind, project)])
         found = self._read[kind.option, project]
@@ -262,15 +272,13 @@ class Catalogue:
         return found
 
     def entries(self, kind: ObjectKind, project: str | None = None) -> list[dict[str, Any]]:
-        """Return all objects of a kind as entries of its option, without built-in
-        (read-only) ones.
-        """
+        """Return the objects of a kind as entries of its option, except built-in objects."""
         states = self.listed(kind, project).objects.values()
         return [kind.entry(state) for state in states if not state.get("readonly")]
 
     def _listing(self, kind: ObjectKind, project: str | None) -> Listed | ToolchainError:
-        where = "" if project is None else f" of the project '{project}'"
-        purpose = f"reading the {kind.option.replace('_', ' ')}{where}"
+        suffix = "" if project is None else f" of the project '{project}'"
+        purpose = f"reading the {kind.option.replace('_', ' ')}{suffix}"
         try:
             if kind is PROJECTS:
                 records = [{"name": name} for name in self.projects()]
@@ -288,9 +296,9 @@ class Catalogue:
 
 
 def _doubt(kind: ObjectKind, records: Sequence[Record]) -> str | None:
-    """Return why a listing may be incomplete."""
+    """Return the reason for which a list may be incomplete, or `None`."""
     if kind.limited and (len(records) == _DEFAULT_LIMIT or len(records) >= LIMIT):
-        return f"the server returned {len(records)} {kind.option}, and may have truncated the list"
+        return f"the server returned {len(records)} {kind.option} and may have truncated the list"
     if kind is GROUPS and records and not any("users" in record for record in records):
-        return "the server does not show the members of groups"
+        return "the server does not return the members of groups"
     return None
