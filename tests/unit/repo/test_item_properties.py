@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.transfer.artifact_properties import (
     ArtifactPropertiesOperation,
 )
@@ -125,6 +126,16 @@ def test_unreadable_properties_are_set(server: Server) -> None:
     assert plan.changed
     assert values["properties"] == {"before": None, "after": {"a": ["1"]}}
     assert server.asked == [READ, LIST, "PUT /storage/r/d/p?properties=a=1"]
+
+
+def test_check_mode_searches_for_an_item_without_readable_properties(server: Server) -> None:
+    server.dialect = "generic"
+    server.on |= {LIST: LISTED, "HEAD /r/d/p": [Reply(404), Reply()]}
+    operation = server.operation(ArtifactPropertiesOperation, params(), check=True)
+    plan = operation.plan()
+    with pytest.raises(ToolchainError, match="does not exist"):
+        operation.preflight(plan)
+    operation.preflight(plan)
 
 
 @pytest.mark.parametrize("status", [404, 405])

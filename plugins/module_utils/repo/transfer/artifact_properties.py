@@ -91,6 +91,13 @@ class ArtifactPropertiesOperation:
     def predict(self, plan: Plan) -> None:
         self._operation.predict(plan)
 
+    def preflight(self, plan: Plan) -> None:
+        """Raise `not_found` for a missing item; a run leaves this to a server that cannot read
+        properties.
+        """
+        if isinstance(self._operation, MarkedItem):
+            self._operation.preflight()
+
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         return self._operation.apply(plan)
 
@@ -188,6 +195,13 @@ class MarkedItem:
         if not self._client.dialect.full_properties:
             refuse_properties(self._client)
             return
+        self._require_stored()
+
+    def preflight(self) -> None:
+        if not self._client.dialect.full_properties:
+            self._require_stored()
+
+    def _require_stored(self) -> None:
         there = listing.expected(self._client, self._repo, self._path)
         if there is None and listing.is_predicted_folder(self._client, self._repo, self._path):
             return
