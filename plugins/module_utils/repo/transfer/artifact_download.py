@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Download files from repositories, by path or by build [C8.1]."""
+"""Download files from repositories, selected by path or by build [C8.1]."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class FetchedArtifactOptions:
     dest: PathText | None = None
 
 
-_WHAT = ("path", "build_name", "artifacts")
+_SELECTIONS = ("path", "build_name", "artifacts")
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,8 @@ class ArtifactDownloadOptions:
     """The options of `artifact_download`."""
 
     constraints: ClassVar[dict[str, Any]] = {
-        "mutually_exclusive": [_WHAT],
-        "required_one_of": [_WHAT, ("dest", "artifacts")],
+        "mutually_exclusive": [_SELECTIONS],
+        "required_one_of": [_SELECTIONS, ("dest", "artifacts")],
         "required_together": [("build_name", "build_number")],
         "required_by": {"path": ("repo",), "project": ("build_name",)},
     }
@@ -85,8 +85,13 @@ class ArtifactDownloadOptions:
 
 
 @dataclass(frozen=True)
-class Wish:
-    """Requested files of a path, or of a build if the path is `None`, and their destination."""
+class DownloadRequest:
+    """Files to download and their destination.
+
+    :param place: location in the options, for messages
+    :param path: path of the files; `None` means the files of the build
+    :param dest: local file or folder
+    """
 
     place: str
     repo: str | None
@@ -99,7 +104,13 @@ class Wish:
 
 @dataclass(frozen=True)
 class Fetch:
-    """A file, the current local file, and the planned action. `sha256` is `None` if unknown."""
+    """Planned action for a file.
+
+    :param action: `downloaded`, `mode` (only change the mode) or `unchanged`
+    :param before: size, digest and mode of the current local file; `None` if it does not exist
+    :param size: size of the file on the server; `None` if unknown
+    :param sha256: digest of the file on the server; `None` if unknown
+    """
 
     target: TargetFile
     action: str
@@ -130,10 +141,10 @@ class ArtifactDownloadOperation:
         _require_sense(options)
         self._task, self._options = task, options
         self._mode = mode_of(options.mode)
-        self._wishes = _wishes(options)
-        _refuse_named_clashes(options, self._wishes)
+        self._requests = _requests(options)
+        _refuse_named_clashes(options, self._requests)
         if options.sync:
-            _require_folders(self._wishes)
+            _require_folders(self._requests)
         self._filter = Filter(
             wanted_properties(options.properties), Patterns("exclude", options.exclude)
         )
@@ -144,21 +155,21 @@ class ArtifactDownloadOperation:
     def plan(self) -> Plan:
         targets = [
             target
-            for each in spread(self._options.parallel, self._found, self._wishes)
-            for target in each
+            for targets in spread(self._options.parallel, self._find, self._requests)
+            for target in targets
         ]
         for warning in self._filter.exclude.warnings("none of the selected files"):
             self._task.warn(warning)
         targets = refuse_clashes(targets)
         for target in targets:
             self._folders.check(target)
-        fetches = spread(self._options.parallel, self._decided, targets)
+        fetches = spread(self._options.parallel, self._compare, targets)
         files = [fetch.as_dict() for fetch in fetches]
-        coming = [fetch.size or 0 for fetch in fetches if fetch.action == "downloaded"]
-        result: dict[str, Any] = {"files": files, "downloaded_bytes": sum(coming)}
+        sizes = [fetch.size or 0 for fetch in fetches if fetch.action == "downloaded"]
+        result: dict[str, Any] = {"files": files, "downloaded_bytes": sum(sizes)}
         surplus: dict[str, int] = {}  # local files that `sync` deletes, with their sizes
         if self._options.sync:
-            folders = [wish.dest for wish in self._wishes]
+            folders = [request.dest for request in self._requests]
             paths = [target.path for target in targets]
             surplus = surplus_files(folders, paths, self._options.max_deletions)
             result["deleted"] = sorted(surplus)
@@ -166,68 +177,72 @@ class ArtifactDownloadOperation:
         if not differing and not surplus:
             return Plan({}, {}, result=result)
         before: dict[str, Any] = {path: {"size": size} for path, size in surplus.items()}
-        before |= {each.target.path: each.before for each in differing if each.before is not None}
-        after = {each.target.path: self._after(each) for each in differing}
+        before |= {
+            fetch.target.path: fetch.before for fetch in differing if fetch.before is not None
+        }
+        after = {fetch.target.path: self._after(fetch) for fetch in differing}
         action: Action = "update" if before else "create"
         return Plan(before, after, action, result=result, data=(fetches, surplus))
 
-    def _found(self, wish: Wish) -> list[TargetFile]:
-        """Return the requested files and their destinations."""
-        if wish.path is None:
-            found = self._of_build(wish.repo)
+    def _find(self, request: DownloadRequest) -> list[TargetFile]:
+        """Find the files of a request; return them with their destinations."""
+        if request.path is None:
+            found = self._build_files(request.repo)
         else:
-            found = find_files(self._client, wish.repo or "", wish.path, self._filter)
+            found = find_files(self._client, request.repo or "", request.path, self._filter)
         if self._options.newest is not None:
             found = newest_files(self._client, found, self._options.newest, self._options.sort_by)
-        note = "" if found else self._filter.hints.get(wish.path or "", "")
+        note = "" if found else self._filter.hints.get(request.path or "", "")
         if not found and not self._options.allow_empty:
-            raise ToolchainError("not_found", self._nothing(wish) + (note and f"; {note}"))
+            message = self._not_found_message(request)
+            raise ToolchainError("not_found", message + (note and f"; {note}"))
         if note:
-            self._task.warn(f"{wish.place}: {note}")
-        is_file = wish.path is not None and not names_many(wish.path)
-        return targets_of(found, wish.dest, flat=self._options.flat, is_file=is_file)
+            self._task.warn(f"{request.place}: {note}")
+        is_file = request.path is not None and not names_many(request.path)
+        return targets_of(found, request.dest, flat=self._options.flat, is_file=is_file)
 
-    def _of_build(self, repo: str | None) -> list[RemoteFile]:
+    def _build_files(self, repo: str | None) -> list[RemoteFile]:
         name, number = self._options.build_name or "", self._options.build_number or ""
         return find_build_files(
             self._client, name, number, repo, self._filter, project=self._options.project
         )
 
-    def _nothing(self, wish: Wish) -> str:
-        """Return the error message for a request that matches nothing."""
+    def _not_found_message(self, request: DownloadRequest) -> str:
+        """Return the error message for a request without files."""
         options = self._options
-        looked = f"for {wish}"
-        if wish.path is None:
-            looked = f"for files of the build '{options.build_name}' #{options.build_number}"
-            looked += "" if wish.repo is None else f" in '{wish.repo}'"
-        narrowing = [name for name in ("properties", "exclude") if getattr(options, name)]
-        leave = "leaves" if len(narrowing) == 1 else "leave"
-        message = f" that {' and '.join(narrowing)} {leave}" if narrowing else ""
+        selection = f"for {request}"
+        if request.path is None:
+            selection = f"for the build '{options.build_name}' #{options.build_number}"
+            selection += "" if request.repo is None else f" in '{request.repo}'"
+        conditions = [name for name in ("properties", "exclude") if getattr(options, name)]
+        filtered = f" with the given {' and '.join(conditions)}" if conditions else ""
         return (
-            f"{wish.place}: searched {looked}, and found nothing{message}; allow_empty allows that"
+            f"{request.place}: found no files {selection}{filtered}: set allow_empty: true to allow"
+            " that"
         )
 
-    def _decided(self, target: TargetFile) -> Fetch:
-        """Return the planned action for a file. If the server has no digests, its
-        content is read.
+    def _compare(self, target: TargetFile) -> Fetch:
+        """Compare a file with the local file, and return the planned action.
+
+        If the server does not return digests, the content is downloaded for the comparison.
         """
-        stored, there = target.remote.stored, present(target)
-        if there is None:
+        stored, current = target.remote.stored, present(target)
+        if current is None:
             return Fetch(target, "downloaded", None, stored.size, stored.sha256)
-        if stored.size not in (None, there.st_size):
-            size = {"size": there.st_size}
+        if stored.size not in (None, current.st_size):
+            size = {"size": current.st_size}
             return Fetch(target, "downloaded", size, stored.size, stored.sha256)
         local = digests_at(target.path)
         before: dict[str, Any] = {"size": local.size, "sha256": local.sha256}
         if self._mode is not None:
-            before["mode"] = f"{there.st_mode & 0o7777:04o}"
+            before["mode"] = f"{current.st_mode & 0o7777:04o}"
         same = stored.holds(local)
         if same is None:
             same = self._fetcher.verify(target.remote).sha256 == local.sha256
         if not same:
             return Fetch(target, "downloaded", before, stored.size, stored.sha256)
-        is_open = self._mode in (None, there.st_mode & 0o7777)
-        return Fetch(target, "unchanged" if is_open else "mode", before, local.size, local.sha256)
+        same_mode = self._mode in (None, current.st_mode & 0o7777)
+        return Fetch(target, "unchanged" if same_mode else "mode", before, local.size, local.sha256)
 
     def _after(self, fetch: Fetch) -> dict[str, Any]:
         shown: dict[str, Any] = {"size": fetch.size, "sha256": fetch.sha256}
@@ -241,7 +256,7 @@ class ArtifactDownloadOperation:
 
         def work(fetch: Fetch) -> None:
             done[fetch.target.path] = self._carry_out(fetch)
-            progress.show(lambda: [one.size for one in list(done.values())])
+            progress.show(lambda: [fetched.size for fetched in list(done.values())])
 
         try:
             differing = [fetch for fetch in fetches if fetch.action != "unchanged"]
@@ -273,61 +288,67 @@ def _result(fetches: list[Fetch], done: Mapping[str, Fetched]) -> dict[str, Any]
     return {"files": files, "downloaded_bytes": sum(received)}
 
 
-def _refuse_named_clashes(options: ArtifactDownloadOptions, wishes: Sequence[Wish]) -> None:
-    """Raise `invalid` for single files with the same destination, before the first request. Files
-    that need not exist, or that are left out, do not clash.
+def _refuse_named_clashes(
+    options: ArtifactDownloadOptions, requests: Sequence[DownloadRequest]
+) -> None:
+    """Raise `invalid` if two requests for a single file have the same destination.
+
+    This check needs no request to the server. It is skipped if an option allows that a file is
+    missing or left out.
     """
     if options.allow_empty or options.exclude or options.properties:
         return
     targets = []
-    for wish in wishes:
-        if wish.path is not None and not names_many(wish.path):
-            path = join(*segments(wish.path))
-            file = RemoteFile(wish.repo or "", path, path.rpartition("/")[2], UNKNOWN_ITEM)
-            targets += targets_of([file], wish.dest, flat=options.flat, is_file=True)
+    for request in requests:
+        if request.path is not None and not names_many(request.path):
+            path = join(*segments(request.path))
+            file = RemoteFile(request.repo or "", path, path.rpartition("/")[2], UNKNOWN_ITEM)
+            targets += targets_of([file], request.dest, flat=options.flat, is_file=True)
     refuse_clashes(targets)
 
 
 def _require_sense(options: ArtifactDownloadOptions) -> None:
-    """Raise `invalid` for a wrong value of a single option."""
+    """Raise `invalid` for numbers out of range, and for options that require another option."""
     if options.parallel < 1:
         raise invalid("parallel must be at least 1")
     if options.newest is not None and options.newest < 1:
         raise invalid(f"newest must be at least 1, not {options.newest}")
     if options.newest is None and options.sort_by != "created":
-        raise invalid(f"sort_by is '{options.sort_by}', but requires newest")
+        raise invalid("sort_by requires newest: set newest, or omit sort_by")
     if options.max_deletions < 0:
         raise invalid(f"max_deletions must be at least 0, not {options.max_deletions}")
     if options.max_deletions and not options.sync:
         raise invalid("max_deletions requires sync: omit it, or set sync")
 
 
-def _require_folders(wishes: Sequence[Wish]) -> None:
-    """Raise `invalid` if `dest` may be a file: `sync` deletes other files below it."""
-    for wish in wishes:
-        many = wish.path is None or names_many(wish.path)
-        if not many and not wish.dest.endswith("/"):
+def _require_folders(requests: Sequence[DownloadRequest]) -> None:
+    """Raise `invalid` unless every `dest` is a folder, as `sync` requires."""
+    for request in requests:
+        many = request.path is None or names_many(request.path)
+        if not many and not request.dest.endswith("/"):
             raise invalid(
-                f"{wish.place}: with sync, dest must be a folder: end '{wish.dest}' with a slash"
+                f"{request.place}: with sync, dest must be a folder: end '{request.dest}' with a"
+                " slash"
             )
 
 
-def _wishes(options: ArtifactDownloadOptions) -> list[Wish]:
+def _requests(options: ArtifactDownloadOptions) -> list[DownloadRequest]:
     if options.repo is not None:
         repository_key("repo", options.repo)
     if options.artifacts is not None:
-        return [_wish(options, number) for number in range(len(options.artifacts))]
+        return [_request(options, number) for number in range(len(options.artifacts))]
     if options.path is not None:
         refuse_path("path", options.path)
-        return [Wish("path", options.repo, options.path, options.dest or "")]
-    return [Wish("build_name", options.repo, None, options.dest or "")]
+        return [DownloadRequest("path", options.repo, options.path, options.dest or "")]
+    return [DownloadRequest("build_name", options.repo, None, options.dest or "")]
 
 
-def _wish(options: ArtifactDownloadOptions, number: int) -> Wish:
+def _request(options: ArtifactDownloadOptions, number: int) -> DownloadRequest:
     entry, place = (options.artifacts or [])[number], f"artifacts[{number}]"
     repo, dest = entry.repo or options.repo, entry.dest or options.dest
     for name, value in (("repo", repo), ("dest", dest)):
         if value is None:
             raise invalid(f"{place}.{name} is missing: set it, or {name} for all entries")
     refuse_path(f"{place}.path", entry.path)
-    return Wish(place, repository_key(f"{place}.repo", repo or ""), entry.path, dest or "")
+    repo = repository_key(f"{place}.repo", repo or "")
+    return DownloadRequest(place, repo, entry.path, dest or "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Find and delete local files that are not in a selection [C8.1]."""
+"""Find and delete surplus local files for the option `sync` [C8.1]."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from ...core.errors import ToolchainError, invalid, shorten
 
 
 def surplus_files(folders: Iterable[str], desired: Iterable[str], limit: int) -> dict[str, int]:
-    """Return the regular files below some folders that are not kept, with their sizes. Links are
-    neither followed nor returned.
+    """Return the surplus regular files below the folders, with their sizes in bytes.
 
-    Raises `failed` if there are more than `limit`.
+    Symbolic links are neither followed nor returned.
+
+    :param desired: paths of the files to keep
+    :param limit: maximum number of surplus files; raises `invalid` if there are more
     """
     known = {os.path.abspath(path) for path in desired}
     found: dict[str, int] = {}
@@ -31,8 +33,8 @@ def surplus_files(folders: Iterable[str], desired: Iterable[str], limit: int) ->
     if len(found) > limit:
         named = shorten(", ".join(sorted(found)), 300)
         raise invalid(
-            f"sync would delete {len(found)} files, more than max_deletions ({limit}): nothing was"
-            f" changed; {named}",
+            f"sync would delete {len(found)} files, more than max_deletions ({limit}), so nothing"
+            f" was changed: {named}",
         )
     return found
 

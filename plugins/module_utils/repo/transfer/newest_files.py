@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Choose the newest files of a selection [C8.1]."""
+"""Select the newest files [C8.1]."""
 
 from __future__ import annotations
 
@@ -17,15 +17,19 @@ from ..client import RepoClient, item_path, object_of
 from .remote_files import RemoteFile
 
 SortKey: TypeAlias = Literal["created", "modified", "name"]
-#: Number of files up to which each is read on its own.
+#: Maximum number of files that are read without a query.
 _FEW = 2
+#: Sort keys, and the members of the item information with their times.
 _INFO = {"created": "created", "modified": "lastModified"}
 
 
 def newest_files(
     client: RepoClient, files: Sequence[RemoteFile], count: int, key: SortKey
 ) -> list[RemoteFile]:
-    """Return the newest files in their order. By name, the last names are the newest."""
+    """Return the `count` newest files, in the order of `files`.
+
+    :param key: time by which files are compared; with `name`, the last file names are the newest
+    """
     if len(files) <= count:
         return list(files)
     if key == "name":
@@ -38,7 +42,10 @@ def newest_files(
 
 
 def _times(client: RepoClient, files: Sequence[RemoteFile], key: str) -> dict[str, datetime]:
-    """Return the times of files: by a query, and one by one for those that it does not find."""
+    """Return the time of each file, by `repo/path`.
+
+    Files that a query does not find are read one by one.
+    """
     found = _queried(client, files, key) if len(files) > _FEW else {}
     missing = [file for file in files if file.name not in found]
     read = bounded(client.connections, partial(_time, client, key), missing)
@@ -68,7 +75,10 @@ def _time(client: RepoClient, key: str, file: RemoteFile) -> datetime:
     info: Mapping[str, Any] = object_of(response, "information about an item")
     time = moment_of(info.get(_INFO[key]))
     if time is None:
-        raise ToolchainError("rejected", f"the server does not show when '{file.name}' was {key}")
+        raise ToolchainError(
+            "rejected",
+            f"cannot sort by {key}: the server does not return that time of '{file.name}'",
+        )
     return _aware(time)
 
 

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Destinations of downloaded files: names from the server never leave the destination folder
-[C8.1].
-"""
+"""Local destinations of downloaded files, which are always inside the destination folder [C8.1]."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ from .remote_files import RemoteFile
 
 @dataclass(frozen=True)
 class TargetFile:
-    """A file to download and its destination. It stays inside the folder `root`."""
+    """A file to download and its local path, which must be inside the folder `root`."""
 
     remote: RemoteFile
     root: str
@@ -29,8 +27,10 @@ class TargetFile:
 
 
 def refuse_clashes(files: Sequence[TargetFile]) -> list[TargetFile]:
-    """Return the files without duplicates. Raises `invalid` for two files with the same
-    destination, and for a file that is the folder of another.
+    """Return the files without duplicates.
+
+    Raises `invalid` if two different files have the same destination, or if the destination of a
+    file is also a folder of another file.
     """
     places: dict[str, TargetFile] = {}
     for file in files:
@@ -52,8 +52,10 @@ def refuse_clashes(files: Sequence[TargetFile]) -> list[TargetFile]:
 
 
 def present(file: TargetFile) -> os.stat_result | None:
-    """Return the state of the regular file at the destination; `None` if there is none, or a link,
-    which is replaced. Raises `invalid` if nothing can be written there.
+    """Return the state of an existing regular file at the destination.
+
+    Returns `None` if nothing exists there, or a symbolic link, which the download replaces. Raises
+    `invalid` if the destination cannot be replaced, for example because it is a folder.
     """
     try:
         found = os.lstat(file.path)
@@ -66,7 +68,7 @@ def present(file: TargetFile) -> os.stat_result | None:
 
 
 def digests_at(path: str) -> Digests:
-    """Return size and digests of an existing file."""
+    """Return size and digests of a local file. Raises `invalid` if it cannot be read."""
     try:
         with open(path, "rb", buffering=0) as stream:
             return digests_of(stream)
@@ -75,24 +77,24 @@ def digests_at(path: str) -> Digests:
 
 
 class TargetFolders:
-    """Folders of the files: checked before the first byte, created when a file is written."""
+    """The folders of the destinations: checked before the download, and created when needed."""
 
     def __init__(self) -> None:
         self._checked: set[tuple[str, str]] = set()
-        self._made: list[str] = []
-        self._there: set[str] = set()
+        self._created: list[str] = []
+        self._existing: set[str] = set()
         self._lock = threading.Lock()
 
     def check(self, file: TargetFile) -> None:
-        """Raise `invalid` if a file, or a link that leaves the folder, blocks the destination."""
+        """Raise `invalid` if a parent of the destination is a file or a link out of the root."""
         folder = os.path.dirname(file.path) or "."
         if (file.root, folder) in self._checked:
             return
         root, real = os.path.realpath(file.root), os.path.realpath(folder)
         if os.path.commonpath([root, real]) != root:
             raise invalid(
-                f"dest: '{folder}' is a symbolic link out of '{file.root}': refusing to write"
-                f" '{file.path}'"
+                f"dest: cannot write '{file.path}': '{folder}' is a symbolic link out of"
+                f" '{file.root}'"
             )
         nearest = real
         while not os.path.lexists(nearest):
@@ -104,18 +106,18 @@ class TargetFolders:
     def make(self, file: TargetFile) -> None:
         """Create the folder of a file, and check again that it is inside the root."""
         folder = os.path.dirname(file.path) or "."
-        if folder in self._there:
+        if folder in self._existing:
             return
         with self._lock:
-            if folder not in self._there:
-                self._made += make_folders(folder)
+            if folder not in self._existing:
+                self._created += make_folders(folder)
                 self._checked.discard((file.root, folder))
                 self.check(file)
-                self._there.add(folder)
+                self._existing.add(folder)
 
     def remove_empty(self) -> None:
-        """Remove empty folders that were created."""
-        for folder in sorted(self._made, key=len, reverse=True):
+        """Remove the folders that this task created, if they are empty."""
+        for folder in sorted(self._created, key=len, reverse=True):
             with suppress(OSError):
                 os.rmdir(folder)
 
@@ -123,8 +125,11 @@ class TargetFolders:
 def targets_of(
     found: Sequence[RemoteFile], dest: str, *, flat: bool, is_file: bool
 ) -> list[TargetFile]:
-    """Return the destinations of files below `dest`, which no name leaves. With `is_file`, `dest`
-    is the file itself unless it is a folder.
+    """Return files with their destinations, which are always inside `dest`.
+
+    :param flat: whether files lose their folders
+    :param is_file: whether `dest` may be the destination of a single file: it is, unless it is an
+        existing folder or ends with a slash
     """
     if is_file and not dest.endswith("/") and not os.path.isdir(dest):
         return [TargetFile(file, os.path.dirname(dest) or ".", dest) for file in found]
@@ -133,9 +138,7 @@ def targets_of(
 
 
 def mode_of(text: str | None) -> int | None:
-    """Return the permissions of `mode`. Raises `invalid` for anything but octal digits after a
-    zero.
-    """
+    """Parse the option `mode`. Raises `invalid` unless it is `0` and three octal digits."""
     if text is None:
         return None
     if len(text) != 4 or not text.startswith("0") or not set(text) <= set("01234567"):
@@ -147,7 +150,7 @@ def mode_of(text: str | None) -> int | None:
 
 
 def change_mode(path: str, mode: int) -> None:
-    """Set the permissions of a file."""
+    """Set the permissions of a local file. Raises `failed`."""
     try:
         os.chmod(path, mode)
     except OSError as error:
