@@ -402,7 +402,7 @@ def test_files_of_a_pattern_are_moved_once(server: Server, target: str | None) -
         ({"path": "a/*.iso"}, "not_found", "path: found no file for 'a/*.iso' in 'r'"),
         ({"path": "a/*3.txt"}, "not_found", "* does not match slashes, write 'a/**/*3.txt'"),
         ({"path": "a/*.iso", "move": True}, "not_found", "found no file"),
-        ({"path": "a/**", "exclude": ["**"]}, "not_found", "that properties and exclude leave"),
+        ({"path": "a/**", "exclude": ["**"]}, "not_found", "check properties and exclude"),
         ({"artifacts": [{"path": "a/1.txt"}, {"path": "gone"}]}, "not_found", "artifacts[1]: "),
         ({"path": "a/**", "max_items": 2}, "invalid", "3 files match, more than max_items (2)"),
         ({"path": "a/**", "target_repo": "r"}, "invalid", "is the item itself"),

@@ -325,11 +325,15 @@ def test_failed_files_are_not_returned(server: Server) -> None:
     [
         ({"path": "d/*.txt"}, "not_found", "* does not match slashes, write 'd/**/*.txt'"),
         ({"path": "d/**", "max_items": 2}, "invalid", "more than max_items (2)"),
-        ({"path": "d/**", "exclude": ["**"]}, "not_found", "match_properties and exclude leave"),
+        ({"path": "d/**", "exclude": ["**"]}, "not_found", "check match_properties and exclude"),
         ({"artifacts": [{"path": "d/"}, {"path": "d/*.iso"}]}, "not_found", "artifacts[1]: "),
         ({"artifacts": [{"path": "/"}]}, "invalid", "artifacts[0].path is empty"),
         ({"path": "", "exclude": ["x"]}, "invalid", "use ** to select it"),
-        ({"path": "d/*", "recursive": True}, "invalid", "recursive requires a single item"),
+        (
+            {"path": "d/*", "recursive": True},
+            "invalid",
+            "recursive cannot be combined with a pattern",
+        ),
         ({"path": "d/*", "parallel": 0}, "invalid", "parallel must be at least 1"),
         ({"path": "d/*", "match_properties": {"q": None}}, "invalid", "match_properties.q is null"),
     ],

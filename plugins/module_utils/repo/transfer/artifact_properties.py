@@ -21,7 +21,7 @@ from .chosen_files import ChosenArtifactOptions, FileSelection, chosen_paths
 from .marked_files import MarkedFiles, WantedProperties
 from .remote_files import Filter, wanted_properties
 
-#: Properties of items, by path.
+#: Properties of items, by the path of the item.
 Items = dict[str, dict[str, list[str]]]
 
 
@@ -49,13 +49,13 @@ class ArtifactPropertiesOptions:
 
     @property
     def selects(self) -> bool:
-        """Return whether the options select single files, not a whole item."""
+        """Return whether the options select files instead of a single item."""
         many = self.artifacts is not None or has_wildcards(self.path or "")
         return many or bool(self.match_properties) or bool(self.exclude)
 
 
 class ArtifactPropertiesOperation:
-    """Set or remove properties of an item, or of chosen files."""
+    """Set or remove properties of a single item or of selected files."""
 
     descriptor: ClassVar = Descriptor(
         "repo",
@@ -82,7 +82,8 @@ class ArtifactPropertiesOperation:
             self._operation = MarkedItem(client, options, wanted)
         if wanted.absent and not client.dialect.full_properties:
             raise invalid(
-                "state=absent: servers of this dialect can set properties, but not remove them"
+                "state 'absent': servers of the generic dialect cannot remove properties (check the"
+                " option dialect)"
             )
 
     def plan(self) -> Plan:
@@ -116,8 +117,8 @@ def _wanted(task: Task, options: ArtifactPropertiesOptions) -> WantedProperties:
 def _selection(client: RepoClient, options: ArtifactPropertiesOptions) -> FileSelection:
     if options.recursive:
         raise invalid(
-            "recursive requires a single item, but a pattern, artifacts, match_properties and"
-            " exclude select files; end a folder with /** to select all of its files"
+            "recursive cannot be combined with a pattern, artifacts, match_properties or exclude:"
+            " omit it, and end a folder with /** to select all of its files"
         )
     if options.artifacts is None and join(*segments(options.path or "")) == "":
         raise invalid("path is empty, which would mean the whole repository: use ** to select it")
@@ -131,7 +132,7 @@ def _selection(client: RepoClient, options: ArtifactPropertiesOptions) -> FileSe
 
 
 class MarkedItem:
-    """Change the properties of an item, and with `recursive` of its content."""
+    """Change the properties of a single item and, with `recursive`, of its content."""
 
     def __init__(
         self, client: RepoClient, options: ArtifactPropertiesOptions, wanted: WantedProperties
@@ -142,8 +143,8 @@ class MarkedItem:
         self._recursive = options.recursive
         if self._path == "" and not options.force:
             raise invalid(
-                f"path is empty, which means the root of the repository '{self._repo}': force:"
-                " true allows that"
+                f"path is empty, which means the root of the repository '{self._repo}': set path,"
+                " or set force: true to allow that"
             )
 
     def plan(self) -> Plan:
@@ -168,8 +169,9 @@ class MarkedItem:
     def _difference(
         self, current: dict[str, list[str]] | None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the current and the wanted properties of items that differ; unknown properties are
-        `None`.
+        """Return the current and the wanted properties of the items that differ.
+
+        Both dicts have the key `repo/path`. Unknown current properties are `None`.
         """
         below = self._below() if self._recursive and current is not None else {}
         if self._wanted.is_empty:
@@ -188,9 +190,9 @@ class MarkedItem:
         return properties.read_below(self._client, self._repo, self._path, "any")
 
     def _require_item(self) -> None:
-        """Raise `not_found` if the item certainly does not exist.
+        """Raise `not_found` if the item does not exist, and `rejected` for a plain file store.
 
-        A server without readable properties rejects the write itself; a plain file store does not.
+        Other servers that cannot return properties reject the later write themselves.
         """
         if not self._client.dialect.full_properties:
             refuse_properties(self._client)
@@ -226,7 +228,7 @@ class MarkedItem:
         return {}
 
     def _check_below(self) -> None:
-        """Raise `rejected` if the server left out an item of the folder."""
+        """Raise `rejected` if an item in the folder still has other properties."""
         left = [
             path for path, has in (self._below() or {}).items() if not self._wanted.are_done(has)
         ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Choose files by patterns, lists, properties and exclusions [C2.2, C8.2]."""
+"""Select files by patterns, lists, properties and exclusions [C2.2, C8.2]."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..items import listing
 from ..items.listing import StoredItem
 from .remote_files import Filter, RemoteFile, find_files, refuse_path
 
-#: Number of items up to which each is read on its own.
+#: Maximum number of items that are read without a listing.
 _FEW = 2
 
 
@@ -30,18 +30,27 @@ class ChosenArtifactOptions:
 
 @dataclass(frozen=True)
 class ChosenPath:
-    """A file, a folder (with a slash at its end) or a pattern; `place` is its option."""
+    """A file, a folder (with a trailing slash) or a pattern.
+
+    :param place: location in the options, for messages
+    """
 
     place: str
     repo: str
     path: str
 
     def target(self, file: RemoteFile, folder: str | None) -> str:
-        """Return the path of a file at the target: its own, or that below a folder."""
+        """Return the path of a selected file in the target repository.
+
+        :param folder: target folder; `None` means that files keep their paths
+        """
         return file.path if folder is None else join(folder, file.below)
 
     def moved(self, folder: str | None) -> str:
-        """Return the path that finds the files of an earlier move."""
+        """Return the path that selects the same files in the target after an earlier move.
+
+        :param folder: target folder; `None` means that files keep their paths
+        """
         if folder is None:
             return self.path
         if has_wildcards(self.path):
@@ -55,7 +64,10 @@ class ChosenPath:
 def chosen_paths(
     repo: str | None, path: str | None, artifacts: Sequence[ChosenArtifactOptions] | None
 ) -> list[ChosenPath]:
-    """Return the paths of the options. Raises `invalid`."""
+    """Return the selected paths: those of the option `artifacts`, or otherwise `repo` and `path`.
+
+    Raises `invalid` for malformed paths and for an entry without a repository.
+    """
     if artifacts is None:
         refuse_path("path", path or "")
         return [ChosenPath("path", repository_key("repo", repo or ""), path or "")]
@@ -67,13 +79,17 @@ def chosen_paths(
             raise invalid(f"{place}.repo is missing: set it, or set repo for all entries")
         refuse_path(f"{place}.path", entry.path)
         if entry.path.strip("/") == "":
-            raise invalid(f"{place}.path is empty, which would mean the whole repository")
+            raise invalid(f"{place}.path is empty, which would mean the whole repository: set it")
         found.append(ChosenPath(place, repository_key(f"{place}.repo", key), entry.path))
     return found
 
 
 class FileSelection:
-    """Files that are chosen by patterns, lists and conditions, at most `limit` of them."""
+    """Selection of files by paths and conditions.
+
+    :param wanted: conditions for the files
+    :param limit: maximum number of files
+    """
 
     def __init__(
         self, client: RepoClient, paths: Sequence[ChosenPath], wanted: Filter, limit: int
@@ -83,19 +99,21 @@ class FileSelection:
     def files(
         self, is_settled: Callable[[ChosenPath], bool]
     ) -> list[tuple[ChosenPath, RemoteFile]]:
-        """Return the files with the path that selects them.
+        """Find the files; return each with the path that selected it.
 
-        Raises `not_found` for a path without a file, unless it is settled: an earlier run has done
-        what the task wants. Raises `failed` for too many files.
+        :param is_settled: returns whether an earlier run of the task has already changed or moved
+            the files of a path
+        :raises ToolchainError: `not_found` if a path selects no file and is not settled, `invalid`
+            for more files than the limit
         """
         per_path = spread(
             self._client.connections,
-            lambda one: find_files(self._client, one.repo, one.path, self.wanted),
+            lambda chosen: find_files(self._client, chosen.repo, chosen.path, self.wanted),
             self._paths,
         )
         for path, files in zip(self._paths, per_path, strict=True):
             if not files and not is_settled(path):
-                raise self._nothing(path)
+                raise self._not_found(path)
         names = {file.name for files in per_path for file in files}
         if len(names) > self._limit:
             raise invalid(
@@ -108,28 +126,30 @@ class FileSelection:
             for file in files
         ]
 
-    def _nothing(self, path: ChosenPath) -> ToolchainError:
+    def _not_found(self, path: ChosenPath) -> ToolchainError:
         repositories.require(self._client, [path.repo])
-        narrowed = f" that {self.wanted.option} and exclude leave" if self.wanted.narrows else ""
+        conditions = f" (check {self.wanted.option} and exclude)" if self.wanted.narrows else ""
         note = self.wanted.hints.get(path.path, "")
         return ToolchainError(
             "not_found",
             f"{path.place}: found no file for '{path.path}' in"
-            f" '{path.repo}'{narrowed}{note and f'; {note}'}",
+            f" '{path.repo}'{conditions}{note and f'; {note}'}",
         )
 
 
 class Choice:
-    """Files to copy, with their paths at the target."""
+    """Selection of the files to copy, with their paths in the target repository."""
 
     def __init__(self, client: RepoClient, selection: FileSelection) -> None:
         self._client, self._selection = client, selection
 
     def files(self, target_repo: str, folder: str | None, *, move: bool) -> list[Chosen]:
-        """Return the files, sorted by target.
+        """Find the files to copy or move, sorted by their path in the target repository.
 
-        Raises `not_found` for a path without a file, unless an earlier move took it to the target;
-        `invalid` for two files with the same target, or for a copy onto or below itself.
+        :param folder: target folder; `None` means that files keep their paths
+        :raises ToolchainError: `not_found` if a path selects no file, unless an earlier run has
+            moved its files to the target; `invalid` if two files have the same target, or a file
+            would be copied onto itself or into the selected files
         """
         found: dict[str, Chosen] = {}
         chosen = self._selection.files(
@@ -142,24 +162,24 @@ class Choice:
         return [found[target] for target in sorted(found)]
 
     def _add(
-        self, found: dict[str, Chosen], one: Chosen, path: ChosenPath, target_repo: str
+        self, found: dict[str, Chosen], chosen: Chosen, path: ChosenPath, target_repo: str
     ) -> None:
-        other = found.setdefault(one.target, one)
-        if other.file.name != one.file.name:
+        other = found.setdefault(chosen.target, chosen)
+        if other.file.name != chosen.file.name:
             raise invalid(
-                f"{path.place}: '{one.file.name}' and '{other.file.name}' would both be written to"
-                f" '{target_repo}/{one.target}'"
+                f"{path.place}: '{chosen.file.name}' and '{other.file.name}' would both be written"
+                f" to '{target_repo}/{chosen.target}'"
             )
-        if one.file.repo != target_repo:
+        if chosen.file.repo != target_repo:
             return
         pattern = path.path if has_wildcards(path.path) else f"{path.path.rstrip('/')}/**"
         inside = (has_wildcards(path.path) or path.path.endswith("/")) and matcher(
             pattern.lstrip("/")
         )
-        if one.target == one.file.path or (inside and inside(one.target)):
+        if chosen.target == chosen.file.path or (inside and inside(chosen.target)):
             raise invalid(
-                f"target_path: '{target_repo}/{one.target}' is the item itself, or also matches"
-                f" {path.place}"
+                f"target_path: '{target_repo}/{chosen.target}' is the item itself, or also matches"
+                f" {path.place}: use another folder"
             )
 
 
@@ -172,8 +192,10 @@ class Chosen:
 
 
 def items_at(client: RepoClient, repo: str, paths: Sequence[str]) -> Mapping[str, StoredItem]:
-    """Return the items at some paths, including folders. Many paths in a common folder are read
-    with a single listing, otherwise every path is a request.
+    """Return the files and folders that exist at the paths, by path.
+
+    Many paths with a common folder are read with a single listing, others with a request for each
+    path. A listing also contains other items of the folder.
     """
     folder = commonpath([path.rpartition("/")[0] for path in paths]) if len(paths) > _FEW else ""
     if folder:
@@ -181,12 +203,12 @@ def items_at(client: RepoClient, repo: str, paths: Sequence[str]) -> Mapping[str
         if listed is not None:
             return listed
     found = spread(client.connections, lambda path: _item_at(client, repo, path), paths)
-    return {path: one for path, one in zip(paths, found, strict=True) if one is not None}
+    return {path: item for path, item in zip(paths, found, strict=True) if item is not None}
 
 
 def _item_at(client: RepoClient, repo: str, path: str) -> StoredItem | None:
     found = listing.head(client, repo, path)
     if found is None or not (found.sha256 or found.sha1):
-        # [repo-28]: an existing folder would receive the file as a child
+        # server fact [repo-28]: if the target is a folder, the server puts the file into it
         found = listing.find(client, repo, path)
     return found

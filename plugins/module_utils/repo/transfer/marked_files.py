@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Set or remove properties of files that patterns, lists or conditions choose [C2.2]."""
+"""Set or remove properties of selected files [C2.2]."""
 
 from __future__ import annotations
 
@@ -22,7 +22,11 @@ from .remote_files import RemoteFile, find_files
 
 @dataclass(frozen=True)
 class WantedProperties:
-    """The properties to set, or with `absent` the names to remove."""
+    """The properties to set, or to remove if `absent` is true.
+
+    :param values: properties to set
+    :param names: names of the properties
+    """
 
     values: properties.Properties
     names: list[str]
@@ -51,7 +55,12 @@ class WantedProperties:
 
 @dataclass(frozen=True)
 class MarkedFile:
-    """A file with its current properties; `None` if the server does not show them."""
+    """A selected file with its properties.
+
+    :param before: current properties; `None` if the server does not return them
+    :param after: properties after the task
+    :param is_done: whether the file needs no change
+    """
 
     file: RemoteFile
     before: dict[str, list[str]] | None
@@ -59,13 +68,13 @@ class MarkedFile:
     is_done: bool
 
     def shown(self, action: str) -> dict[str, Any]:
-        """Return the entry for the result."""
+        """Return the entry of the file in the return value `artifacts`."""
         place = {"repo": self.file.repo, "path": self.file.path}
         return {**place, "before": self.before, "after": self.after, "action": action}
 
 
 class MarkedFiles:
-    """Change the properties of the chosen files that differ."""
+    """Change the properties of the selected files if they differ."""
 
     def __init__(
         self, task: Task, client: RepoClient, selection: FileSelection, wanted: WantedProperties
@@ -79,18 +88,19 @@ class MarkedFiles:
         found = {file.name: file for _path, file in self._selection.files(self._is_settled)}
         for warning in self._selection.wanted.exclude.warnings("none of the selected files"):
             self._task.warn(warning)
-        files = [self._marked(*each) for each in self._read(sorted(found.items()))]
-        result = {"artifacts": [one.shown(_action(one)) for one in files]}
+        files = [self._marked(file, has) for file, has in self._read(sorted(found.items()))]
+        result = {"artifacts": [file.shown(_action(file)) for file in files]}
         differing = _differing(files)
         if not differing:
             return Plan({}, {}, result=result)
-        before = {one.file.name: one.before for one in differing}
-        after = {one.file.name: one.after for one in differing}
+        before = {marked.file.name: marked.before for marked in differing}
+        after = {marked.file.name: marked.after for marked in differing}
         return Plan(before, after, "update", result=result, data=files)
 
     def _is_settled(self, path: ChosenPath) -> bool:
-        """Return whether an earlier run changed the files of a path, so they no longer have the
-        properties that the task searches for.
+        """Return whether an earlier run of the task has already changed the files of a path.
+
+        The change may have removed the properties by which the task selects the files.
         """
         wanted = self._selection.wanted
         if not wanted.properties:
@@ -103,8 +113,9 @@ class MarkedFiles:
     def _read(
         self, files: list[tuple[str, RemoteFile]]
     ) -> Iterator[tuple[RemoteFile, dict[str, list[str]] | None]]:
-        """Yield files with their properties. A query per repository reads them; files that it does
-        not return are read one by one.
+        """Yield files with their properties; `None` if the server does not return properties.
+
+        Each repository is queried once. Files that the query does not find are read one by one.
         """
         client, chosen = self._client, [file for _name, file in files]
         known = {
@@ -132,31 +143,32 @@ class MarkedFiles:
         return MarkedFile(file, has, self._wanted.after(has or {}), done)
 
     def predict(self, plan: Plan) -> None:
-        for one in _differing(plan.data):
-            properties.predict(self._client, one.file.repo, one.file.path, one.after)
+        for marked in _differing(plan.data):
+            properties.predict(self._client, marked.file.repo, marked.file.path, marked.after)
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         differing = _differing(plan.data)
         done: set[str] = set()
         count = ProgressCounter(self._task.progress, "changing properties", len(differing))
 
-        def work(one: MarkedFile) -> None:
-            self._wanted.write(self._client, one.file.repo, one.file.path, recursive=False)
-            done.add(one.file.name)
+        def work(marked: MarkedFile) -> None:
+            self._wanted.write(self._client, marked.file.repo, marked.file.path, recursive=False)
+            done.add(marked.file.name)
             count.add()
 
         try:
             spread(self._client.connections, work, differing)
         except ToolchainError as error:
-            reached = [file for file in plan.data if file.is_done or file.file.name in done]
-            error.result.setdefault("artifacts", [one.shown(_action(one)) for one in reached])
+            reached = [marked for marked in plan.data if marked.is_done or marked.file.name in done]
+            rows = [marked.shown(_action(marked)) for marked in reached]
+            error.result.setdefault("artifacts", rows)
             raise
         return {}
 
 
 def _differing(files: list[MarkedFile]) -> list[MarkedFile]:
-    return [file for file in files if not file.is_done]
+    return [marked for marked in files if not marked.is_done]
 
 
-def _action(one: MarkedFile) -> str:
-    return "unchanged" if one.is_done else "updated"
+def _action(marked: MarkedFile) -> str:
+    return "unchanged" if marked.is_done else "updated"
