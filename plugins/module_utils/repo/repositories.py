@@ -45,8 +45,9 @@ def deployment_target(client: RepoClient, key: str, *, certain: bool = False) ->
 
 
 def predicted(client: RepoClient, key: str) -> Mapping[str, Any] | None:
-    """Return the class of a repository that an earlier task of this run would create, and its
-    repository for deployments.
+    """Return the repository that an earlier task would create in check mode; `None` without one.
+
+    The dict has `rclass` and `defaultDeploymentRepo`.
     """
     found: Mapping[str, Any] | None = client.predictions.get("repository", key.lower())
     return found

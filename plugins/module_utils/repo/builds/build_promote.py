@@ -180,8 +180,8 @@ class BuildPromoteOperation:
         return self._resolve(str(wanted.repository))[0] == recorded.repository
 
     def _is_promoted(self, current: BuildSnapshot) -> bool:
-        """Return whether the newest promotion is the wanted one. Without a status it may have no
-        entry: then the place of the files decides.
+        """Return whether the build has the wanted promotion. Without a status, a promotion may have
+        no entry in the record; then the files must be in the target repository.
         """
         return self._is_recorded(current) or self._is_relocated(current)
 

@@ -195,7 +195,7 @@ def artifacts(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def predict_files(client: RepoClient, record: Mapping[str, Any], target: str) -> None:
-    """In check mode, remember the recorded files that a promotion would bring to its target."""
+    """Store the files that a promotion would put into its target, for later check-mode tasks."""
     for artifact in artifacts(record):
         if artifact.get("path"):
             sha256 = str(artifact.get("sha256") or "").lower() or None

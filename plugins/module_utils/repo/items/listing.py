@@ -61,7 +61,7 @@ def predicted(client: RepoClient, repo: str, path: str) -> StoredItem | None:
 
 def is_predicted_folder(client: RepoClient, repo: str, path: str) -> bool:
     """Return whether an earlier task in check mode would deploy an item below a path."""
-    return any(each.startswith(f"{path}/") for each in client.predictions.all("item", repo))
+    return any(item.startswith(f"{path}/") for item in client.predictions.all("item", repo))
 
 
 def predict(client: RepoClient, repo: str, path: str, item: StoredItem) -> None:

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Find the files of a build: marked items, and other content that its record names
-[C8.1, repo-27].
-"""
+"""Find the files of a build by properties and by the digests in its record [C8.1, repo-27]."""
 
 from __future__ import annotations
 
@@ -25,10 +23,13 @@ def find_build_files(
     *,
     project: str | None,
 ) -> list[RemoteFile]:
-    """Return the files of a build, without duplicates of path and content. Without `repo` and
-    properties, all recorded artifacts are returned: raises `not_found` if an artifact does not
-    exist. With a project, only recorded content is returned: the marks of a file do not name its
-    project.
+    """Return the files of a build, without files of the same path and content.
+
+    :param repo: repository to search; `None` means all repositories
+    :param project: if set, only content in the build record counts, because the properties of a
+        file do not contain its project
+    :raises ToolchainError: `not_found` if neither `repo` nor properties restrict the search and a
+        recorded artifact does not exist
     """
     if not client.dialect.query_by_property:
         raise ToolchainError(
@@ -73,8 +74,10 @@ class _BuildSearch:
         self._having = having(wanted.properties)
 
     def items(self, criteria: Mapping[str, Any], repo: str | None) -> list[RemoteFile]:
-        """Return the files that match the criteria, in one repository or in all. Members of a
-        virtual repository are queried, because queries do not find items through it.
+        """Return the files that match criteria of a query.
+
+        :param repo: repository to search; `None` means all repositories. The members of a virtual
+            repository are searched, because queries do not find items of the virtual repository
         """
         purpose = f"searching for the files of the build {self._label}"
         within: dict[str, Any] = {} if repo is None else {"repo": repo}
@@ -90,7 +93,12 @@ class _BuildSearch:
     def copies(
         self, recorded: Mapping[str, Mapping[str, Any]], repo: str | None
     ) -> list[RemoteFile]:
-        """Return one file per content: preferably the recorded path, or the recorded name."""
+        """Find files by the SHA-1 of recorded artifacts; return one file for each SHA-1.
+
+        A file with the recorded path, repository or name is preferred.
+
+        :param recorded: artifacts of the build record, by SHA-1
+        """
         found: dict[str, list[RemoteFile]] = {}
         for some in _slices(recorded):
             contents = [{"actual_sha1": sha1} for sha1 in some]
@@ -106,7 +114,9 @@ class _BuildSearch:
         self, recorded: Mapping[str, Mapping[str, Any]], found: Iterable[RemoteFile]
     ) -> None:
         there = {file.stored.sha1 for file in found}
-        missing = [str(one.get("name")) for sha1, one in recorded.items() if sha1 not in there]
+        missing = [
+            str(artifact.get("name")) for sha1, artifact in recorded.items() if sha1 not in there
+        ]
         if missing:
             raise ToolchainError(
                 "not_found",
@@ -130,7 +140,9 @@ def _likeness(file: RemoteFile, artifact: Mapping[str, Any]) -> tuple[bool, bool
 
 
 def _without_copies(found: Iterable[RemoteFile]) -> list[RemoteFile]:
-    """Return one file per path and content: promotions copy files to other repositories."""
+    """Return one file for each path and content, because promotions copy files between
+    repositories.
+    """
     unique: dict[tuple[str, str | None], RemoteFile] = {}
     for file in found:
         unique.setdefault((file.path, file.stored.sha1), file)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Find the files of a path in a repository, with their digests [C8.1]."""
+"""Find files in a repository by path, with their digests [C8.1]."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ _DIGESTS = ("size", "sha256", "actual_sha1")
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A file in a repository. `below` is its path relative to the requested folder."""
+    """A file in a repository.
+
+    :param below: path relative to the requested folder
+    """
 
     repo: str
     path: str
@@ -36,10 +39,10 @@ class RemoteFile:
 
 @dataclass
 class Filter:
-    """Further conditions for a file: its properties, and patterns that exclude it.
+    """Conditions for files: properties that they must have, and patterns that exclude them.
 
     :param option: name of the option with the properties
-    :param hints: what to write instead of a path that matches nothing, by path
+    :param hints: suggested corrections for paths that match nothing, by path
     """
 
     properties: Properties = field(default_factory=dict)
@@ -49,7 +52,7 @@ class Filter:
 
     @property
     def narrows(self) -> bool:
-        """Return whether there is any condition."""
+        """Return whether the filter has a condition."""
         return bool(self.properties) or bool(self.exclude)
 
     def keeps(self, file: RemoteFile) -> bool:
@@ -62,10 +65,10 @@ def names_many(path: str) -> bool:
 
 
 def find_files(client: RepoClient, repo: str, path: str, wanted: Filter) -> list[RemoteFile]:
-    """Return the files of a path: a single file, those of a folder, or those that match a pattern;
-    empty if there are none. Raises `not_found` if the repository does not exist.
+    """Return the files that a path selects: a file, the files in a folder, or those of a pattern.
 
-    In check mode, the files are as earlier tasks of the run would leave them.
+    In check mode, the result includes the changes that earlier tasks of the run would make. Raises
+    `not_found` if the repository does not exist.
     """
     found = _find_stored(client, repo, path, wanted)
     return _as_predicted(client, repo, path, wanted, found) if client.predictions.active else found
@@ -74,27 +77,27 @@ def find_files(client: RepoClient, repo: str, path: str, wanted: Filter) -> list
 def _as_predicted(
     client: RepoClient, repo: str, path: str, wanted: Filter, stored: list[RemoteFile]
 ) -> list[RemoteFile]:
-    folder, is_meant = _meaning(path) if names_many(path) else ("", join(*segments(path)).__eq__)
+    folder, is_match = _matcher_of(path) if names_many(path) else ("", join(*segments(path)).__eq__)
     found = {file.path: file for file in stored}
     items: dict[str, StoredItem | None] = {
-        each: StoredItem(**value)
-        for each, value in client.predictions.all("item", repo).items()
-        if is_meant(each)
+        item_path: StoredItem(**value)
+        for item_path, value in client.predictions.all("item", repo).items()
+        if is_match(item_path)
     }
     if wanted.properties:
         marked = client.predictions.all("properties", repo)
-        found = {each: file for each, file in found.items() if each not in marked}
+        found = {file_path: file for file_path, file in found.items() if file_path not in marked}
         items = {
-            each: items.get(each) or listing.head(client, repo, each)
-            for each, has in marked.items()
-            if is_meant(each) and _has_all(has, wanted.properties)
+            item_path: items.get(item_path) or listing.head(client, repo, item_path)
+            for item_path, has in marked.items()
+            if is_match(item_path) and _has_all(has, wanted.properties)
         }
     added = [
-        _remote(repo, each, each[len(folder) :].strip("/"), item or UNKNOWN_ITEM)
-        for each, item in items.items()
+        _remote(repo, item_path, item_path[len(folder) :].strip("/"), item or UNKNOWN_ITEM)
+        for item_path, item in items.items()
     ]
     found |= {file.path: file for file in added if wanted.keeps(file)}
-    return [found[each] for each in sorted(found)]
+    return [found[file_path] for file_path in sorted(found)]
 
 
 def _find_stored(client: RepoClient, repo: str, path: str, wanted: Filter) -> list[RemoteFile]:
@@ -104,7 +107,8 @@ def _find_stored(client: RepoClient, repo: str, path: str, wanted: Filter) -> li
         found = _many_by_query(client, repo, path, wanted)
         if found or not _is_virtual(client, repo):
             return list(filter(wanted.keeps, found))
-        found = _many(client, repo, path, wanted)  # queries do not find items of virtual ones
+        # queries do not find items of virtual repositories
+        found = _many(client, repo, path, wanted)
     else:
         found = _many(client, repo, path, wanted)
     matching = list(filter(wanted.keeps, found))
@@ -116,7 +120,7 @@ def _find_stored(client: RepoClient, repo: str, path: str, wanted: Filter) -> li
 def _single(client: RepoClient, repo: str, path: str) -> list[RemoteFile]:
     stored = listing.head(client, repo, path)
     if stored is not None and stored.sha256 is None and stored.sha1 is None:
-        # server fact [repo-26]: a folder responds as well, without digests
+        # server fact [repo-26]: a HEAD request for a folder also succeeds, but returns no digests
         listed = listing.find(client, repo, path)
         if listed is None and stored == UNKNOWN_ITEM:
             stored = None
@@ -132,67 +136,68 @@ def _single(client: RepoClient, repo: str, path: str) -> list[RemoteFile]:
 
 
 def _many(client: RepoClient, repo: str, path: str, wanted: Filter) -> list[RemoteFile]:
-    folder = _meaning(path)[0]
+    folder = _matcher_of(path)[0]
     listed = listing.listing(client, repo, folder, deep=True)
     if listed is None:
         if not client.dialect.query_by_property:
-            raise ToolchainError("rejected", f"the server does not list '{repo}/{folder}'")
-        # server fact [repo-6]: listing needs a licence, queries do not
+            raise ToolchainError("rejected", f"the server cannot list '{repo}/{folder}'")
+        # server fact [repo-6]: listing requires a licence, queries do not
         return _many_by_query(client, repo, path, replace(wanted, properties={}))
-    files = {each: stored for each, stored in sorted(listed.items()) if not stored.folder}
-    return _meant(repo, path, files, wanted)
+    files = {file: stored for file, stored in sorted(listed.items()) if not stored.folder}
+    return _matching(repo, path, files, wanted)
 
 
-def _meant(
+def _matching(
     repo: str, path: str, files: Mapping[str, StoredItem], wanted: Filter
 ) -> list[RemoteFile]:
-    """Return the files that a path selects among those of its folder."""
-    folder, is_meant = _meaning(path)
+    """Return the files that a path selects, or add a hint to `wanted` if it selects none.
+
+    :param files: all files of the folder that :func:`_matcher_of` returns
+    """
+    folder, is_match = _matcher_of(path)
     found = [
-        _remote(repo, each, each[len(folder) :].strip("/"), stored)
-        for each, stored in files.items()
-        if is_meant(each)
+        _remote(repo, file, file[len(folder) :].strip("/"), stored)
+        for file, stored in files.items()
+        if is_match(file)
     ]
     if not found:
         wanted.hints[path] = hint(path.strip("/"), files)
     return found
 
 
-def _meaning(path: str) -> tuple[str, Callable[[str], bool]]:
-    """Return the folder with all files of a path, and a test for its files."""
+def _matcher_of(path: str) -> tuple[str, Callable[[str], bool]]:
+    """Return the folder that contains all files of a path, and a function that tests a file."""
     if not has_wildcards(path):
         folder = join(*segments(path))
         inside = f"{folder}/" if folder else ""
-        return folder, lambda each: each.startswith(inside)
+        return folder, lambda file: file.startswith(inside)
     pattern = f"{path}**" if path.endswith("/") else path
     segments(pattern)
     return fixed_part(pattern), matcher(pattern.lstrip("/"))
 
 
 def _many_by_query(client: RepoClient, repo: str, path: str, wanted: Filter) -> list[RemoteFile]:
-    folder = _meaning(path)[0]
+    folder = _matcher_of(path)[0]
     criteria: dict[str, Any] = {"repo": repo, "type": "file"}
     if folder:
         criteria["$or"] = [{"path": folder}, {"path": {"$match": f"{folder}/*"}}]
     criteria.update(having(wanted.properties))
     rows = query(client, f"searching for files below '{repo}/{folder}'", criteria)
-    found = sorted(map(of_row, rows), key=lambda one: one.path)
+    found = sorted(map(of_row, rows), key=lambda file: file.path)
     inside = f"{folder}/" if folder else ""
-    files = {each.path: each.stored for each in found if each.path.startswith(inside)}
-    return _meant(repo, path, files, wanted)
+    files = {file.path: file.stored for file in found if file.path.startswith(inside)}
+    return _matching(repo, path, files, wanted)
 
 
 def having(wanted: Properties) -> dict[str, Any]:
-    """Return query criteria for items with all values of the wanted properties."""
+    """Return AQL criteria for items that have all wanted property values."""
     if not wanted:
         return {}
     return {"$and": [{f"@{name}": value} for name, values in wanted.items() for value in values]}
 
 
 def query(client: RepoClient, purpose: str, criteria: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return all rows of an item query with sizes and digests. Raises `failed` if the server
-    truncates the result.
-    """
+    """Query items with their sizes and digests. Raises `failed` if the result is truncated."""
     found = aql.ask(client, purpose, aql.items(criteria, _DIGESTS))
     if found.trimmed:
         raise ToolchainError(
@@ -202,7 +207,7 @@ def query(client: RepoClient, purpose: str, criteria: Mapping[str, Any]) -> list
 
 
 def of_row(row: Mapping[str, Any]) -> RemoteFile:
-    """Return the file of a row, with its whole path as the relative path."""
+    """Return the file of a query row; its relative path is the whole path."""
     parent = "" if row.get("path") in (".", None) else f"{row['path']}/"
     path = f"{parent}{row.get('name')}"
     size = str(row.get("size"))
@@ -215,7 +220,7 @@ def of_row(row: Mapping[str, Any]) -> RemoteFile:
 
 
 def _remote(repo: str, path: str, below: str, stored: StoredItem) -> RemoteFile:
-    """Return the file. Raises `rejected` for a name that could leave the destination folder."""
+    """Return a file. Raises `rejected` for a path that could escape from a destination folder."""
     parts = path.split("/")
     is_path = not any(part in ("", ".", "..") for part in parts) and "\0" not in path
     try:
@@ -232,7 +237,7 @@ def _remote(repo: str, path: str, below: str, stored: StoredItem) -> RemoteFile:
 
 def _is_virtual(client: RepoClient, repo: str) -> bool:
     _response, known = repositories.listed(client)
-    kinds = {str(one.get("key")): repositories.kind_of(one) for one in known}
+    kinds = {str(entry.get("key")): repositories.kind_of(entry) for entry in known}
     if repo not in kinds:
         repositories.require(client, [repo])
     return kinds.get(repo) == "VIRTUAL"
@@ -241,7 +246,7 @@ def _is_virtual(client: RepoClient, repo: str) -> bool:
 def _with_properties(
     client: RepoClient, found: list[RemoteFile], wanted: Properties
 ) -> list[RemoteFile]:
-    """Return the files with the wanted properties, which are read file by file."""
+    """Return the files that have the wanted properties; send a request for each file."""
     if not wanted or not found:
         return found
     has = list(bounded(client.connections, partial(_has, client, wanted), found))
@@ -253,8 +258,7 @@ def _has(client: RepoClient, wanted: Properties, file: RemoteFile) -> bool:
     if there is None:
         raise ToolchainError(
             "rejected",
-            f"it is unknown whether '{file.name}' has the properties: the server does not show"
-            " properties",
+            f"cannot select '{file.name}' by its properties: the server does not return properties",
         )
     return _has_all(there, wanted)
 
@@ -264,7 +268,10 @@ def _has_all(there: Properties, wanted: Properties) -> bool:
 
 
 def refuse_path(place: str, path: str) -> None:
-    """Raise `invalid` for a path that no item can have."""
+    """Raise `invalid` for a path that no item can have.
+
+    :param place: location in the options, for the message
+    """
     try:
         segments(path)
     except ToolchainError as error:
@@ -272,8 +279,9 @@ def refuse_path(place: str, path: str) -> None:
 
 
 def wanted_properties(values: Mapping[str, Any] | None, option: str = "properties") -> Properties:
-    """Return the properties of a condition. Raises `invalid` for a property without a value, which
-    would not restrict anything.
+    """Return the properties that files must have.
+
+    Raises `invalid` for a property without a value, because it would not restrict the selection.
     """
     for name, value in (values or {}).items():
         if value is None:
