@@ -15,10 +15,9 @@ from typing import Any
 import yaml
 from ansible.module_utils.common.yaml import yaml_load
 
-from tools import reference, role_readme, tree
+from tools import reference, role_readme
+from tools.tree import ROOT, make_importable
 
-_VARS = tree.ROOT / "playbooks" / "vars"
-_VARIABLES = tree.ROOT / "tools" / "awx_variables.yml"
 _HEAD = """\
 # SPDX-License-Identifier: GPL-3.0-or-later
 # This file is written by `python -m tools.generated`.
@@ -55,18 +54,13 @@ _Dumper.add_representer(
 
 def files() -> dict[Path, str]:
     """Return the path and content of every generated file."""
-    types = {
-        "awx_setup_credential_types": [_credential_type(service) for service in reference.SERVICES]
-    }
-    surveys = {"awx_setup_surveys": _surveys()}
-    return {
-        _VARS / "awx_credential_types.yml": _written(types),
-        _VARS / "awx_surveys.yml": _written(surveys),
-    }
-
-
-def _written(data: Any) -> str:
-    return _HEAD + yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
+    types = [_credential_type(service) for service in reference.SERVICES]
+    found = {}
+    for name, data in (("credential_types", types), ("surveys", _surveys())):
+        variables = {f"awx_setup_{name}": data}
+        text = yaml.dump(variables, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
+        found[ROOT / "playbooks" / "vars" / f"awx_{name}.yml"] = _HEAD + text
+    return found
 
 
 def _credential_type(service: str) -> dict[str, Any]:
@@ -96,7 +90,7 @@ def _credential_type(service: str) -> dict[str, Any]:
 
 def _connection(service: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the connection options of a service, and their documentation."""
-    tree.make_importable()
+    make_importable()
     from ansible_collections.delivery.toolchain.plugins.doc_fragments import connection
     from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection import options
 
@@ -129,7 +123,7 @@ def _field(name: str, option: Mapping[str, Any], documented: Mapping[str, Any]) 
 
 def _surveys() -> dict[str, Any]:
     """Return the survey questions by the name of the playbook."""
-    known = yaml_load(_VARIABLES.read_text(encoding="utf-8"))
+    known = yaml_load((ROOT / "tools" / "awx_variables.yml").read_text(encoding="utf-8"))
     of_roles = [known["report"], known["roles"], *map(_variables, _ROLES)]
     surveys = {
         "release": [_release_variables()],
@@ -168,7 +162,7 @@ def _release_variables() -> dict[str, Mapping[str, Any]]:
     If a role is used twice and the first use sets an option itself, the second use provides the
     variable.
     """
-    text = (tree.ROOT / "playbooks/release.yml").read_text(encoding="utf-8")
+    text = (ROOT / "playbooks" / "release.yml").read_text(encoding="utf-8")
     found: dict[str, Mapping[str, Any]] = {}
     for task in _tasks(yaml_load(text)[0]["tasks"]):
         role = str(task.get("ansible.builtin.include_role", {}).get("name", "")).rpartition(".")[2]
@@ -218,6 +212,7 @@ def _question(variable: str, option: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _kind(option: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """Return the type of a question, and its choices."""
     if option["type"] == "bool":
         return "multiplechoice", ["true", "false"]
     if option["type"] in ("str", "path"):
