@@ -37,13 +37,8 @@ def read(text: str) -> list[Entry]:
 
     :raises ValueError: a line is neither a pin nor a hash nor a comment
     """
-    blocks: list[list[str]] = []
-    for line in text.splitlines():
-        if not line.startswith((" ", "#")):
-            blocks.append([])
-        if blocks:
-            blocks[-1].append(line)
-    return [_entry(block) for block in blocks]
+    blocks = re.split(r"\n(?! |#)", text.removesuffix("\n"))
+    return [_entry(block.splitlines()) for block in blocks]
 
 
 def needed(entries: Iterable[Entry], askers: Collection[str]) -> list[Entry]:
