@@ -40,10 +40,11 @@ from tests.helpers import (  # noqa: E402 (imports plugins)
     in_process,
     interleaving,
     operations,
+    playbook,
 )
 from tests.helpers.permissions import KNOWN  # noqa: E402 (imports plugins)
 
-_PLUGINS = "ansible_collections.delivery.toolchain.plugins"
+_FRAGMENTS = "ansible_collections.delivery.toolchain.plugins.doc_fragments"
 _TESTS = tree.ROOT / "tests"
 
 
@@ -119,19 +120,14 @@ def _places(spec: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
 
 def _documented(module: str) -> tuple[set[str], set[str]]:
     """Return the options that a module documents itself, and the options of its fragments."""
-    documentation = yaml_load(_plugin("modules", module).DOCUMENTATION)
+    documentation = yaml_load(playbook.documentation(module, "DOCUMENTATION"))
     shared: set[str] = set()
     for fragment in documentation["extends_documentation_fragment"]:
         name, _dot, section = fragment.removeprefix("delivery.toolchain.").partition(".")
-        text = getattr(
-            _plugin("doc_fragments", name).ModuleDocFragment, section.upper() or "DOCUMENTATION"
-        )
+        fragments = importlib.import_module(f"{_FRAGMENTS}.{name}").ModuleDocFragment
+        text = getattr(fragments, section.upper() or "DOCUMENTATION")
         shared |= set(yaml_load(text).get("options") or {})
     return set(documentation.get("options") or {}), shared
-
-
-def _plugin(kind: str, name: str) -> Any:
-    return importlib.import_module(f"{_PLUGINS}.{kind}.{name}")
 
 
 def _case(module: str) -> Iterator[str]:
@@ -211,11 +207,10 @@ def _text(path: Path) -> str:
 
 def main(arguments: list[str]) -> int:
     """Print the missing parts of the modules; return 1 if there are any."""
-    known = [path.stem for path in sorted((tree.ROOT / "plugins" / "modules").glob("*.py"))]
     with Sandbox.start(flavour="real") as sandbox:
         lines = [
             f"{module}: {line}"
-            for module in arguments or known
+            for module in arguments or DESCRIPTORS
             for line in missing(module, sandbox)
         ]
     if all((tree.ROOT / path).exists() for module in arguments for path in _files(module)):
