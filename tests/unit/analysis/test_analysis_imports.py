@@ -157,7 +157,7 @@ def test_other_error_ends_waiting() -> None:
 def test_timeout_during_the_import_is_an_error() -> None:
     error = failed(lines(), DONE, *[RUNNING] * 3, timeout=1)
     assert error.kind == "timeout"
-    assert "importing the project 'fw': it has not finished (Running)" in str(error)
+    assert "importing the project 'fw': the import has not finished (Running)" in str(error)
 
 
 def test_lost_response_is_verified() -> None:

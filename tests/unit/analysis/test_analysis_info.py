@@ -336,8 +336,8 @@ def test_settings_are_not_awaited_without_wait() -> None:
 @pytest.mark.parametrize(
     ("shown", "words"),
     [
-        ((), "succeeded: the server shows no import"),
-        (({**RUNNING, "status": "?"},), "succeeded: the server reports an unknown status"),
+        ((), "succeeded, because the server reports no import"),
+        (({**RUNNING, "status": "?"},), "succeeded, because the server reports an unknown status"),
         ((OVER,), None),
     ],
 )

@@ -524,7 +524,7 @@ REFUSALS: dict[str, tuple[str, Mapping[str, Any], tuple[Reply, ...], str, str]] 
         {"project": "p", "name": "v", "tags": ["a"]},
         (lines(),),
         "invalid",
-        "so query is required",
+        "set query, which a new view requires",
     ),
     "a query that was not kept": (
         "view",
@@ -810,7 +810,7 @@ def test_failed_import_has_the_error_of_the_server(left: Reply, changed: bool | 
     assert error.kind == "failed"
     assert "importing the project 'fw': no space left" in str(error)
     assert error.result.get("changed") is changed
-    assert ("it left a project" in str(error)) is bool(changed)
+    assert ("a project with this name exists" in str(error)) is bool(changed)
 
 
 def test_password_of_the_source_url_is_hidden() -> None:

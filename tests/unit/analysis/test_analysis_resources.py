@@ -293,7 +293,7 @@ def test_unknown_permission_is_rejected_with_a_list(there: bool) -> None:
     replies = [lines(ROLE)] if there else [lines()]
     error = refused(manage_role, *replies, permissions={"create_projects": False})
     assert error.kind == "invalid"
-    assert "no permission 'create_projects'" in str(error)
+    assert "the permission 'create_projects' does not exist" in str(error)
     assert "create_project," in str(error)
     assert ("brew_coffee" in str(error)) is there
 
@@ -306,7 +306,7 @@ def test_unknown_permission_is_rejected_with_a_list(there: bool) -> None:
             "'create_project' is set to both",
         ),
         ({"permissions": {"assign_role": True, "Assign roles": "no"}}, "is set to both"),
-        ({"permissions": {"assign_role": "perhaps"}}, "must be true or false"),
+        ({"permissions": {"assign_role": "perhaps"}}, "set it to true or false"),
         ({"allowed_status_transitions": [{"from": "A,B", "to": "C"}]}, "'A,B'"),
         ({"allowed_status_transitions": [{"from": "A", "to": "B;C"}]}, "'B;C'"),
     ],
@@ -440,7 +440,7 @@ def test_module_is_created_updated_and_deleted() -> None:
 def test_new_module_requires_paths() -> None:
     error = refused(manage_module, lines(), allow_all=True)
     assert error.kind == "invalid"
-    assert "so paths is required" in str(error)
+    assert "set paths, which a new module requires" in str(error)
 
 
 def test_module_is_renamed_with_its_other_changes() -> None:

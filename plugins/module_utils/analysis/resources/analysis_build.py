@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rename and delete builds of a project; analyses create them [W4.5].
+"""Rename and delete builds of a project: `analysis_build` [W4.5].
 
-Actions: `builds`, `update_build`, `delete_build`. Server fact [analysis-7]: `update_build` also
-takes the project.
+Actions: `builds`, `update_build`, `delete_build`. Only analyses create builds. Server fact
+[analysis-7]: `update_build` also accepts the project.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class AnalysisBuildOptions:
 
 @dataclass(frozen=True)
 class Build(Renameable):
-    """A build by project and name."""
+    """A build, identified by project and name."""
 
     noun: ClassVar[str] = "build"
 
@@ -51,14 +51,14 @@ class Build(Renameable):
             return Call("delete_build", {"project": self.project, "name": self.name})
         if plan.action == "create":
             raise ToolchainError(
-                "not_found", f"{self.title} does not exist, and only an analysis can create it"
+                "not_found", f"{self.title} does not exist; only an analysis can create it"
             )
         names = {"name": plan.before["name"], "new_name": plan.after["name"]}
         return Call("update_build", names, {"project": self.project})
 
 
 class AnalysisBuildOperation(ResourceOperation):
-    """Operation of `analysis_build`."""
+    """Renames or deletes a build."""
 
     descriptor: ClassVar = Descriptor(
         "analysis",

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Manage the defect types of a project [W4.5].
+"""Enable and disable the defect types of a project: `analysis_defect_type` [W4.5].
 
-Actions: `defect_types`, `update_defect_type`. They are part of the server and cannot be created or
-deleted.
+Actions: `defect_types`, `update_defect_type`. Defect types are part of the server and cannot be
+created or deleted.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class AnalysisDefectTypeOptions:
 
 @dataclass(frozen=True)
 class DefectType(Resource):
-    """A defect type by project and code."""
+    """A defect type, identified by project and code."""
 
     noun: ClassVar[str] = "defect_type"
 
@@ -56,7 +56,7 @@ class DefectType(Resource):
 
     def call(self, plan: Plan) -> Call:
         if plan.action == "create":
-            raise ToolchainError("not_found", f"{self.title} does not exist, and cannot be created")
+            raise ToolchainError("not_found", f"{self.title} does not exist and cannot be created")
         return Call(
             "update_defect_type",
             {"project": self.project, "code": self.code, "enabled": plan.after["enabled"]},
@@ -64,7 +64,7 @@ class DefectType(Resource):
 
 
 class AnalysisDefectTypeOperation(ResourceOperation):
-    """Operation of `analysis_defect_type`."""
+    """Enables or disables a defect type."""
 
     descriptor: ClassVar = Descriptor(
         "analysis",

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Manage groups of users [W4.5].
+"""Manage groups of users: `analysis_group` [W4.5].
 
 Actions: `groups`, `create_group`, `update_group`, `delete_group`. Server facts [analysis-9]:
-members are listed with `list_users` only, `users` replaces them, and `remove_all` empties the
-group.
+members are listed only with `list_users`, `users` replaces them, and `remove_all` removes all.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from ..responses import Record
 
 @dataclass(frozen=True)
 class GroupEntry:
-    """A group in a list of `analysis_config`."""
+    """Entry of the option `groups` of `analysis_config`."""
 
     name: str
     users: list[str] | None = None
@@ -39,7 +38,7 @@ class AnalysisGroupOptions(GroupEntry):
 
 @dataclass(frozen=True)
 class Group(Resource):
-    """A group by name."""
+    """A group, identified by its name."""
 
     noun: ClassVar[str] = "group"
     comparisons: ClassVar[Mapping[str, Comparison]] = {"users": unordered}
@@ -77,8 +76,9 @@ class Group(Resource):
         return Call("update_group", {"name": self.name, "users": users})
 
     def again(self, done: Plan, left: Plan) -> tuple[Plan, ...]:
-        """Return writes for members that a server without `remove_all` silently kept, and for
-        members whose names kept their escapes.
+        """Return a write that removes the members again, or one without escapes in their names.
+
+        A server that does not support `remove_all` or escapes ignores them silently.
         """
         emptied = any((change.field, change.after) == ("users", []) for change in done.changes)
         if not emptied or (done.action, left.action) != ("update", "update"):
@@ -87,7 +87,7 @@ class Group(Resource):
 
 
 class AnalysisGroupOperation(GuardedOperation):
-    """Operation of `analysis_group`."""
+    """Manages a group."""
 
     descriptor: ClassVar = Descriptor(
         "analysis",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Manage modules of a project, the parts of its source code [W4.5].
+"""Manage modules, which divide the source code of a project: `analysis_module` [W4.5].
 
 Actions: `modules`, `create_module`, `update_module`, `delete_module`.
 """
@@ -42,7 +42,7 @@ class AnalysisModuleOptions:
 
 @dataclass(frozen=True)
 class Module(Renameable):
-    """A module by project and name."""
+    """A module, identified by project and name."""
 
     noun: ClassVar[str] = "module"
     comparisons: ClassVar[Mapping[str, Comparison]] = {"paths": unordered}
@@ -66,7 +66,7 @@ class Module(Renameable):
         fields = {change.field: change.after for change in plan.changes}
         if plan.action == "create":
             if "paths" not in fields:
-                raise invalid(f"creating {self.title}: it does not exist yet, so paths is required")
+                raise invalid(f"creating {self.title}: set paths, which a new module requires")
             return Call("create_module", {"project": self.project, **fields})
         if "name" in fields:
             fields["new_name"] = fields.pop("name")
@@ -79,7 +79,7 @@ class Module(Renameable):
 
 
 class AnalysisModuleOperation(ResourceOperation):
-    """Operation of `analysis_module`."""
+    """Manages a module of a project."""
 
     descriptor: ClassVar = Descriptor(
         "analysis",
@@ -110,14 +110,18 @@ def wanted(options: AnalysisModuleOptions) -> Module:
 def objects(records: Sequence[Record], project: str) -> dict[Hashable, State]:
     """Return the modules of a project by name.
 
-    Servers omit empty lists: if any module shows its paths, modules without paths have none.
+    Servers omit empty lists. If at least one module has paths in the response, modules without the
+    list have none. Otherwise the paths of all modules are unknown.
     """
-    shown = any("paths" in record for record in records)
-    return {record["name"]: _state_of(project, record, shown) for record in named(records)}
+    paths_known = any("paths" in record for record in records)
+    return {record["name"]: _state_of(project, record, paths_known) for record in named(records)}
 
 
 def _state_of(project: str, record: Record, with_paths: bool) -> dict[str, Any]:
-    """Return a module in terms of the options; some servers omit `allowAll` [analysis-8]."""
+    """Convert a record to fields that are named like the options.
+
+    Server fact [analysis-8]: some servers omit `allowAll`.
+    """
     state: dict[str, Any] = {"project": project, "name": record["name"]}
     if "allowAll" in record:
         state["allow_all"] = flag(record["allowAll"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Manage projects [W4.5].
+"""Import, rename and delete projects: `analysis_project` [W4.5].
 
 Actions: `projects`, `import_project`, `import_status`, `update_project`, `delete_project`. The
 interface has no action that creates an empty project.
@@ -27,7 +27,7 @@ from .import_polling import Import, ImportPolling, ImportWaitOptions, is_running
 
 @dataclass(frozen=True)
 class ImportSource:
-    """The server that a project is imported from."""
+    """The server from which a project is imported, with a login."""
 
     url: str
     username: str
@@ -46,9 +46,10 @@ class AnalysisProjectOptions(ImportWaitOptions):
 
 @dataclass(frozen=True)
 class Project(Renameable):
-    """A project by name.
+    """A project, identified by its name.
 
-    :param waiting: how to wait for its import
+    :param source: server from which a missing project is imported, or `None`
+    :param waiting: timeout and polling interval of the import
     """
 
     noun: ClassVar[str] = "project"
@@ -72,7 +73,9 @@ class Project(Renameable):
         return Call("update_project", names)
 
     def write(self, client: AnalysisClient, purpose: str, plan: Plan) -> None:
-        """Wait for an import, which creates the project under the name that the source has."""
+        """Send the write of a plan. Import a missing project, wait for the import, and rename the
+        project, because the import creates it under its name on the source.
+        """
         if plan.action != "create" or self.source is None:
             super().write(client, purpose, plan)
             return
@@ -82,8 +85,8 @@ class Project(Renameable):
         polling.start()
         if self.waiting.wait and "unknown" in map(state_of, polling.finish()):
             client.warn(
-                f"It is unknown whether {title} succeeded: the project exists, but the server"
-                " reports an unknown status."
+                f"{title}: the project exists, but the server reports an unknown status, so the"
+                " import may be incomplete"
             )
         if self.target != self.name:
             names = {"name": self.name, "new_name": self.target}
@@ -93,7 +96,7 @@ class Project(Renameable):
         return self.target in objects(client.ask(f"verifying {self.title}", self.listing))
 
     def left(self, current: State | None) -> Plan:
-        """Return no remaining plan for an import that is not waited for."""
+        """Return the plan for the remaining differences, which is empty without `wait`."""
         if current is None and self.source is not None and not self.waiting.wait:
             return Plan(self.desired, self.desired)
         return compare(self, current)
@@ -102,9 +105,8 @@ class Project(Renameable):
         if self.source is None:
             raise ToolchainError(
                 "not_found",
-                f"{self.title} does not exist, and cannot be created without import_from: the"
-                " interface cannot create an empty project; create it in the portal or with"
-                " kwadmin",
+                f"{self.title} does not exist. Set import_from, or create the project in the portal"
+                " or with kwadmin",
             )
         return Call(
             "import_project",
@@ -118,7 +120,7 @@ class Project(Renameable):
 
 
 class AnalysisProjectOperation(ResourceOperation):
-    """Operation of `analysis_project`."""
+    """Manages a project."""
 
     descriptor: ClassVar = Descriptor(
         "analysis",
@@ -139,40 +141,40 @@ class AnalysisProjectOperation(ResourceOperation):
 
     def plan(self) -> Plan:
         found = super().plan()
-        begun = (
+        import_is_running = (
             found.action == "create"
             and self._project.source is not None
             and not self._project.waiting.wait
             and is_running(self._client, self._project.name)
         )
-        return self._returning(Plan({}, {}), found.after) if begun else found
+        return self._returning(Plan({}, {}), found.after) if import_is_running else found
 
     def _returning(self, found: Plan, state: State) -> Plan:
         return super()._returning(found, state or self._resource.desired or {})
 
 
 def wanted(options: AnalysisProjectOptions) -> Project:
-    """Return the project of the options. Raises `invalid` for contradictions."""
+    """Return the project that the options describe. Raises `invalid` for contradictory options."""
     name, source = options.name, options.import_from
     title = f"the project '{name}'"
     target = target_name(title, name, options.new_name, options.state)
     if options.state == "absent":
         if source is not None:
-            raise invalid(f"{title}: import_from cannot be combined with state 'absent'")
+            raise invalid(f"{title}: import_from cannot be combined with state: absent: omit it")
         return Project(title, None, name)
     if source is not None:
         require_address(source.url, "in import_from.url")
         options.interval()
         if not options.wait and target != name:
             raise invalid(
-                f"{title}: new_name requires wait: true, because the project is renamed after its"
+                f"{title}: new_name requires wait: true, because the project is renamed after the"
                 " import"
             )
     return Project(title, {"name": target}, name, source, options)
 
 
 def hide_secrets(task: Task, projects: Iterable[Project]) -> None:
-    """Mask the user info of addresses in all output."""
+    """Mask the credentials in the URLs of import sources in all output."""
     for project in projects:
         if project.source is not None:
             for secret in secrets_of_url(project.source.url):

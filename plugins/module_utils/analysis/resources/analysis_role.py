@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Manage roles of the code analysis server [W4.5].
+"""Manage roles: `analysis_role` [W4.5].
 
 Actions: `roles`, `create_role`, `update_role_permissions`, `delete_role`.
 """
@@ -24,9 +24,9 @@ from ..engine.resource import Objects, Presence, Resource, State
 from ..responses import Record, entries, flag, named
 
 _TRANSITIONS = "allowed_status_transitions"
-#: Permissions with an option of their own: those of the written interface.
+#: Permissions that are options themselves, because the interface description has them.
 _PERMISSION_OPTIONS = ("create_project", "manage_roles", "change_issue_status")
-#: Parameter of a permission to its name in records and for users [analysis-10].
+#: Parameter of a permission to its name in records and in the user interface [analysis-10].
 PERMISSIONS: dict[str, str] = {
     "create_project": "Create project",
     "manage_roles": "Manage roles",
@@ -52,19 +52,19 @@ def _key(name: str) -> str:
 
 
 _PERMISSION_PARAMETERS = {
-    _key(text): name for name, shown in PERMISSIONS.items() for text in (name, shown)
+    _key(text): name for name, label in PERMISSIONS.items() for text in (name, label)
 }
 
 
 def permission_parameter(name: str) -> str:
-    """Return the parameter of a permission: `Create project` and `create_project` are equal."""
+    """Return the parameter of a permission, given as `Create project` or `create_project`."""
     known = _PERMISSION_PARAMETERS.get(_key(name))
     return known or re.sub(r"[^0-9a-z]+", "_", name.lower()).strip("_")
 
 
 @dataclass(frozen=True)
 class StatusTransition:
-    """A status change of issues that a role allows."""
+    """A change of an issue's status that a role allows."""
 
     from_: Annotated[str, Option(name="from")]
     to: str
@@ -72,7 +72,7 @@ class StatusTransition:
 
 @dataclass(frozen=True)
 class RoleEntry:
-    """A role in a list of `analysis_config`."""
+    """Entry of the option `roles` of `analysis_config`."""
 
     name: str
     permissions: Annotated[dict[str, Any] | None, Option(values="json")] = None
@@ -91,7 +91,10 @@ class AnalysisRoleOptions(RoleEntry):
 
 
 def _compare_permissions(current: Any, desired: Any) -> tuple[bool, Any]:
-    """Compare the given permissions only; a permission that the server omits is not granted."""
+    """Compare the desired permissions. A permission that the server omits is not granted.
+
+    Returns whether they are equal, and the permissions after the change.
+    """
     before: Mapping[str, bool] = current or {}
     differing = {name: value for name, value in desired.items() if before.get(name, False) != value}
     return not differing, {**before, **differing}
@@ -99,7 +102,7 @@ def _compare_permissions(current: Any, desired: Any) -> tuple[bool, Any]:
 
 @dataclass(frozen=True)
 class Role(Resource):
-    """A role by name."""
+    """A role, identified by its name."""
 
     noun: ClassVar[str] = "role"
     comparisons: ClassVar[Mapping[str, Comparison]] = {
@@ -115,10 +118,10 @@ class Role(Resource):
 
     @property
     def listing(self) -> Call:
-        """List roles whose names contain the string: the meaning of `search` is not documented.
+        """Return the call that lists roles whose names contain the name of this role.
 
-        Real servers take a leading `+` for an exact match, others may not; this listing includes
-        the role on all of them. A name that starts with `+` cannot be searched.
+        The syntax of `search` is not documented. Real servers interpret a leading `+` as an exact
+        match, so all roles are listed for a name that begins with `+`.
         """
         search = None if self.name.startswith("+") else self.name
         return Call("roles", {"search": search})
@@ -128,7 +131,7 @@ class Role(Resource):
 
     def find(self, objects: Objects) -> State | None:
         state = super().find(objects)
-        self._refuse_unknown((state or {}).get("permissions", {}))
+        self._reject_unknown((state or {}).get("permissions", {}))
         return state
 
     def call(self, plan: Plan) -> Call:
@@ -148,19 +151,19 @@ class Role(Resource):
         action = "create_role" if plan.action == "create" else "update_role_permissions"
         return Call(action, parameters)
 
-    def _refuse_unknown(self, shown: Mapping[str, bool]) -> None:
-        known = {*PERMISSIONS, *shown}
+    def _reject_unknown(self, granted: Mapping[str, bool]) -> None:
+        known = {*PERMISSIONS, *granted}
         named = ((self.desired or {}).get("permissions") or {}).keys()
         unknown = sorted(named - known)
         if unknown:
             raise invalid(
-                f"{self.title}: there is no permission '{unknown[0]}'; the permissions are"
+                f"{self.title}: the permission '{unknown[0]}' does not exist: use"
                 f" {', '.join(sorted(known))}"
             )
 
 
 class AnalysisRoleOperation(GuardedOperation):
-    """Operation of `analysis_role`."""
+    """Manages a role."""
 
     descriptor: ClassVar = Descriptor(
         "analysis",
@@ -179,7 +182,7 @@ class AnalysisRoleOperation(GuardedOperation):
 
 
 def wanted(entry: RoleEntry) -> Role:
-    """Return the role of an entry. Raises `invalid` for contradictions."""
+    """Return the role that an entry describes. Raises `invalid` for contradictory options."""
     title, allowed = f"the role '{entry.name}'", entry.allowed_status_transitions
     transitions = (
         None
@@ -193,7 +196,10 @@ def wanted(entry: RoleEntry) -> Role:
 
 
 def _wanted_permissions(entry: RoleEntry) -> dict[str, bool]:
-    """Return the permissions of `permissions`, and of the options for single permissions."""
+    """Return the permissions in `permissions` and in the options of single permissions.
+
+    Raises `invalid` for a value that is not a boolean, and for contradictory values.
+    """
     found: dict[str, bool] = {}
     single = {name: getattr(entry, name) for name in _PERMISSION_OPTIONS}
     for name, value in [*(entry.permissions or {}).items(), *single.items()]:
@@ -202,7 +208,7 @@ def _wanted_permissions(entry: RoleEntry) -> dict[str, bool]:
         try:
             enabled = bool(boolean(value))
         except TypeError:
-            raise invalid(f"the permission '{name}' must be true or false, not {value!r}") from None
+            raise invalid(f"permission '{name}' is {value!r}: set it to true or false") from None
         parameter = permission_parameter(name)
         if found.setdefault(parameter, enabled) != enabled:
             raise invalid(f"the permission '{parameter}' is set to both true and false")
@@ -212,10 +218,13 @@ def _wanted_permissions(entry: RoleEntry) -> dict[str, bool]:
 def objects(records: Sequence[Record]) -> dict[Hashable, State]:
     """Return the roles by name.
 
-    Servers omit empty lists: if any role shows a list, roles without lists have none.
+    Servers omit empty lists. If at least one role has lists in the response, lists that other roles
+    lack are empty. Otherwise they are unknown.
     """
-    shown = any("permissions" in record or "statusPermissions" in record for record in records)
-    return {record["name"]: _state_of(record, shown) for record in named(records)}
+    lists_known = any(
+        "permissions" in record or "statusPermissions" in record for record in records
+    )
+    return {record["name"]: _state_of(record, lists_known) for record in named(records)}
 
 
 def _state_of(record: Record, with_lists: bool) -> dict[str, Any]:
@@ -235,10 +244,13 @@ def _state_of(record: Record, with_lists: bool) -> dict[str, Any]:
 
 
 def _pairs(transitions: Iterable[Mapping[str, str]]) -> str:
-    """Return `from,to;from,to`. Raises `invalid` for a status that does not fit this format."""
+    """Return status transitions as `from,to;from,to`.
+
+    Raises `invalid` for a status with a comma or semicolon.
+    """
     for status in (transition[end] for transition in transitions for end in ("from", "to")):
         if "," in status or ";" in status:
             raise invalid(
-                f"the status '{status}' in {_TRANSITIONS} must be a name without comma or semicolon"
+                f"{_TRANSITIONS}: the status '{status}' must not contain a comma or semicolon"
             )
     return ";".join(f"{transition['from']},{transition['to']}" for transition in transitions)

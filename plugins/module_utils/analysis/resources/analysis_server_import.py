@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Import the settings of another server ([W4.5]: `import_server_configuration`)."""
+"""Import the settings of another server: `analysis_server_import` [W4.5].
+
+Action: `import_server_configuration`.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +30,9 @@ class AnalysisServerImportOptions(ImportWaitOptions):
 
 
 class AnalysisServerImportOperation:
-    """Operation of `analysis_server_import`: starts the import once, and waits for it.
+    """Starts the import once, and waits for it.
 
-    The server does not show whether it has these settings already: every run is a change.
+    Every run is a change, because the server does not report whether it already has the settings.
     """
 
     descriptor: ClassVar = Descriptor(
@@ -62,7 +65,7 @@ class AnalysisServerImportOperation:
         status = self._polling.finish() if self._waits else []
         if self._waits and {state_of(record) for record in status} != {"done"}:
             self._task.warn(
-                f"It is unknown whether the import from {self._source} succeeded: the server"
-                f" {'reports an unknown status' if status else 'shows no import'}."
+                f"it is unknown whether the import from {self._source} succeeded, because the"
+                f" server reports {'an unknown status' if status else 'no import'}"
             )
         return {"status": status}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Manage users [W4.5].
+"""Create and delete users: `analysis_user` [W4.5].
 
 Actions: `users`, `create_user`, `delete_user`.
 """
@@ -23,7 +23,7 @@ from ..responses import Record, flag, named
 
 @dataclass(frozen=True)
 class UserEntry:
-    """A user in a list of `analysis_config`."""
+    """Entry of the option `users` of `analysis_config`."""
 
     name: str
     password: Annotated[str | None, Option(secret=True)] = field(default=None, repr=False)
@@ -39,7 +39,10 @@ class AnalysisUserOptions(UserEntry):
 
 @dataclass(frozen=True)
 class User(Resource):
-    """A user by name. Servers do not show passwords: a password is used for creation only."""
+    """A user, identified by its name.
+
+    :param password: only used to create the user, because servers do not return passwords
+    """
 
     noun: ClassVar[str] = "user"
 
@@ -65,7 +68,7 @@ class User(Resource):
 
 
 class AnalysisUserOperation(ResourceOperation):
-    """Operation of `analysis_user`."""
+    """Creates or deletes a user."""
 
     descriptor: ClassVar = Descriptor(
         "analysis",

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Manage views of a project: named searches [W4.5].
+"""Manage views, which are named searches in a project: `analysis_view` [W4.5].
 
-Actions: `views`, `create_view`, `update_view`, `delete_view`. In the written interface `query`
-belongs to creation and `tags` to updates; real servers accept both in both [analysis-13], and omit
-empty `tags`.
+Actions: `views`, `create_view`, `update_view`, `delete_view`. In the interface description only
+`create_view` accepts `query`, and only `update_view` accepts `tags`. Server facts [analysis-13]:
+real servers accept both parameters in both actions, and omit empty `tags` in responses.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ..engine.resource import (
 )
 from ..responses import Record, flag, named, texts
 
-#: The view that every project has [analysis-13].
+#: Name of the view that every project has [analysis-13].
 _BUILT_IN = "*default*"
 
 
@@ -47,9 +47,9 @@ class AnalysisViewOptions:
 
 @dataclass(frozen=True)
 class View(Resource):
-    """A view by project and name.
+    """A view, identified by project and name.
 
-    :param recreate: delete and create it if the server cannot change its `query`
+    :param recreate: whether to delete and create the view if the server cannot change its query
     """
 
     noun: ClassVar[str] = "view"
@@ -81,17 +81,17 @@ class View(Resource):
         fields = {change.field: change.after for change in plan.changes}
         if plan.action == "create":
             if fields.get("query") is None:
-                raise invalid(f"creating {self.title}: it does not exist yet, so query is required")
-            more = {name: fields[name] for name in ("tags", "is_public") if fields.get(name)}
-            return Call("create_view", {**view, "query": fields["query"]}, more)
+                raise invalid(f"creating {self.title}: set query, which a new view requires")
+            optional = {name: fields[name] for name in ("tags", "is_public") if fields.get(name)}
+            return Call("create_view", {**view, "query": fields["query"]}, optional)
         query = {"query": fields["query"]} if "query" in fields else {}
         if "tags" not in fields:
             return Call("update_view", view, query, None)
         return Call("update_view", {**view, "tags": fields["tags"]}, query)
 
     def again(self, done: Plan, left: Plan) -> tuple[Plan, ...]:
-        """Return an update for tags that creation ignored, and a new creation for a query that the
-        update ignored, if allowed.
+        """Return an update of tags that the creation ignored, or a deletion and creation if the
+        update ignored the query and `recreate` is set.
         """
         if left.action != "update":
             return ()
@@ -104,7 +104,7 @@ class View(Resource):
 
 
 class AnalysisViewOperation(ResourceOperation):
-    """Operation of `analysis_view`."""
+    """Manages a view of a project."""
 
     descriptor: ClassVar = Descriptor(
         "analysis",
@@ -133,10 +133,11 @@ def wanted(options: AnalysisViewOptions) -> View:
 def objects(records: Sequence[Record], project: str) -> dict[Hashable, State]:
     """Return the views of a project by name.
 
-    If any view shows its query, views without a query have an empty query.
+    If at least one view has a query in the response, the query of other views is empty. Otherwise
+    the queries are unknown.
     """
-    shown = any("query" in record for record in records)
-    return {record["name"]: _state_of(project, record, shown) for record in named(records)}
+    queries_known = any("query" in record for record in records)
+    return {record["name"]: _state_of(project, record, queries_known) for record in named(records)}
 
 
 def _state_of(project: str, record: Record, with_query: bool) -> dict[str, Any]:

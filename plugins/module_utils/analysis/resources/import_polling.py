@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Start an import from another server once, and follow it with `import_status`.
+"""Start an import from another server once, and poll `import_status` until it has finished.
 
-Server facts [analysis-5]: both imports return an empty body and continue in the background.
-`import_status` returns a record per project; its members are not published. A record belongs to a
-project if one of its values is the project's name. Of the rest only `status`, `progress` and
-`message` are read. Any other status is unknown: the import then counts as finished if its project
-exists (settings leave no such sign) and the record does not change anymore.
+Server facts [analysis-5]: both import actions return an empty body and continue in the background.
+`import_status` returns a record per project, whose members are not documented. This module assigns
+a record to a project if one of its values is the project's name, and reads only `status`,
+`progress` and `message`. An import with an unknown status counts as finished when its project
+exists and its record no longer changes.
+
+Example:
 
     polling = ImportPolling(client, Import("importing the project 'x'", call, "x"), interval)
-    polling.start()    # a write; none is sent if such an import is already running
-    polling.finish()   # reads until the import has ended, reports progress, returns its records
+    polling.start()  # sends the write, unless the same import is already running
+    polling.finish()  # waits, reports progress, and returns the records of the import
 """
 
 from __future__ import annotations
@@ -25,8 +27,8 @@ from ..responses import Record, named
 
 ImportState = Literal["running", "done", "failed", "unknown"]
 
-#: Seconds, and share of the timeout, for which a started import may be invisible; the shorter time
-#: counts.
+#: Time for which a started import may be missing in `import_status`: the lower of these seconds and
+#: this share of the timeout.
 _GRACE = 15.0
 _GRACE_SHARE = 0.5
 _STATES: dict[str, ImportState] = {
@@ -35,7 +37,7 @@ _STATES: dict[str, ImportState] = {
     **dict.fromkeys(("aborted", "error", "failed"), "failed"),
 }
 #: Members that change during an import.
-_CHANGING = ("status", "progress", "message")
+_PROGRESS_MEMBERS = ("status", "progress", "message")
 _UNAVAILABLE = (502, 503, 504)
 
 
@@ -52,18 +54,18 @@ class ImportWaitOptions:
         times = {"wait_timeout": self.wait_timeout, "poll_interval": self.poll_interval}
         for name, seconds in times.items():
             if seconds <= 0:
-                raise invalid(f"{name} must be greater than 0, not {seconds:g}")
+                raise invalid(f"{name} is {seconds:g}: set it to more than 0 seconds")
         return PollInterval(self.wait_timeout, self.poll_interval)
 
 
 @dataclass(frozen=True)
 class Import:
-    """A wanted import.
+    """An import to start.
 
-    :param title: the import in messages, as `importing the project 'x'`
-    :param call: the write that starts it
-    :param project: name of the project that it creates; `None` for settings: then every new record
-        counts
+    :param title: import for messages, for example `importing the project 'x'`
+    :param call: call that starts the import
+    :param project: name of the project that the import creates; `None` for an import of settings,
+        to which every new record belongs
     """
 
     title: str
@@ -82,7 +84,7 @@ def state_of(record: Record) -> ImportState:
 
 
 class ImportPolling:
-    """An import, from start to end."""
+    """Starts an import and waits for its end."""
 
     def __init__(self, client: AnalysisClient, wanted: Import, interval: PollInterval) -> None:
         self._client, self._wanted, self._interval = client, wanted, interval
@@ -92,98 +94,106 @@ class ImportPolling:
         self._started = 0.0
 
     def start(self) -> None:
-        """Start the import once; after a lost response, the status decides whether it has begun.
+        """Start the import, unless an import of the same project is running.
 
-        A running import of the same project is not started again.
+        After a lost response, `import_status` shows whether the import has started.
         """
         shown, project = self._records(), self._wanted.project
         self._earlier = [record for record in shown if not _is_running(record, project)]
         if len(self._earlier) < len(shown):
             return
-        self._client.ask(self._wanted.title, self._wanted.call, self._has_begun)
+        self._client.ask(self._wanted.title, self._wanted.call, self._has_started)
         self._started = self._interval.passed
 
     def finish(self) -> list[Record]:
-        """Wait for the end and return the records of the import; empty if the server shows none.
+        """Wait for the end of the import, and return its records, which may be none.
 
-        Raises `failed` with the server's message if the import failed, `timeout` if it takes too
-        long; it then continues on the server.
+        Raises `failed` with the server's message if the import failed. Raises `timeout` if it takes
+        too long; the import then continues on the server.
         """
         while True:
             try:
-                ended = self._ended()
+                finished = self._finished_records()
             except ToolchainError as error:
-                passing = error.kind in ("network", "timeout", "rate_limited")
-                if not passing and error.status not in _UNAVAILABLE:
+                temporary = error.kind in ("network", "timeout", "rate_limited")
+                if not temporary and error.status not in _UNAVAILABLE:
                     raise
-                ended = None
+                finished = None
                 self._report("the server does not respond; still waiting")
-            if ended is not None:
-                return ended
+            if finished is not None:
+                return finished
             last = f" ({self._last})" if self._last else ""
-            self._interval.pause(f"{self._wanted.title}: it has not finished{last}")
+            self._interval.pause(f"{self._wanted.title}: the import has not finished{last}")
 
     def _records(self) -> list[Record]:
         return self._client.ask(f"{self._wanted.title}: reading its status", Call("import_status"))
 
-    def _ours(self, shown: Sequence[Record]) -> list[Record]:
-        """Return the new records of this import. An earlier record that is no longer listed is
-        forgotten: an equal record that is listed later is new.
+    def _new_records(self, shown: Sequence[Record]) -> list[Record]:
+        """Return the records that appeared after the start of this import.
+
+        Earlier records that the server no longer lists are forgotten, so an equal record that
+        appears later counts as new.
         """
-        gone, new = list(self._earlier), []
+        unmatched, new = list(self._earlier), []
         for record in shown:
-            earlier = next((candidate for candidate in gone if _is_same(candidate, record)), None)
+            earlier = next(
+                (candidate for candidate in unmatched if _is_same(candidate, record)), None
+            )
             if earlier is None:
                 new.append(record)
             else:
-                gone.remove(earlier)
-        for record in gone:
+                unmatched.remove(earlier)
+        for record in unmatched:
             self._earlier.remove(record)
         project = self._wanted.project
-        return [record for record in new if project is None or _is_of(record, project)]
+        return [record for record in new if project is None or _belongs_to(record, project)]
 
-    def _ended(self) -> list[Record] | None:
-        """Return the records of a finished import; `None` while it runs."""
+    def _finished_records(self) -> list[Record] | None:
+        """Return the records of the import if it has finished, or `None` if it is running.
+
+        Raises `failed` if the import failed.
+        """
         project, shown = self._wanted.project, self._records()
-        ours = self._ours(shown)
+        records = self._new_records(shown)
         grace = min(_GRACE, self._interval.timeout * _GRACE_SHARE)
         waited = self._interval.passed - self._started >= grace
-        if not ours and project is not None and waited:
-            # a server that keeps only the last record shows equal records for equal results
-            ours = [record for record in shown if _is_of(record, project)][-1:]
-        states = {state_of(record) for record in ours}
+        if not records and project is not None and waited:
+            # a server that stores only the last record returns an equal record for the same result
+            records = [record for record in shown if _belongs_to(record, project)][-1:]
+        states = {state_of(record) for record in records}
         if "failed" in states:
-            failed = [record for record in ours if state_of(record) == "failed"]
-            raise self._failed(_line(failed[0]))
-        line = "; ".join(filter(None, map(_line, ours))) or "started"
-        settled = not ours or (waited and line == self._last)
+            failed = [record for record in records if state_of(record) == "failed"]
+            raise self._failed(_status_line(failed[0]))
+        line = "; ".join(filter(None, map(_status_line, records))) or "started"
+        settled = not records or (waited and line == self._last)
         if states == {"done"}:
-            return ours
+            return records
         if "running" not in states and settled:
             if self._exists() if project is not None else waited:
-                return ours
-            if not ours and waited:
-                raise self._failed("the server shows neither the import nor the project")
+                return records
+            if not records and waited:
+                raise self._failed("the server lists neither the import nor the project")
         self._report(line)
         return None
 
-    def _has_begun(self) -> bool | None:
-        """Return whether this import has left a sign; `None` if it is unknown: settings may leave
-        none.
+    def _has_started(self) -> bool | None:
+        """Return whether the import has started: it has a record, or its project exists.
+
+        Returns `None` if that is unknown for an import of settings.
         """
-        if self._ours(self._records()) or self._exists():
+        if self._new_records(self._records()) or self._exists():
             return True
         return None if self._wanted.project is None else False
 
     def _exists(self) -> bool:
-        """Return whether the project exists; an import of settings has no such sign."""
+        """Return whether the project exists. Return false for an import of settings."""
         if self._wanted.project is None:
             return False
         records = self._client.ask(f"{self._wanted.title}: searching for it", Call("projects"))
         return any(record["name"] == self._wanted.project for record in named(records))
 
     def _failed(self, reason: str) -> ToolchainError:
-        """Return the error with the state of the server: the project may exist in spite of it."""
+        """Return the error for a failed import, which may have created the project nevertheless."""
         detail = shorten(reason)
         error = ToolchainError("failed", f"{self._wanted.title}: {detail}", detail=detail)
         if self._wanted.project is None:
@@ -191,36 +201,36 @@ class ImportPolling:
         try:
             exists = self._exists()
         except ToolchainError:
-            return error  # the import was started, and its result cannot be read
+            return error  # whether the project exists cannot be read
         error.result["changed"] = exists
-        return error.with_hint("it left a project with this name") if exists else error
+        return error.with_hint("a project with this name exists now") if exists else error
 
     def _report(self, line: str) -> None:
-        """Report progress if it is new."""
+        """Report progress if the line differs from the last one."""
         if line != self._last:
             self._last = line
             self._client.progress(f"{self._wanted.title}: {line}")
 
 
-def _is_of(record: Record, project: str | None) -> bool:
+def _belongs_to(record: Record, project: str | None) -> bool:
     return project in [value for value in record.values() if isinstance(value, str)]
 
 
 def _is_running(record: Record, project: str | None) -> bool:
-    return state_of(record) == "running" and _is_of(record, project)
+    return state_of(record) == "running" and _belongs_to(record, project)
 
 
 def _is_same(earlier: Record, record: Record) -> bool:
-    """Return whether a record is an earlier one, or a later state of an earlier running import."""
+    """Return whether a record equals an earlier record, or shows its progress."""
     before, after = dict(earlier), dict(record)
-    for name in _CHANGING:
+    for name in _PROGRESS_MEMBERS:
         before.pop(name, None)
         after.pop(name, None)
     return earlier == record or (before == after and state_of(earlier) == "running")
 
 
-def _line(record: Record) -> str:
-    """Return the server's message, otherwise status and progress."""
+def _status_line(record: Record) -> str:
+    """Return the server's message in a record, or its status and progress."""
     if record.get("message"):
         return str(record["message"])
     progress = f"{record['progress']} %" if "progress" in record else ""
