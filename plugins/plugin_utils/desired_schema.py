@@ -39,7 +39,7 @@ SECRET = "writeOnly"
 
 @cache
 def services() -> tuple[str, ...]:
-    """Return the services, sorted."""
+    """Return the names of all services that have a schema, sorted."""
     return tuple(sorted(file.name.split(".")[0] for file in _SCHEMAS.glob("*.schema.json")))
 
 

@@ -91,7 +91,7 @@ def read(folder: Path, reading: Reading, environment: str | None = None) -> _Sta
 
 
 def unmanaged(described: Mapping[str, Any], on_server: Mapping[str, Any]) -> list[str]:
-    """Return a sentence for each list in the desired state about the objects that it lacks.
+    """Return a sentence for each list in the desired state that lacks objects of the server.
 
     :param described: desired state: values by service and property
     :param on_server: export of the servers, in the same form
@@ -193,7 +193,7 @@ def _secret(value: Mapping[str, Any], reading: Reading, place: str) -> str:
     name = value["from"]
     secret = reading.variable(name)
     if not isinstance(secret, str) or not secret:
-        problem = "not defined" if secret is None else "empty" if secret == "" else "not text"
+        problem = "not defined" if secret is None else "empty" if secret == "" else "not a string"
         raise DesiredStateError(f"{place} is taken from the variable {name}, which is {problem}")
     return secret
 
@@ -225,7 +225,10 @@ def _resolve_src(entry: Any, folder: Path) -> Any:
 
 
 def _override(found: _State, differences: _State) -> None:
-    """Apply the values of an environment: merge lists by the keys of entries, replace the rest."""
+    """Apply the values of an environment.
+
+    Lists of objects are merged by their keys. All other values are replaced.
+    """
     for service, values in differences.items():
         base = found.setdefault(service, {})
         for name, value in values.items():

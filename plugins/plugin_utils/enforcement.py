@@ -50,7 +50,7 @@ def steps(
 
 
 def roles(variables: Mapping[str, Any], template: Template) -> list[str]:
-    """Return the roles in `enforce_roles`, or by default all roles with variables."""
+    """Return the roles in `enforce_roles`, by default all roles for which a variable is set."""
     named = template(variables.get("enforce_roles"))
     if isinstance(named, str):
         # from the command line or a survey

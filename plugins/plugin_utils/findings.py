@@ -215,7 +215,7 @@ def _switched(name: str, text: str, *, enabled: bool) -> Finding:
 
 
 def of_ci_plugin(result: Result) -> Iterator[Finding]:
-    """Yield findings for plugins, without the dependencies that the server installs itself."""
+    """Yield findings for plugins, except for dependencies that are installed automatically."""
     for plugin in result.get("plugins") or []:
         if plugin.get("implied"):
             continue

@@ -60,7 +60,7 @@ except ansible_internals.Missing as missing:
 
 
 class Action(ansible_internals.HookedAction):
-    """The base class of all actions."""
+    """Base class of the actions of all modules."""
 
     #: Service of the module, `None` for a module that needs no server.
     service: str | None = None

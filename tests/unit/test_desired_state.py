@@ -87,7 +87,7 @@ SLIPS = {
         "analysis.yml: users[0].password is taken from the variable two, which is not defined"
     ),
     "users: [{name: a, password: {from: none}}]": "from the variable none, which is empty",
-    "users: [{name: a, password: {from: list}}]": "from the variable list, which is not text",
+    "users: [{name: a, password: {from: list}}]": "from the variable list, which is not a string",
     "groups: [{name: a, users: [2026-01-01]}]": (
         "groups[0].users[0] is a value of an unsupported type (timestamp), but must be a string: put it"
     ),

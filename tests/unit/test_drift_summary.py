@@ -63,7 +63,7 @@ def test_missing_or_old_report_is_a_failure(tmp_path: Path) -> None:
     assert texts(found, "failed") == [
         f"report {old}: is 3d old, the limit is 24h; run drift again",
         f"report {tmp_path}/empty: has no report.json; check that its run ended",
-        "host web2: is in no report; check that its run ended and where it wrote",
+        "host web2: is in no report; check that its run has ended, and the folder of its report",
     ]
     assert texts(found, "drift") == ["job web1: differs"]
 

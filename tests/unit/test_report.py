@@ -191,7 +191,7 @@ RESULTS: dict[str, tuple[str, dict[str, Any], dict[str, Any], list[str]]] = {
         "analysis_user",
         {"censored": "hidden", "changed": True},
         {},
-        ["user the task: differs, no_log hides in what (update, drift)"],
+        ["user the task: differs, but no_log hides the difference (update, drift)"],
     ),
     "a reading that no_log hides": ("analysis_info", {"censored": "hidden"}, {}, []),
     "a configuration": (
@@ -256,7 +256,7 @@ FAILURES: dict[str, tuple[str, dict[str, Any], dict[str, Any], list[str]]] = {
         "analysis_user",
         {"censored": "x", "msg": "secret"},
         {},
-        ["user the task: failed, no_log hides why (none, failed)"],
+        ["user the task: failed, but no_log hides the message (none, failed)"],
     ),
     "one of several objects": (
         "artifact_deploy",

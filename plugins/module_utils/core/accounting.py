@@ -13,7 +13,7 @@ class Accounting:
     """Request counts of a task, or of a part of a task.
 
     :param acknowledged: writes with a successful response
-    :param total: counts of the whole task if these are the counts of a part; `add` updates both
+    :param total: counts of the whole task, if this object counts a part; `add` updates both objects
     """
 
     requests: int = 0
@@ -35,6 +35,6 @@ class Accounting:
             self.total.add(**counts)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the value of `http` in the result: counts, body bytes, seconds."""
+        """Return the return value `http`: requests, bytes of bodies, and seconds."""
         names = ("requests", "writes", "retries", "bytes_sent", "bytes_received")
         return {**{name: getattr(self, name) for name in names}, "seconds": round(self.seconds, 3)}

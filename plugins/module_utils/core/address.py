@@ -170,7 +170,10 @@ def _bare(host: str | None) -> str:
 
 
 def target(url: str, location: str) -> str:
-    """Resolve the `Location` header of a response from `url`. An invalid header stays unchanged."""
+    """Resolve the `Location` header of a response from `url`.
+
+    An invalid header is returned unchanged.
+    """
     if not is_fit(location):
         return location
     try:
@@ -182,7 +185,7 @@ def target(url: str, location: str) -> str:
 def leads_elsewhere(here: str, there: str, *, foreign_hosts: bool) -> bool:
     """Return whether a redirect must not be followed.
 
-    This is the case if `there` is an invalid address, uses http after https, or has another origin.
+    This is the case if `there` is an invalid address, changes https to http, or has another origin.
 
     :param foreign_hosts: allow other origins
     """
@@ -192,7 +195,7 @@ def leads_elsewhere(here: str, there: str, *, foreign_hosts: bool) -> bool:
 
 
 def prepared_url(address: str) -> str:
-    """Return an address in the form that is sent.
+    """Normalize an address as `requests` does.
 
     Only unusual addresses pass through `requests`, because its checks take as long as a small
     request.

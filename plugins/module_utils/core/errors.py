@@ -131,13 +131,13 @@ class ToolchainError(Exception):
 
 
 def _without_long_query(url: str) -> str:
-    """Return the address without its query if that is long: it only lists the requested fields."""
+    """Return the address without a long query, which only lists the requested fields."""
     address, _mark, query = url.partition("?")
     return url if len(query) <= _LONGEST_QUERY else address
 
 
 def append_clause(message: str, clause: str) -> str:
-    """Append a clause to a message, and remove the full stop with which the message may end."""
+    """Append a clause to a message, and remove the full stop at the end of the message."""
     stem = message if message.endswith("..") else message.removesuffix(".")
     return f"{stem}; {clause}"
 
@@ -148,7 +148,7 @@ def invalid(message: str) -> ToolchainError:
 
 
 def kind_of_status(status: int) -> Kind:
-    """Return the error kind of an HTTP status, unless the service gives it another meaning."""
+    """Return the default error kind for an HTTP status."""
     if status >= 500:
         return "server"
     if status >= 400:

@@ -73,8 +73,8 @@ def require_replaceable(path: str, found: os.stat_result) -> None:
 def open_regular(path: str, flags: int) -> int:
     """Open a regular file. Use this function as the `opener` of `open`.
 
-    Raises OSError for other types of files: a read from a pipe may block, and that of a device may
-    never end.
+    Raises OSError for other types of files, because a read from a pipe may block, and a device may
+    return data without end.
     """
     descriptor = os.open(path, flags | os.O_NONBLOCK)
     mode = os.fstat(descriptor).st_mode

@@ -35,7 +35,7 @@ class Plan:
     :param after: state after the task, for the diff
     :param result: return values
     :param failure: error of the objects that cannot be planned; `apply` raises it after all other
-        changes. The runner raises it if there are none
+        changes. The runner raises it if there are no other changes
     :param make_diff: computes the diff instead of `before` and `after`, if that takes long; must
         depend on the plan only
     :param waits: `apply` changes nothing, but waits for an operation on the server
@@ -133,7 +133,7 @@ def plan(
     """Return the plan that brings an object to its desired state.
 
     :param current: fields of the object on the server; `None` if it does not exist
-    :param desired: desired fields, without managing those that are `None`. `None` instead of the
+    :param desired: desired fields; a field that is `None` is not managed. `None` instead of a
         mapping means that the object must not exist
     :param comparisons: comparisons by field name, by default `exact`
     """
@@ -192,6 +192,9 @@ class ReadOnly:
 
 
 def without_none(values: Mapping[str, Any], names: Iterable[str] | None = None) -> dict[str, Any]:
-    """Return `values` without those that are `None`, in the order of `names` if given."""
+    """Return the entries of `values` that are not `None`.
+
+    :param names: keys of the returned entries, by default all
+    """
     chosen: Sequence[str] = list(values) if names is None else list(names)
     return {name: values[name] for name in chosen if values.get(name) is not None}

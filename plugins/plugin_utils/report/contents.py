@@ -53,7 +53,7 @@ class Row:
     ignored: int = 0
 
     def title(self) -> tuple[str, str]:
-        """Return service and server for people, with replacements for empty values."""
+        """Return service and server for display, with replacements for empty values."""
         where = f"host {self.host}" if self.host else "unknown server"
         return self.service or "playbook", self.server or where
 
@@ -121,7 +121,7 @@ class Contents:
         *,
         summarised: Mapping[str, Any] | None = None,
     ) -> Contents:
-        """Return a copy that is compared with the last run, with accepted findings as `ignored`.
+        """Return a copy that has been compared with the last run, with accepted findings marked.
 
         :param accepted: active entries of `drift_ignore`
         :param summarised: `hosts` and `unread` (ids) of the combined reports, if there are any
@@ -183,7 +183,7 @@ class Contents:
         return found
 
     def unnamed(self) -> dict[tuple[str, str, str], int]:
-        """Return the numbers of unchanged objects without names, by :func:`place_of`."""
+        """Return the numbers of unchanged objects without names, by service, server and host."""
         return dict(self._unnamed)
 
     def as_json(self) -> dict[str, Any]:

@@ -86,7 +86,10 @@ def _planned_before(module: str, result: Result, options: Mapping[str, Any]) -> 
 def object_of(
     module: str, options: Mapping[str, Any], result: Result, task: str
 ) -> tuple[str, str]:
-    """Return kind and name of the object of a task, or `task` and its name without an object."""
+    """Return kind and name of the object of a task.
+
+    If there is no object, return `task` and the name of the task.
+    """
     descriptor = descriptor_of(module) if module else None
     if descriptor is None or not descriptor.kind:
         return "task", task
@@ -124,12 +127,12 @@ def _shown(value: Any) -> str:
 def _censored(kind: str, result: Result, task: str) -> Finding:
     kind = kind or "task"
     if result.get("changed"):
-        return findings.different(kind, task, "differs, no_log hides in what")
+        return findings.different(kind, task, "differs, but no_log hides the difference")
     return findings.wanted(kind, task)
 
 
 def _expected_job(result: Result, options: Mapping[str, Any]) -> list[Finding]:
-    """Return the finding of `ci_job_info` with `expected_config`, or no finding without it."""
+    """Return the finding of `ci_job_info`, which compares a job only with `expected_config`."""
     if not options.get("expected_config"):
         return []
     name = str(options.get("job"))
@@ -193,5 +196,5 @@ def _of_task(module: str, result: Result, options: Mapping[str, Any], task: str)
 def _message_of(result: Result) -> str:
     """Return the error message of a failed task."""
     if "censored" in result:
-        return "failed, no_log hides why"
+        return "failed, but no_log hides the message"
     return str(result.get("msg") or result.get("module_stderr") or "failed").strip()

@@ -84,7 +84,7 @@ def _embedded(data: Any) -> str:
 
 
 def _servers(contents: Contents) -> dict[str, str]:
-    """Return the section about servers, as the value of one of its two variables in the page.
+    """Return the section about servers, for one of two positions in the page.
 
     Servers with failures are first, then servers with differences. All others are collapsed.
     """

@@ -123,7 +123,7 @@ class Recorder:
         return str(label) if isinstance(label, str | int) else _name_without_role(task)
 
     def _facts(self, task: Any, host: str, facts: Any) -> None:
-        """Add the findings in the facts of a role that no module returned."""
+        """Add the findings in the facts of a role, except those from results of modules."""
         for name, entries in facts.items() if isinstance(facts, Mapping) else ():
             if name == SUMMARY:
                 self._summarise(entries)
@@ -145,7 +145,7 @@ class Recorder:
             self._add(new, host, service, server, task.get_name().strip())
 
     def _start_again(self) -> None:
-        """Discard the findings that were compared with the sealed plan. The writes follow."""
+        """Discard all findings after the comparison with a sealed plan, before the run writes."""
         old = self.contents
         self.contents = Contents(playbook=old.playbook, started=old.started)
         self._checks.clear()

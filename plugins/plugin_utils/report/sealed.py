@@ -26,7 +26,7 @@ _MANIFEST = Path(__file__).resolve().parents[3]
 
 
 class PlanError(Exception):
-    """A sealed plan is invalid. The message is a predicate with the reason and the remedy."""
+    """A sealed plan is invalid. The message begins with a verb: "has no seal: set ..."."""
 
 
 def make(contents: Contents, salt: str, key: str | None, hosts: Collection[str]) -> dict[str, Any]:

@@ -97,7 +97,7 @@ class Read:
     fresh: frozenset[str] = frozenset()
 
     def mended(self, finding: Finding) -> bool:
-        """Return whether a finding of the last run, which this run does not have, was mended."""
+        """Return whether a finding of the last run that is not in this run was mended."""
         key = finding_id(finding)
         if self.unread is not None:
             return finding.get("host") in self.fresh and key not in self.unread
@@ -112,7 +112,7 @@ class Read:
 
 
 def split(last: Last, found: Iterable[str], read: Read) -> tuple[list[Finding], list[Finding]]:
-    """Split the findings of the last run that are not in `found`: mended, and not read.
+    """Return the mended findings of the last run, and those whose objects were not read.
 
     :param found: ids of the findings of this run
     """

@@ -23,11 +23,11 @@ _MORE = ("id", "first_seen", "since", "reason", "until")
 
 
 class SummaryError(Exception):
-    """There are no reports. The message contains the reason."""
+    """There are no reports to combine."""
 
 
 class _UnusableError(Exception):
-    """A report cannot be used. The message is a predicate with the reason and the remedy."""
+    """A report cannot be used. The message begins with a verb: "has no report.json; ..."."""
 
 
 def report_places(given: Path | Sequence[Path], summary: Path) -> list[Path]:
@@ -86,7 +86,7 @@ def read(
         summary["unread"] += [finding_id(finding) for finding in _mappings(report.get("unread"))]
         summary["unchanged"] += _unchanged(report)
     for host in sorted(set(expected) - set(summary["hosts"])):
-        text = "is in no report; check that its run ended and where it wrote"
+        text = "is in no report; check that its run has ended, and the folder of its report"
         summary["findings"].append(_failure(host, host, text, kind="host"))
     return summary
 

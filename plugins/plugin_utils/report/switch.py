@@ -30,7 +30,6 @@ def turn_on(so_far: Callable[[], Contents]) -> None:
 
 
 def turn_off() -> None:
-    """Turn reporting off."""
     _reporting.clear()
     _listing.clear()
 

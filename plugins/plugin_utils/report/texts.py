@@ -45,7 +45,7 @@ def junit(contents: Contents) -> str:
 
 
 def title_of(place: tuple[str, str, str]) -> tuple[str, str]:
-    """Return service and server for people, with replacements for empty values."""
+    """Return service and server for display, with replacements for empty values."""
     return Row(*place, 0, 0, 0).title()
 
 

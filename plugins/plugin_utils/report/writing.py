@@ -122,7 +122,7 @@ def _history(folder: Path) -> tuple[list[dict[str, Any]], list[str]]:
     aside = folder / f"{_HISTORY}.unreadable"
     file.replace(aside)
     return [], [
-        f"{file} is not a history of reports: it was renamed to {aside}, and a new one was started"
+        f"{file} is not a history of reports: it was renamed to {aside}, and a new file was created"
     ]
 
 

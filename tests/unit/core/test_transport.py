@@ -911,7 +911,7 @@ def test_unreadable_crumb_is_a_protocol_error(body: Any) -> None:
     with Stub(*[Reply(body=body)] * 3) as stub:
         error = fails(transport_to(stub.url, crumbs=True).write, "starting", "POST", "build")
     assert error.kind == "protocol"
-    assert "unreadable crumb" in str(error)
+    assert "invalid CSRF crumb" in str(error)
 
 
 @pytest.mark.parametrize(("status", "kind"), [(401, "auth"), (403, "permission"), (500, "server")])

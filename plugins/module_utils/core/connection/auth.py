@@ -229,5 +229,5 @@ class Crumb:
         if switched_off:
             return {}
         raise ToolchainError(
-            "protocol", "the CI server returned an unreadable crumb", status=status
+            "protocol", "the CI server returned an invalid CSRF crumb", status=status
         )

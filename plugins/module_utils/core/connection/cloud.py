@@ -46,7 +46,8 @@ def check(service: str, url: str, settings: Mapping[str, Any]) -> None:
             raise invalid(f"cloud_id of the {service} service is not the id of a site: {message}")
         if settings.get("dialect") == "server":
             raise invalid(
-                f"cloud_id of the {service} service is only for the cloud, but dialect is server"
+                f"cloud_id of the {service} service is only for the cloud, but dialect is server:"
+                " omit one of them"
             )
         return
     cloud = is_cloud_host(url) or str(settings.get("dialect")).startswith("cloud_")

@@ -67,8 +67,9 @@ def login_of_auth_info(output: str, user: str | None) -> tuple[str, str]:
 
 
 def _logins(file: Path, url: str, user: str | None) -> tuple[set[tuple[str, str]], str]:
-    """Return the logins of a token file for a server, as pairs of user and token, and the error
-    message for the case that there is not exactly one login.
+    """Return the logins for a server in a token file, as pairs of user and token, and a message.
+
+    The message is the error for the case that there is not exactly one login.
     """
     parts = urlsplit(url)
     host, port = parts.hostname or "", str(parts.port or _DEFAULT_PORTS.get(parts.scheme, 80))

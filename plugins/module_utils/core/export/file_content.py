@@ -25,7 +25,7 @@ class FileContent:
 
     :param digest: SHA-256 in hexadecimal digits
     :param blocks: returns an iterator over all bytes
-    :param text: the same content if it is in memory
+    :param text: the content if it is in memory, else `None`
     """
 
     digest: str

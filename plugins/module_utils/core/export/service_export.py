@@ -104,7 +104,7 @@ class ServiceExport(ABC):
         return Plan(None, None, action, result=result, make_diff=make_diff)
 
     def _warn(self, state: ServiceState, changes: list[FileChange]) -> None:
-        """Warn about objects that were not exported; about passwords only if the file is new."""
+        """Warn about objects that were not exported. Passwords count only if the file is new."""
         file = f"{self.service}.yml"
         passwords = sum(record["kind"] == PASSWORD for record in state.left_out)
         objects = len(state.left_out) - passwords

@@ -65,7 +65,7 @@ def download(
 
 
 def head_of(purpose: str, incoming: Incoming, body: bytes = b"") -> Response:
-    """Return an incoming response as a value.
+    """Convert an incoming response to a `Response`.
 
     :param body: the bytes that have been read from the body
     """

@@ -114,7 +114,7 @@ def download_into(
     content: RemoteContent,
     validate: Callable[[Response], None],
 ) -> Fetched:
-    """Replace the content of an open file by that at an address. See :func:`download_file`."""
+    """Download a file into an open file, replacing its content. See :func:`download_file`."""
 
     def write(block: bytes) -> None:
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Requests and responses as values, and helpers for their headers and bodies."""
+"""Dataclasses for requests and responses, and helpers for their headers and bodies."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SERVICE_HEADERS = (
 
 @dataclass(frozen=True)
 class Request:
-    """A request.
+    """An HTTP request.
 
     :param purpose: operation and object for messages, such as `reading the role 'x'`
     :param reads: the request does not change the server
@@ -64,7 +64,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Response:
-    """A response with its complete body.
+    """An HTTP response with its complete body.
 
     :param url: address of the response, after redirects
     """

@@ -139,7 +139,7 @@ def small_body(purpose: str, open_body: Callable[[], IO[bytes]], size: int) -> b
 
 @contextmanager
 def _reading(purpose: str) -> Iterator[None]:
-    """Convert an OSError of the file, which would look like a network error, to `failed`."""
+    """Raise `failed` for an OSError of the file, which would look like a network error."""
     try:
         yield
     except OSError as error:

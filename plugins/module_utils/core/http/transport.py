@@ -383,5 +383,5 @@ class Transport:
 
 
 def _read_response(request: Request, incoming: Incoming) -> Response:
-    """Read the body of an incoming response, and return the response as a value."""
+    """Read the body of an incoming response, and convert the response to a `Response`."""
     return Response(incoming.status_code, incoming.headers, incoming.content, request, incoming.url)

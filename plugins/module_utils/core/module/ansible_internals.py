@@ -78,7 +78,7 @@ class HookedModule(AnsibleModule):
             self._logs_invocation = True
 
     def log_invocation(self) -> None:
-        """Log the invocation with the current `params`, unless Ansible has not tried to log it."""
+        """Log the invocation with the current `params`, if Ansible has tried to log it."""
         if self._logs_invocation:
             params = {name: str(value) for name, value in self.params.items()}
             words = ["Invoked", *(["with"] if params else [])]

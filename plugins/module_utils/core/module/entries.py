@@ -23,8 +23,7 @@ class Managed(Generic[Entry]):
     """A managed object, with its options, its plan and the result of its write.
 
     :param place: the entry for messages, such as `entries[2]`; empty without `entries`
-    :param returned: return values of the object: those of the plan, after the write those of the
-        write
+    :param returned: return values of the plan, or of the write if there was one
     """
 
     entry: Entry
@@ -65,7 +64,7 @@ class EntryKind(ABC, Generic[Entry]):
         """
 
     def key(self, entry: Entry) -> str:
-        """Return the normalized name: equal for names that mean the same object to the server."""
+        """Return the normalized name, which is equal for all names of the same object."""
         return self.name(entry)
 
     @abstractmethod
@@ -220,7 +219,7 @@ def entries_of(options: Any, kind: type[Entry], prefix: str = "") -> list[Entry]
 
     Raises `invalid` if a task has both.
 
-    :param prefix: prefix of the options whose name in an entry is taken by a connection option
+    :param prefix: prefix of task options whose plain names are names of connection options
     """
     declared: Any = kind
     names = {field.name: _flat_name(options, field.name, prefix) for field in fields(declared)}

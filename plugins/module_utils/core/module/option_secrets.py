@@ -2,7 +2,7 @@
 """Find the secrets in the options before anything can fail [C1.6].
 
 Secrets are masked in all output. Short secrets, values of the wrong type and values of unknown
-options are hidden only in the shown options, because they would match too many other strings.
+options are hidden only in the options of the result, because they could match other strings.
 """
 
 from __future__ import annotations

@@ -59,7 +59,10 @@ class Predictions:
             return None
 
     def all(self, kind: str, parent: str) -> dict[str, Any]:
-        """Return the objects of a kind with the name `(parent, name)`, by `name`."""
+        """Return the values of all objects below a parent, by name.
+
+        Only objects that were added with a name of two parts, `(parent, name)`, are returned.
+        """
         if self._folder is None or not self.active:
             return {}
         found: dict[str, Any] = {}

@@ -49,13 +49,13 @@ class Divisible(Protocol):
     """An operation with independent changes, some of which can be skipped."""
 
     def parts(self, plan: Plan) -> Sequence[PlannedChange]:
-        """Return the changes of the plan, in the order of the return value with the objects."""
+        """Return the changes of the plan, in the same order as in the return value."""
 
     def leave_out(self, plan: Plan, places: Collection[int]) -> Plan:
         """Return the plan without some of its parts, and without the parts that depend on them.
 
-        The call, even with no indexes, also obliges `apply()` to write only the parts of the plan
-        if the server changes after planning.
+        After this call, also without indexes, `apply()` must write only the remaining parts, even
+        if the server has changed since planning.
 
         :param places: indexes of the skipped parts in the result of `parts`
         """
@@ -134,7 +134,7 @@ def _parts(operation: Any, plan: Plan, wanted: Any, pattern: str) -> Sequence[Pl
 
 
 def _grouped(parts: Sequence[PlannedChange], digests: Sequence[str]) -> list[Any]:
-    """Return the digests, with those of a group as a nested list."""
+    """Return the digests of the changes. Those of a group form a nested list."""
     found: list[Any] = []
     groups: dict[str, list[str]] = {}
     for part, digest in zip(parts, digests, strict=True):

@@ -87,7 +87,7 @@ class TokenReader:
         return cls(partial(response.error, "protocol"))
 
     def rows(self, value: Any) -> list[Mapping[str, Any]]:
-        """Return the list of mappings, one for each token."""
+        """Return a value that must be a list of mappings."""
         if not isinstance(value, list) or not all(isinstance(row, Mapping) for row in value):
             raise self.error("the server returned no list of tokens")
         return value
@@ -111,7 +111,7 @@ class TokenReader:
     def time(
         self, value: Any, parse: Callable[[Any], datetime | None] = moment_of
     ) -> datetime | None:
-        """Return a parsed time, or `None` if there is none."""
+        """Parse the time of a token. Return `None` if the value is `None`."""
         found = None if value is None else parse(value)
         if value is not None and found is None:
             raise self.error(f"the server lists a token with an unreadable time: {value}")
@@ -161,7 +161,7 @@ class NamedTokens(ABC):
 
     def revoke(self, token: Token) -> None:
         """Revoke a token. A token that does not exist counts as revoked."""
-        purpose = f"revoking the token {token.id} of the name '{self.name}'"
+        purpose = f"revoking the token '{self.name}' with the id {token.id}"
         response = self.send_revocation(purpose, token, lambda: not self._is_listed(token))
         if response.status == 404 and self._is_listed(token):  # the 404 of a proxy
             raise response.error(
@@ -220,7 +220,7 @@ class NamedTokens(ABC):
             return self.send(purpose, mark, lambda: bool(self._marked(mark)))
         except ToolchainError as error:
             if OUTCOME_UNKNOWN in error.message:
-                error.with_hint(f"if it was, the server lists it as '{mark}': revoke it")
+                error.with_hint(f"if so, the server lists the token as '{mark}': revoke it")
             raise
 
     def _marked(self, mark: str) -> list[Token]:

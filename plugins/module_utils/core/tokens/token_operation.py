@@ -80,7 +80,7 @@ class TokenOptions:
 
     @property
     def margin(self) -> timedelta:
-        """Return `renew_before`."""
+        """Return `renew_before`, by default zero."""
         return _span("renew_before", self.renew_before or "0")
 
 
