@@ -3,26 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
-
 from tools import tree
 
-if TYPE_CHECKING:
-    from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.descriptor import (
-        Descriptor,
-    )
+tree.make_importable()
 
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.descriptors import (  # noqa: E402 (made importable above)
+    descriptor_of,
+)
 
-def _read() -> Mapping[str, Descriptor]:
-    tree.make_importable()
-    from ansible_collections.delivery.toolchain.plugins.plugin_utils.descriptors import (
-        descriptor_of,
-    )
-
-    modules = sorted((tree.ROOT / "plugins" / "modules").glob("*.py"))
-    return {path.stem: descriptor_of(path.stem) for path in modules}
-
-
+_MODULES = sorted(path.stem for path in tree.ROOT.glob("plugins/modules/*.py"))
 #: Module to its descriptor.
-DESCRIPTORS = _read()
+DESCRIPTORS = {module: descriptor_of(module) for module in _MODULES}
