@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -46,8 +47,9 @@ def copy_tree(destination: Path) -> Path:
 
 def make_importable() -> None:
     """Let this process and its child processes import the collection of the checkout."""
-    if _importable():
-        return
+    with suppress(ModuleNotFoundError):
+        if importlib.util.find_spec("ansible_collections.delivery.toolchain"):
+            return
     folder = tempfile.TemporaryDirectory(prefix="toolchain-tree-")
     atexit.register(folder.cleanup)
     link_tree(Path(folder.name))
@@ -62,13 +64,6 @@ def environment(collections: Path) -> dict[str, str]:
         "ANSIBLE_COLLECTIONS_PATH": str(collections),
         "PYTHONPATH": os.pathsep.join([str(collections), str(collections / COLLECTION)]),
     }
-
-
-def _importable() -> bool:
-    try:
-        return importlib.util.find_spec("ansible_collections.delivery.toolchain") is not None
-    except ModuleNotFoundError:
-        return False
 
 
 def _sources() -> list[str]:
