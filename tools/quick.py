@@ -25,6 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
+from tests.helpers.cases import CASES
 from tools import tree
 
 #: A change that reaches more modules is a change of the core: `make test` runs all contract cases.
@@ -32,7 +33,6 @@ _MAX_MODULES = 12
 #: The module whose contract cases run after such a change.
 _SAMPLE = "tracker_version"
 _PROGRAMS = Path(sys.executable).parent
-_CASES = tree.ROOT / "tests" / "contract" / "cases"
 #: Tests that compare files of all kinds: generated files, citations, imports, roles.
 _ALWAYS = tuple(
     f"tests/unit/test_{name}.py" for name in ("architecture", "citations", "metadata", "roles")
@@ -63,13 +63,13 @@ def tests(paths: set[str]) -> tuple[list[str], list[str]]:
     modules = {Path(path).stem for path in reached if path.startswith("plugins/modules/")}
     if len(modules) > _MAX_MODULES:
         modules, reached = {_SAMPLE}, _near(paths, reached)
-    cases = {path for path in _CASES.glob("*.yml") if _module_of(path) in modules}
-    cases |= {tree.ROOT / path for path in paths if (tree.ROOT / path).parent == _CASES}
+    cases = {name for name, case in CASES.items() if case["module"] in modules}
+    changed_cases = {Path(path).stem for path in paths if path.startswith("tests/contract/cases/")}
     found = {path for path in reached if re.match(r"tests/unit/(.*/)?test_", path)}
     found |= {path for path in paths if re.match(r"tests/.*/test_", path)}
     found |= {*_naming(modules, paths), *(_ALWAYS if paths else ())}
     existing = sorted(path for path in found if (tree.ROOT / path).exists())
-    return existing, sorted(path.stem for path in cases if path.exists())
+    return existing, sorted(cases | (changed_cases & CASES.keys()))
 
 
 def _with_importers(paths: set[str], steps: int = -1) -> set[str]:
@@ -97,11 +97,6 @@ def _importers() -> dict[str, list[str]]:
         done = subprocess.run(command, check=True, cwd=name, capture_output=True, text=True)
     found: dict[str, list[str]] = json.loads(done.stdout.replace(f"{tree.COLLECTION}/", ""))
     return found
-
-
-def _module_of(case: Path) -> str:
-    found = re.search(r"^module: (\w+)$", case.read_text(encoding="utf-8"), re.MULTILINE)
-    return found[1] if found else ""
 
 
 def _near(paths: set[str], reached: set[str]) -> set[str]:
