@@ -38,18 +38,23 @@ class CallbackModule(CallbackBase):
         self._started = 0.0
         self._failed_items: dict[str, list[bool]] = {}
         self._play = ""
+        self._has_faults = True  # perhaps, of an earlier play
 
     def v2_playbook_on_play_start(self, play: Any) -> None:
         self._play = play.get_name()
 
     def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:
+        faults = task.vars.get("sandbox_faults", [])
         for control in self._controls.values():
             if "sandbox_reset" in task.vars:
                 _call("POST", f"{control}/reset")
                 _call("PATCH", f"{control}/settings", task.vars["sandbox_reset"])
                 _call("POST", f"{control}/seed", task.vars.get("sandbox_seed", {}))
-            _call("DELETE", f"{control}/faults")
-            _call("POST", f"{control}/faults", task.vars.get("sandbox_faults", []))
+            if self._has_faults:
+                _call("DELETE", f"{control}/faults")
+            if faults:
+                _call("POST", f"{control}/faults", faults)
+        self._has_faults = bool(faults)
         self._since = {host: self._log(host, 2**60)["last"] for host in self._controls}
         self._failed_items = {}
         self._started = time.monotonic()
