@@ -124,14 +124,20 @@ def test_check_mode_does_not_wait() -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"queue_id": 14, "parameters": {"A": "1"}}, "parameters applies to new builds"),
-        ({"queue_id": 14, "files": {"A": "x"}}, "files applies to new builds"),
-        ({"build": "7", "delay": 0}, "delay applies to new builds"),
-        ({"build": "7", "trigger": "unless_successful"}, "trigger applies to new builds"),
+        (
+            {"queue_id": 14, "parameters": {"A": "1"}},
+            "parameters cannot be combined with state: finished",
+        ),
+        ({"queue_id": 14, "files": {"A": "x"}}, "files cannot be combined with state: finished"),
+        ({"build": "7", "delay": 0}, "delay cannot be combined with state: finished"),
+        (
+            {"build": "7", "trigger": "unless_successful"},
+            "trigger cannot be combined with state: finished",
+        ),
         ({"queue_id": 14, "state": "started"}, "queue_id refers to an existing build"),
         ({"build": "7", "state": "started"}, "build refers to an existing build"),
         ({"build": "7", "queue_id": 14}, "queue_id and build are mutually exclusive"),
-        ({"build": "7", "wait": False}, "wait is false"),
+        ({"build": "7", "wait": False}, "wait: false cannot be combined"),
         ({"build": "first one"}, "set it to a number or a permalink"),
         ({"queue_id": 0}, "queue_id is 0"),
         ({}, "requires queue_id or build"),

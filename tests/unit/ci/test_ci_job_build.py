@@ -270,7 +270,7 @@ def test_unawaited_build_needs_no_number() -> None:
     values, played = play(Ci(trigger=Reply(201)), wait=False)
     assert values["changed"] is True
     assert (values["queue_id"], values["build"]["number"]) == (None, None)
-    assert "did not name the queue item" in played.warnings[0]
+    assert "does not contain the queue item" in played.warnings[0]
     error, _ignored = failed(Ci(trigger=Reply(201)))
     assert error.kind == "protocol"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A requested build: find or start it, evaluate its result, and build the return values."""
+"""Start or find the build that a task requests, check its result, and return its values."""
 
 from __future__ import annotations
 
@@ -21,20 +21,21 @@ from .queue_item import QueueItem
 from .trigger import BuildClaims, Trigger, TriggeredBuild
 
 TriggerRule = Literal["always", "unless_successful"]
-#: Whether a build is started, or must have been started by an earlier task.
+#: `started`: start a build. `finished`: wait for a build that an earlier task started.
 State = Literal["started", "finished"]
 Result = Literal["SUCCESS", "UNSTABLE", "FAILURE", "NOT_BUILT", "ABORTED"]
 
-#: Maximum seconds for a build to end after a stop, and for the stop request after Ctrl-C.
-_STOPPING = 10.0
-_LAST_MOMENT = 5.0
-#: Maximum seconds in which a queue item becomes known.
-_UNKNOWN = 2.0
+#: Maximum seconds to wait for the end of a build after a stop request.
+_STOP_SECONDS = 10.0
+#: Maximum seconds for the stop request after Ctrl-C.
+_INTERRUPT_SECONDS = 5.0
+#: Maximum seconds to wait until the server knows a queue item.
+_ITEM_SECONDS = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class BuildOptions(WaitOptions):
-    """Options for one build; `job` is missing only if `builds` lists jobs."""
+    """Options for a build. `job` is only missing if the option `builds` lists the jobs."""
 
     job: JobName | None = None
     queue_id: int | None = None
@@ -60,11 +61,11 @@ class BuildOptions(WaitOptions):
         require_at_least("console_lines", self.console_lines, 0)
         require_at_least("delay", self.delay, 0)
         if not self.accept:
-            raise invalid("accept is empty, so no build could succeed: list at least one result")
+            raise invalid("accept is empty: list at least one result")
         self._check_state()
 
     def _check_state(self) -> None:
-        """Raise `invalid` for options of the other state."""
+        """Raise `invalid` for options that do not match `state`."""
         wanted = {"queue_id": self.queue_id, "build": self.build}
         started: dict[str, Any] = {
             "parameters": self.parameters,
@@ -74,24 +75,24 @@ class BuildOptions(WaitOptions):
         }
         if self.state == "started":
             for name in (name for name, value in wanted.items() if value is not None):
-                raise invalid(f"{name} refers to an existing build: set state to finished")
+                raise invalid(f"{name} refers to an existing build: set state: finished")
             return
         for name in (name for name, value in started.items() if value is not None):
-            raise invalid(f"{name} applies to new builds, but state is finished: omit it")
+            raise invalid(f"{name} cannot be combined with state: finished: omit it")
         if None not in wanted.values():
             raise invalid("queue_id and build are mutually exclusive: set only one of them")
         require_at_least("queue_id", self.queue_id, 1)
         if self.build is not None:
             build_segment(self.build)
         if not self.wait:
-            raise invalid("wait is false, but state=finished always waits: omit one of them")
+            raise invalid("wait: false cannot be combined with state: finished: omit one of them")
 
 
 class BuildRequest:
-    """A build of a job with certain parameters.
+    """A build of a job that a task requests.
 
-    :param make_polling: makes the polling interval; tests replace it
-    :param claims: builds that belong to other requests of the task
+    :param make_polling: creates the polling interval from a timeout and an interval in seconds
+    :param claims: assignment of builds to the requests of the task
     """
 
     def __init__(
@@ -112,8 +113,9 @@ class BuildRequest:
         self._files = parameters.file_parts(options.files or {}, "files")
         self.wanted = parameters.WantedParameters()
         self.state: records.JobState | None = None
-        #: A finished build that is sufficient, and a running or queued build that can be joined.
+        #: Finished build that satisfies the request.
         self.finished: Mapping[str, Any] | None = None
+        #: Running or queued build to wait for.
         self.running: TriggeredBuild | None = None
         self.asked = self.started = self.joined = False
         self.followed = FollowedBuild(server, self.job, make_polling(0, 1), options.console_lines)
@@ -148,7 +150,7 @@ class BuildRequest:
 
     @property
     def first_number(self) -> int | None:
-        """Return the lowest number that the build can have; `None` if it is not known."""
+        """Return the lowest number that the build can have, or `None` if it is unknown."""
         known = None if self.running is None else self.running.number
         return self.state.next_number if known is None and self.state is not None else known
 
@@ -161,19 +163,18 @@ class BuildRequest:
             predicted = self._task.predictions.get("job", self.job.name)
             if error.kind != "not_found" or predicted is None or "jobs" in predicted:
                 raise
-            # an earlier task would create the job, with parameters that are not known yet
+            # check mode: an earlier task would create the job, so its parameters are unknown
             return records.JobState(None, [], None, False, True, 1, bool(predicted["buildable"]))
 
     def find(self) -> None:
-        """Find the build that an earlier task started, without waiting for it.
-
-        Raises `failed` for a cancelled queue item, `waiting` for a build that waits for an input.
+        """Find the build that an earlier task started. Raises `failed` for a cancelled queue item,
+        and `waiting` for a build that waits for an input.
         """
         purpose = f"waiting for a build of the job '{self.job.name}'"
         if self._options.queue_id is not None:
             item = QueueItem(self._server, self.job, self._options.queue_id, purpose)
             self.followed.item = item.number
-            number = item.build_number(self._short_polling(_UNKNOWN))
+            number = item.build_number(self._short_polling(_ITEM_SECONDS))
             if number is None:
                 self.running, self.joined = TriggeredBuild(item.number), True
             else:
@@ -191,7 +192,9 @@ class BuildRequest:
         self.followed.take_build(build, response)
 
     def compare(self, state: records.JobState) -> None:
-        """Decide whether a build must be started. Raises if it cannot be started."""
+        """Decide whether a build must be started. Raises `rejected` for invalid parameters, and
+        `conflict` for a disabled job.
+        """
         self.state = state
         self.wanted = parameters.wanted(
             self._options.parameters or {},
@@ -219,13 +222,11 @@ class BuildRequest:
         self.settle()
 
     def announce(self) -> None:
-        """Register the build. Call this for all builds of a task before the first build
-        is started.
-        """
+        """Register the build. Call this for all builds of a task before starting any of them."""
         self._claims.announce(self.job, self.wanted)
 
     def ask(self, *, wait: bool) -> None:
-        """Send the trigger. Call :meth:`settle` after all triggers of the task have a response."""
+        """Send the trigger. Call `settle` after the triggers of all builds of the task."""
         if self.state is None:
             raise AssertionError("the job must be read before its build is started")
         self.asked = True
@@ -235,19 +236,19 @@ class BuildRequest:
         )
         self.followed.find = trigger.number
         limit = self._options.wait_timeout if wait else None
-        answered = trigger.send(self._options.delay, self._short_polling, wait=limit)
-        if isinstance(answered, TriggeredBuild):
-            self._take_started(answered)
+        started = trigger.send(self._options.delay, self._short_polling, wait=limit)
+        if isinstance(started, TriggeredBuild):
+            self._take_started(started)
         else:
-            self._search = answered
+            self._search = started
 
     def settle(self) -> None:
-        """Find the build if the response does not name it."""
+        """Search for the started build if the response did not contain its queue item."""
         if self._search is not None:
             self._take_started(self._search())
 
     def validate(self) -> None:
-        """Raise `failed` for a build with a result that is not accepted."""
+        """Raise `failed` if the result of the build is not in `accept`."""
         build, accept = self.followed.build or {}, self._options.accept
         if build.get("result") in accept:
             return
@@ -263,12 +264,10 @@ class BuildRequest:
         )
 
     def abandon(self, *, at_once: bool) -> str:
-        """Stop waiting for the build; return its fate for a message.
+        """Stop waiting for the build, and return its state for a message. With `stop_on_timeout`
+        the build is stopped if this task started it.
 
-        With `stop_on_timeout` a build that this task started is stopped. A build that existed
-        before belongs to others.
-
-        :param at_once: do not wait for its end
+        :param at_once: whether to return without waiting for the end of the stopped build
         """
         if self.outstanding and not self.asked:
             return f"{self.purpose}: the build was not started"
@@ -280,13 +279,13 @@ class BuildRequest:
             return f"{self.followed.running()}, and it could not be stopped: {error.message}"
 
     def out_of_time(self) -> PollTimeout:
-        """Return the error for a build that has not ended within `wait_timeout`; its kind is
-        `waiting` if the build still waits for an input.
+        """Return the error after `wait_timeout`. Its kind is `waiting` if the build waits for an
+        input, otherwise `timeout`.
         """
         limit = f"wait_timeout ({self._options.wait_timeout:g} s)"
-        words = f"{self.abandon(at_once=False)}; {limit} expired"
+        message = f"{self.abandon(at_once=False)}; {limit} expired"
         kind: Kind = "timeout" if self.followed.input is None else "waiting"
-        return PollTimeout(kind, words)
+        return PollTimeout(kind, message)
 
     def values(self) -> dict[str, Any]:
         """Return the return values `build`, `queue_id`, `console` and `joined`."""
@@ -321,7 +320,7 @@ class BuildRequest:
 
     def _take_started(self, triggered: TriggeredBuild) -> None:
         if triggered.item is None and triggered.number is None:
-            self._task.warn(f"{self.purpose}: the server did not name the queue item of the build")
+            self._task.warn(f"{self.purpose}: the response does not contain the queue item")
         self.started, self.joined = True, triggered.folded
         self._take(triggered)
 
@@ -337,30 +336,32 @@ class BuildRequest:
         if self.if_needed and self.wanted.incomparable:
             names = ", ".join(self.wanted.incomparable)
             self._task.warn(
-                f"{self.purpose}: the server does not show the values of {names}, so builds are"
-                " compared without them"
+                f"{self.purpose}: builds are compared without {names}, because the server does not"
+                " return the values"
             )
 
     def _successful(self, state: records.JobState) -> Mapping[str, Any] | None:
-        """Return the newest accepted build with the wanted parameters."""
+        """Return the newest build with the requested parameters and an accepted result."""
         for build in self._builds(state):
             accepted = build.get("result") in self._options.accept
-            if accepted and records.is_over(build) and self._equals(build):
+            if accepted and records.is_over(build) and self._matches(build):
                 return build
         return None
 
     def _active_build(self, state: records.JobState) -> TriggeredBuild | None:
-        """Return a running or queued build with the wanted parameters."""
+        """Return a running or queued build with the requested parameters."""
         for build in self._builds(state):
-            if records.is_running(build) and self._equals(build):
+            if records.is_running(build) and self._matches(build):
                 return TriggeredBuild(build.get("queueId"), int(build["number"]), build=build)
         for item in records.queued_items(self._server, self.purpose, self.job, state):
-            if self._equals(item):
+            if self._matches(item):
                 return TriggeredBuild(int(item["id"]))
         return None
 
-    def _equals(self, shown: Mapping[str, Any]) -> bool:
-        """Return whether a build or item has the wanted parameters, as far as it shows them."""
+    def _matches(self, shown: Mapping[str, Any]) -> bool:
+        """Return whether a build or queue item has the requested parameters. Parameters without
+        visible values are ignored.
+        """
         if not parameters.equal(self.wanted, shown):
             return False
         self.wanted.incomparable += parameters.hidden(self.wanted, shown)
@@ -370,8 +371,8 @@ class BuildRequest:
         return records.whole_builds(self._server, self.purpose, self.job, state)
 
     def _stopped(self, at_once: bool) -> str:
-        """Stop the build, or remove it from the queue; return the outcome for a message."""
-        followed, patience = self.followed, _LAST_MOMENT if at_once else None
+        """Stop the build or cancel its queue item. Return the outcome for a message."""
+        followed, patience = self.followed, _INTERRUPT_SECONDS if at_once else None
         purpose = f"stopping a build of the job '{self.job.name}'"
         if followed.number is None and followed.item is not None:
             if stopping.cancel(self._server, purpose, followed.item, patience=patience):
@@ -392,7 +393,7 @@ class BuildRequest:
     def _ended(self) -> str:
         number = self.followed.number
         try:
-            polling = self._short_polling(_STOPPING)
+            polling = self._short_polling(_STOP_SECONDS)
             build_watcher.follow(self._server, self.followed, polling, lambda line: None)
         except PollTimeout:
             return f"build #{number} was asked to stop, but is still running"

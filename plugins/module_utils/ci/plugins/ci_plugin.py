@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`ci_plugin`: install, update, enable, disable and remove plugins; never restart [C8.5]."""
+"""Install, update, enable, disable and remove plugins, without a restart: `ci_plugin` [C8.5]."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _LOCK_FILE = "the lock file"
 
 @dataclass(frozen=True)
 class PluginEntry:
-    """The suboptions of `plugins`."""
+    """Entry of the option `plugins`."""
 
     name: str
     version: str | None = None
@@ -64,8 +64,9 @@ class CiPluginOptions(WaitOptions):
 
 
 class CiPluginOperation:
-    """Converge plugins to the wanted state; `make_polling` makes the pauses between two
-    status reads.
+    """Brings plugins into the desired state.
+
+    :param make_polling: creates the polling interval from a timeout and an interval in seconds
     """
 
     descriptor: ClassVar = Descriptor(
@@ -90,60 +91,64 @@ class CiPluginOperation:
         self._last = 0
 
     def plan(self) -> Plan:
-        plugins = self._verify()
+        plugins = self._read_plugins()
         if self._installing:
             self._offers = update_centre.read_offers(self._server)
             if self._offers and not self._offers.keys() >= set(self._installing):
-                # a plugin that was installed meanwhile is not offered any more
-                plugins = self._verify()
-            if self._offers:  # without offers the site was never asked; that request is a write
+                # the update site no longer offers a plugin that another user has just installed
+                plugins = self._read_plugins()
+            if self._offers:  # empty until a write lets the server read the update site
                 require_offers(self._changes, self._offers)
         for name, needed_by in dependants(self._changes, plugins).items():
             self._task.warn(
-                f"{name} is needed by {', '.join(needed_by)}, which cannot load without it"
+                f"{name} is a dependency of {', '.join(needed_by)}, which will fail to load"
             )
         self._plugins = plugins
         return self._full_plan()
 
     @property
-    def _acting(self) -> list[PluginChange]:
+    def _effective(self) -> list[PluginChange]:
         return [change for change in self._changes if change.action != "unchanged"]
 
     def parts(self, plan: Plan) -> list[PlannedChange]:
-        """Return the changes of plugins, for a sealed plan."""
+        """Return the planned changes of plugins, for a sealed plan."""
         return [
             PlannedChange(
                 change.name,
                 None,
-                None if change.there is None else _side(change.there),
+                None if change.installed is None else _version_and_enabled(change.installed),
                 None if change.action == "removed" else self._after(change),
             )
-            for change in self._acting
+            for change in self._effective
         ]
 
-    def leave_out(self, plan: Plan, places: Collection[int]) -> Plan:
-        """Drop the changes of plugins, and return the plan of the others."""
-        dropped = [each for n, each in enumerate(self._acting) if n in places]
+    def leave_out(self, plan: Plan, indexes: Collection[int]) -> Plan:
+        """Return the plan without the changes at these indexes of `parts`."""
+        dropped = [plugin for n, plugin in enumerate(self._effective) if n in indexes]
         self._changes = [change for change in self._changes if change not in dropped]
         return self._full_plan()
 
     def _full_plan(self) -> Plan:
         self._implied = implied(self._changes, self._plugins, self._centre, self._offers)
-        acting = [*self._acting, *self._implied]
+        effective = [*self._effective, *self._implied]
         values = self._values(self._plugins, self._centre, planned=True)
-        if not acting:
+        if not effective:
             return Plan({}, {}, result=values, waits=bool(self._joined) and self._options.wait)
-        before = {change.name: _side(change.there) for change in acting if change.there is not None}
+        before = {
+            change.name: _version_and_enabled(change.installed)
+            for change in effective
+            if change.installed is not None
+        }
         after = {
-            change.name: self._after(change) for change in acting if change.action != "removed"
+            change.name: self._after(change) for change in effective if change.action != "removed"
         }
         return Plan(before, after, "update", result=values)
 
     def preflight(self, plan: Plan) -> None:
         update_centre.require_right(self._server)
 
-    def _verify(self) -> Sequence[Plugin]:
-        """Read the installed plugins, and compare them with the wanted plugins."""
+    def _read_plugins(self) -> Sequence[Plugin]:
+        """Read the installed plugins, and compare them with the desired plugins."""
         plugins = plugin_list.read(self._server)
         self._centre = update_centre.read_state(self._server)
         self._changes = compared(self._wanted, plugins, self._centre)
@@ -155,7 +160,7 @@ class CiPluginOperation:
 
     @property
     def _joined(self) -> list[str]:
-        """Return the wanted plugins whose installation somebody else has started."""
+        """Return the desired plugins whose installation another user has started."""
         return [change.name for change in self._changes if change.joined]
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
@@ -168,8 +173,8 @@ class CiPluginOperation:
             if self._options.wait:
                 self._follow()
         except ToolchainError as error:
-            known = self._known()
-            error.result.update(known, changed=bool(self._done) or self._installs(bool(known)))
+            values = self._values_after_error()
+            error.result.update(values, changed=bool(self._done) or self._installs(bool(values)))
             raise
         return self._values(plugin_list.read(self._server), self._centre)
 
@@ -182,21 +187,23 @@ class CiPluginOperation:
         update_centre.install(self._server, names, self._last)
         self._asked.update(names)
 
-    def _installs(self, told: bool) -> bool:
-        """Return whether the server installs, or has installed, a requested plugin or a dependency;
-        true if unknown.
+    def _installs(self, centre_known: bool) -> bool:
+        """Return whether an installation was started for the task and has not failed.
+
+        :param centre_known: whether the state of the update centre could be read after an error; if
+            not, a requested installation counts as started
         """
-        if not told:
+        if not centre_known:
             return bool(self._asked)
-        ours = [
+        started = [
             installation
             for installation in self._centre.installations
             if installation.number > self._last
         ]
-        return bool(self._asked) and any(not installation.failed for installation in ours)
+        return bool(self._asked) and any(not installation.failed for installation in started)
 
     def _follow(self) -> None:
-        """Wait for the requested installations, and for those that somebody else has started."""
+        """Wait for the requested installations, including those that another user has started."""
         names = [*self._installing, *self._joined]
         if not names:
             return
@@ -214,28 +221,30 @@ class CiPluginOperation:
         self._validate(names, last)
 
     def _validate(self, names: Sequence[str], last: int) -> None:
-        """Raise `failed` with all installations that have failed or never began."""
-        wrong = update_centre.failures(self._centre, last)
-        begun = {
+        """Raise `failed` with all installations that have failed or were not started."""
+        errors = update_centre.failures(self._centre, last)
+        started = {
             installation.name
             for installation in self._centre.installations
             if installation.number > last
         }
-        wrong += [
+        errors += [
             f"{name}: the server did not start its installation"
             for name in names
-            if name not in begun
+            if name not in started
         ]
-        if wrong:
+        if errors:
             raise ToolchainError(
-                "failed", f"{len(wrong)} plugin installations failed: {'; '.join(wrong)}"
+                "failed", f"{len(errors)} plugin installations failed: {'; '.join(errors)}"
             )
 
     def _switch(self, change: PluginChange) -> None:
-        """Server fact [ci-22]: effective with the next start; the plugin list shows the change at
-        once.
+        """Enable, disable or uninstall a plugin.
+
+        Server fact [ci-22]: the change takes effect after a restart, but the list of plugins
+        contains it immediately.
         """
-        words = {"doUninstall": "removing", "makeEnabled": "enabling", "makeDisabled": "disabling"}
+        verbs = {"doUninstall": "removing", "makeEnabled": "enabling", "makeDisabled": "disabling"}
         step = change.switch or ""
 
         def verify() -> bool:
@@ -246,7 +255,7 @@ class CiPluginOperation:
             return now is not None and now.enabled is (step == "makeEnabled")
 
         self._server.write(
-            f"{words[step]} the plugin {change.name}",
+            f"{verbs[step]} the plugin {change.name}",
             "POST",
             f"pluginManager/plugin/{address.path(change.name)}/{step}",
             form={},
@@ -265,23 +274,27 @@ class CiPluginOperation:
         """Return the dependencies that the server has installed for the task."""
         if not self._asked:
             return []
-        there = {plugin.short_name: plugin for plugin in self._plugins}
+        installed = {plugin.short_name: plugin for plugin in self._plugins}
         listed = {change.name for change in self._changes}
-        ours = {
+        started = {
             installation.name
             for installation in centre.installations
             if installation.number > self._last
         }
-        return [added(name, there.get(name)) for name in sorted(ours - listed)]
+        return [added(name, installed.get(name)) for name in sorted(started - listed)]
 
     def _after(self, change: PluginChange) -> dict[str, Any]:
         version = self._offered(change)
-        current = _side(change.there) if change.there is not None else {"enabled": True}
+        current = (
+            _version_and_enabled(change.installed)
+            if change.installed is not None
+            else {"enabled": True}
+        )
         enabled = current["enabled"] if change.switch is None else change.switch == "makeEnabled"
         return {"version": version if change.install else change.before, "enabled": enabled}
 
-    def _known(self) -> dict[str, Any]:
-        """Return the values after a failure, as far as they can be read."""
+    def _values_after_error(self) -> dict[str, Any]:
+        """Return the values for the result after an error, or {} if they cannot be read."""
         try:
             self._centre = update_centre.read_state(self._server)
             done = self._done | {
@@ -301,7 +314,11 @@ class CiPluginOperation:
         planned: bool = False,
         done: Collection[str] | None = None,
     ) -> dict[str, Any]:
-        """Return the return values; `done`: the plugins that were processed, if not all."""
+        """Return the values for the result.
+
+        :param planned: whether the changes are only planned
+        :param done: names of the plugins that were changed before an error; `None` means all
+        """
         versions = {plugin.short_name: plugin.version for plugin in plugins}
         rows = []
         predicted = planned or (done is None and not self._options.wait)
@@ -309,11 +326,11 @@ class CiPluginOperation:
         for change in (*self._changes, *shown):
             newest = centre.newest(change.name)
             loading = newest.version if newest is not None and newest.waits else None
-            will_be = loading or versions.get(change.name)
+            version = loading or versions.get(change.name)
             if change.install and (planned or not self._options.wait):
-                will_be = self._offered(change)
+                version = self._offered(change)
             failed = newest is not None and newest.failed and newest.number > self._last
-            row = change.row(will_be, failed=failed and not planned)
+            row = change.row(version, failed=failed and not planned)
             reached = done is None or change.implied or change.name in done
             rows.append(row if reached else change.untouched())
         waits = self._waits(plugins, planned) or any(
@@ -322,35 +339,36 @@ class CiPluginOperation:
         return {"plugins": rows, "restart_required": centre.restart_required or waits}
 
     def _waits(self, plugins: Sequence[Plugin], planned: bool) -> bool:
-        """Return whether a plugin waits for a restart; `planned`: or will wait after the planned
-        changes.
+        """Return whether a plugin requires a restart of the server.
+
+        :param planned: whether to include the planned changes
         """
-        ahead = {
+        changed = {
             change.name: change
             for change in (*self._changes, *self._implied)
             if planned and change.action != "unchanged"
         }
-        others = (plugin.waits for plugin in plugins if plugin.short_name not in ahead)
-        return any(change.waits for change in ahead.values()) or any(others)
+        others = (plugin.waits for plugin in plugins if plugin.short_name not in changed)
+        return any(change.waits for change in changed.values()) or any(others)
 
 
 def _wanted(options: CiPluginOptions) -> list[WantedPlugin]:
     if options.lock_file is not None:
         locked = of_lock(read_text(options.lock_file, _LOCK_FILE), options.lock_file)
         if not locked:
-            raise invalid(f"lock_file: {options.lock_file} lists no plugin")
+            raise invalid(f"lock_file: {options.lock_file} contains no plugin")
         return [WantedPlugin(name, version, "present") for name, version in locked.items()]
     return [
         WantedPlugin(
-            each.name.strip(),
-            least_version(each.version, f"plugins[{number}].version"),
-            each.state,
+            plugin.name.strip(),
+            least_version(plugin.version, f"plugins[{number}].version"),
+            plugin.state,
         )
-        for number, each in enumerate(options.plugins or ())
+        for number, plugin in enumerate(options.plugins or ())
     ]
 
 
-def _side(plugin: Plugin | None) -> dict[str, Any]:
+def _version_and_enabled(plugin: Plugin | None) -> dict[str, Any]:
     if plugin is None:
         return {}
     return {"version": plugin.version, "enabled": plugin.enabled}

@@ -33,7 +33,7 @@ class WantedPlugin:
 class PluginChange:
     """Planned change of a plugin.
 
-    :param there: the installed plugin, or `None`
+    :param installed: the installed plugin, or `None`
     :param waiting: version that is being installed, or that the server loads after a restart
     :param joined: whether the installation is already running
     :param install: whether to install or update the plugin
@@ -42,7 +42,7 @@ class PluginChange:
     """
 
     wanted: WantedPlugin
-    there: Plugin | None
+    installed: Plugin | None
     waiting: str | None = None
     joined: bool = False
     install: bool = False
@@ -56,13 +56,13 @@ class PluginChange:
     @property
     def action(self) -> str:
         if self.install:
-            return "installed" if self.there is None else "updated"
+            return "installed" if self.installed is None else "updated"
         reasons = {"doUninstall": "removed", "makeEnabled": "enabled", "makeDisabled": "disabled"}
         return "unchanged" if self.switch is None else reasons[self.switch]
 
     @property
     def before(self) -> str | None:
-        return None if self.there is None else self.there.version
+        return None if self.installed is None else self.installed.version
 
     @property
     def waits(self) -> bool:
@@ -70,11 +70,11 @@ class PluginChange:
 
         A new plugin may be loaded without a restart.
         """
-        if self.there is None or self.switch is None:
-            return self.there is not None and self.install
+        if self.installed is None or self.switch is None:
+            return self.installed is not None and self.install
         if self.switch == "doUninstall":
-            return replace(self.there, deleted=True).waits
-        return replace(self.there, enabled=self.switch == "makeEnabled").waits
+            return replace(self.installed, deleted=True).waits
+        return replace(self.installed, enabled=self.switch == "makeEnabled").waits
 
     def row(self, after: str | None, *, failed: bool = False) -> dict[str, Any]:
         return {
@@ -104,24 +104,25 @@ def compared(
     Raises `not_found` if a plugin to disable is not installed, and `conflict` if the server will
     remove a required plugin when it restarts.
     """
-    there = {plugin.short_name: plugin for plugin in plugins}
+    installed = {plugin.short_name: plugin for plugin in plugins}
     return [
-        _change_of(wanted_plugin, there.get(wanted_plugin.name), centre) for wanted_plugin in wanted
+        _change_of(wanted_plugin, installed.get(wanted_plugin.name), centre)
+        for wanted_plugin in wanted
     ]
 
 
-def _change_of(wanted: WantedPlugin, there: Plugin | None, centre: CentreState) -> PluginChange:
+def _change_of(wanted: WantedPlugin, installed: Plugin | None, centre: CentreState) -> PluginChange:
     if wanted.state == "absent":
-        gone = there is None or there.deleted is True
-        return PluginChange(wanted, there, switch=None if gone else "doUninstall")
-    if there is not None and there.deleted is True:
+        gone = installed is None or installed.deleted is True
+        return PluginChange(wanted, installed, switch=None if gone else "doUninstall")
+    if installed is not None and installed.deleted is True:
         raise ToolchainError(
             "conflict",
             f"the plugin {wanted.name} is marked for removal: restart the server first",
         )
     newest = centre.newest(wanted.name)
     waiting = newest.version if newest is not None and (newest.waits or newest.runs) else None
-    version = waiting or (None if there is None else there.version)
+    version = waiting or (None if installed is None else installed.version)
     if wanted.state == "disabled" and version is None:
         raise ToolchainError(
             "not_found", f"cannot disable the plugin {wanted.name}, because it is not installed"
@@ -129,16 +130,22 @@ def _change_of(wanted: WantedPlugin, there: Plugin | None, centre: CentreState) 
     missing = version is None
     old = not missing and wanted.version is not None and is_older(version or "", wanted.version)
     joined = waiting is not None and newest is not None and newest.runs and not old
-    return PluginChange(wanted, there, waiting, joined, missing or old, _switch(wanted, there))
+    return PluginChange(
+        wanted, installed, waiting, joined, missing or old, _switch(wanted, installed)
+    )
 
 
 def _switch(
-    wanted: WantedPlugin, there: Plugin | None
+    wanted: WantedPlugin, installed: Plugin | None
 ) -> Literal["makeEnabled", "makeDisabled"] | None:
-    enabled = None if there is None else there.enabled
+    enabled = None if installed is None else installed.enabled
     if wanted.state == "enabled" and enabled is False:
         return "makeEnabled"
-    return "makeDisabled" if wanted.state == "disabled" and enabled is not False and there else None
+    return (
+        "makeDisabled"
+        if wanted.state == "disabled" and enabled is not False and installed
+        else None
+    )
 
 
 def implied(
@@ -148,14 +155,14 @@ def implied(
     offers: Mapping[str, Offer],
 ) -> list[PluginChange]:
     """Return the installations of dependencies that the server adds [ci-22, ci-23], by name."""
-    there = {plugin.short_name: plugin for plugin in plugins}
+    installed = {plugin.short_name: plugin for plugin in plugins}
     listed = {change.name for change in changes}
     pending = [change.name for change in changes if change.install]
     found: dict[str, PluginChange] = {}
     while pending:
         offer = offers.get(pending.pop())
         for name, minimum in ({} if offer is None else offer.needs).items():
-            plugin, newest = there.get(name), centre.newest(name)
+            plugin, newest = installed.get(name), centre.newest(name)
             version = "" if plugin is None else plugin.version
             if newest is not None and (newest.waits or newest.runs):
                 version = newest.version
@@ -167,12 +174,12 @@ def implied(
     return [found[name] for name in sorted(found)]
 
 
-def added(name: str, there: Plugin | None) -> PluginChange:
+def added(name: str, installed: Plugin | None) -> PluginChange:
     """Return the change that installs a dependency.
 
-    :param there: the installed older version, or `None`
+    :param installed: the installed older version, or `None`
     """
-    return PluginChange(WantedPlugin(name, None, "present"), there, install=True, implied=True)
+    return PluginChange(WantedPlugin(name, None, "present"), installed, install=True, implied=True)
 
 
 def require_offers(changes: Sequence[PluginChange], offers: Mapping[str, Offer]) -> None:
@@ -185,7 +192,7 @@ def require_offers(changes: Sequence[PluginChange], offers: Mapping[str, Offer])
         version, offered = change.wanted.version, offers.get(change.name)
         if not change.install:
             continue
-        if offered is None and change.there is None:
+        if offered is None and change.installed is None:
             unknown = True
             reasons.append(f"{change.name} is unknown")
         elif offered is None:
