@@ -210,7 +210,7 @@ def test_missing_lists_are_unchanged() -> None:
 
 def test_task_without_lists_gives_a_warning() -> None:
     assert configure(Server()).warnings == [
-        "no list is set, so there is nothing to manage: set at least one list"
+        "nothing is managed, because no list is set: set at least one list"
     ]
     assert configure(Server(), users=[]).warnings == []
 
@@ -256,7 +256,7 @@ def test_project_with_protected_content_is_kept(
     server = Server()
     ran = configure(server, **lists, protect=[pattern])
     assert (ran.planned, server.writes) == ([], [])
-    assert [f"The project 'p' is kept, because the {held} is protected"] == [
+    assert [f"the project 'p' is not deleted, because the {held} is protected"] == [
         warning.partition(" and would")[0] for warning in ran.warnings
     ]
 
@@ -273,7 +273,10 @@ def test_objects_of_a_protected_assignment_are_kept(lists: dict[str, Any], stays
     server = Server()
     ran = configure(server, **lists, protect=["Developer/dev/p"])
     assert (ran.planned, server.writes) == ([], [])
-    assert f"The {stays} is kept, because the role assignment 'Developer/dev/p'" in ran.warnings[0]
+    assert (
+        f"the {stays} is not deleted, because the role assignment 'Developer/dev/p'"
+        in ran.warnings[0]
+    )
 
 
 def test_unknown_protected_name_fails_before_any_deletion() -> None:
@@ -308,7 +311,7 @@ def test_absent_object_in_an_unknown_project_gives_a_warning() -> None:
     entry = {"project": "typo", "name": "core", "state": "absent"}
     ran = configure(Server(), modules=[entry])
     assert (ran.planned, len(ran.warnings)) == ([], 1)
-    assert "there is no project 'typo'" in ran.warnings[0]
+    assert "the project 'typo' does not exist" in ran.warnings[0]
     gone = [{"name": "typo", "state": "absent"}]
     assert configure(Server(), modules=[entry], projects=gone).warnings == []
 
@@ -433,7 +436,7 @@ def test_every_kind_can_be_purged_if_its_list_is_given() -> None:
         (
             "users",
             {"groups": [{"name": "dev", "users": ["bob"]}]},
-            "'bob' would be deleted, but the group 'dev' needs it",
+            "'bob' would be deleted, but the group 'dev' requires it",
         ),
         (
             "groups",
@@ -560,8 +563,8 @@ def test_groups_with_hidden_members_are_not_purged() -> None:
             },
             "requires 'a', but users deletes or renames it",
         ),
-        ({"parallel": 0}, "parallel must be at least 1"),
-        ({"max_deletions": -1}, "max_deletions must be at least 0"),
+        ({"parallel": 0}, "parallel is 0: set it to at least 1"),
+        ({"max_deletions": -1}, "max_deletions is -1: set it to at least 0"),
     ],
 )
 def test_invalid_lists_are_rejected_before_any_request(lists: dict[str, Any], words: str) -> None:
@@ -729,7 +732,7 @@ def test_failed_write_stops_only_its_dependents() -> None:
     ]
     assert applied["eve"]["error"]["kind"] == "server"
     assert "broken" in applied["eve"]["error"]["msg"]
-    assert "was skipped, because 'eve' of users failed" in applied["qa"]["error"]["msg"]
+    assert "was skipped, because 'eve' in users failed" in applied["qa"]["error"]["msg"]
     assert "create_group qa" not in server.writes
     assert server.types["q"] == {"ABV": False}
     assert "bob" not in server.users

@@ -482,7 +482,7 @@ REFUSALS: dict[str, tuple[str, Mapping[str, Any], tuple[Reply, ...], str, str]] 
         {"name": "Developer", "account": "alice", "project": "x"},
         (PROJECTS, lines(ASSIGNED)),
         "not_found",
-        "no project 'x'",
+        "the project 'x' does not exist",
     ),
     "a project without a source": (
         "project",

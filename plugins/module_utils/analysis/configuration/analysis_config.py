@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Plan a whole configuration at once, and write it in the order of its dependencies.
-
-Source: interface contract [C6.7].
+"""Plan a complete configuration, and write it in the order of its dependencies: `analysis_config`
+[C6.7].
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from .config_plan import ConfigPlanner, DeletionLimits, PlannedObject
 from .desired_objects import desired, names, project_of
 from .object_kinds import KINDS, Catalogue, ObjectKind
 
-#: Name of a list: a kind of objects.
+#: Names of the options with lists of objects.
 KindName: TypeAlias = Literal[
     "defect_types",
     "groups",
@@ -46,7 +45,7 @@ KindName: TypeAlias = Literal[
 
 @dataclass(frozen=True)
 class AnalysisConfigOptions:
-    """Options of `analysis_config`: lists with the options of the modules for single objects."""
+    """The options of `analysis_config`. Entries have the options of the module for their kind."""
 
     users: list[UserEntry] | None = None
     groups: list[GroupEntry] | None = None
@@ -64,26 +63,26 @@ class AnalysisConfigOptions:
     parallel: int = 4
 
     def entries(self) -> dict[str, Sequence[Any] | None]:
-        """Return the entries of all lists; `None` for a list that is not given."""
+        """Return the entries by option name. The value is `None` for an option that is not set."""
         return {kind.option: getattr(self, kind.option) for kind in KINDS}
 
 
 class AnalysisConfigOperation:
-    """Operation of `analysis_config`."""
+    """Plans and writes all objects of a configuration."""
 
     descriptor: ClassVar = Descriptor(
         "analysis", {"read": reads(), **dict.fromkeys(("create", "update", "delete"), writes())}
     )
 
     def __init__(self, task: Task, options: AnalysisConfigOptions) -> None:
-        for name, number, least in (
+        for name, number, minimum in (
             ("parallel", options.parallel, 1),
             ("max_deletions", options.max_deletions, 0),
         ):
-            if number < least:
-                raise invalid(f"{name} must be at least {least}, not {number}")
+            if number < minimum:
+                raise invalid(f"{name} is {number}: set it to at least {minimum}")
         if all(entries is None for entries in options.entries().values()):
-            task.warn("no list is set, so there is nothing to manage: set at least one list")
+            task.warn("nothing is managed, because no list is set: set at least one list")
         self._task, self._parallel = task, options.parallel
         self._client = AnalysisClient(task, connections=self._parallel)
         wanted = desired(options.entries())
@@ -97,7 +96,7 @@ class AnalysisConfigOperation:
             options.force,
         )
         self._planner = ConfigPlanner(wanted, catalogue, limits, task.connection.username)
-        self._moving = {
+        self._changing_projects = {
             project.target
             for project in wanted.projects
             if project.source is not None or project.target != project.name
@@ -107,7 +106,7 @@ class AnalysisConfigOperation:
         items = self._planner.plan()
         found = self._full_plan(items)
         try:
-            self._planner.brake()
+            self._planner.check_max_deletions()
         except ToolchainError as error:
             error.result = {name: found.result[name] for name in ("plan", "counts")}
             raise
@@ -115,8 +114,8 @@ class AnalysisConfigOperation:
             self._task.warn(warning)
         for (option, name), number in sorted(self._planner.unseen.items()):
             self._task.warn(
-                f"The server does not show {name} of {number} {option.replace('_', ' ')}: it is"
-                " unknown whether they differ. They are only written along with other changes."
+                f"cannot compare {name} of {number} {option.replace('_', ' ')}, because the server"
+                " does not return them: they are only written together with other changes"
             )
         return found
 
@@ -132,15 +131,15 @@ class AnalysisConfigOperation:
             for item in plan.data
         ]
 
-    def leave_out(self, plan: Plan, places: Collection[int]) -> Plan:
-        """Return the plan without these changes and those that need them."""
+    def leave_out(self, plan: Plan, indexes: Collection[int]) -> Plan:
+        """Return the plan without the changes at these indexes and those that depend on them."""
         items: list[PlannedObject] = []
         left_out: set[Reference] = set()
         for number, item in enumerate(plan.data):
-            if number not in places and _blocked(item, left_out) is None:
+            if number not in indexes and _skip_error(item, left_out) is None:
                 items.append(item)
             elif item.write.plan.action != "update" or _renames(item.write.resource):
-                left_out |= _blocking(item)
+                left_out |= _blocked_references(item)
         return self._full_plan(items)
 
     def _full_plan(self, items: Sequence[PlannedObject]) -> Plan:
@@ -176,21 +175,23 @@ class AnalysisConfigOperation:
         return {"applied": applied}
 
     def _carry_out(self, items: Sequence[PlannedObject], failed: set[Reference]) -> None:
-        """Write objects of a kind, without those that depend on a failed object."""
+        """Write objects of a kind, except those that depend on a failed object."""
         for item in items:
-            item.write.error = _blocked(item, failed)
+            item.write.error = _skip_error(item, failed)
         ready = [item for item in items if item.write.error is None]
         self._compare_again(ready)
         carry_out(
-            self._client, [item.write for item in ready], self._looking, parallel=self._parallel
+            self._client, [item.write for item in ready], self._reader_of, parallel=self._parallel
         )
         for item in items:
             if item.write.error is not None:
-                failed |= _blocking(item)
+                failed |= _blocked_references(item)
 
     def _compare_again(self, items: Sequence[PlannedObject]) -> None:
-        """Read the objects again that an import or the new name of a project has changed."""
-        moved = [item for item in items if project_of(item.write.resource) in self._moving]
+        """Read and compare objects again whose project was imported or renamed by this task."""
+        moved = [
+            item for item in items if project_of(item.write.resource) in self._changing_projects
+        ]
         catalogue = self._catalogue()
         for item in moved:
             if isinstance(item.write.resource, RoleAssignment):
@@ -199,31 +200,32 @@ class AnalysisConfigOperation:
                 except ToolchainError as error:
                     item.write.error = error
         pending = [item.write for item in moved if item.pending and item.write.error is None]
-        verify = self._looking([write.resource for write in pending])
+        verify = self._reader_of([write.resource for write in pending])
         for write in pending:
             try:
                 write.plan_again(verify(write.resource))
             except ToolchainError as error:
                 write.error = error
 
-    def _looking(self, resources: Sequence[Resource]) -> Callable[[Resource], State | None]:
-        """Return a function that reads the current state of the objects, with a single read per
-        kind and project.
+    def _reader_of(self, resources: Sequence[Resource]) -> Callable[[Resource], State | None]:
+        """Return a function that returns the current state of an object.
+
+        Objects of the same kind and project share a request.
         """
         ids = next(
             (resource.ids for resource in resources if isinstance(resource, RoleAssignment)), None
         )
         catalogue = self._catalogue(ids=ids)
         catalogue.load({_place(resource): None for resource in resources})
-        return lambda each: each.find(catalogue.listed(*_place(each)).objects)
+        return lambda resource: resource.find(catalogue.listed(*_place(resource)).objects)
 
     def _catalogue(self, **known: Any) -> Catalogue:
         return Catalogue(self._client, parallel=self._parallel, **known)
 
 
 def _place(resource: Resource) -> tuple[ObjectKind, str | None]:
-    """Return the kind of an object, and the project that contains it, if any."""
-    (kind,) = (each for each in KINDS if each.makes is type(resource))
+    """Return the kind of an object, and the project that contains it or `None`."""
+    (kind,) = (kind for kind in KINDS if kind.makes is type(resource))
     return kind, project_of(resource) if kind.in_project else None
 
 
@@ -235,15 +237,16 @@ def _renames(resource: Resource) -> bool:
     return isinstance(resource, Renameable) and resource.target != resource.name
 
 
-def _blocking(item: PlannedObject) -> frozenset[Reference]:
-    """Return the references whose changes must wait for this change."""
+def _blocked_references(item: PlannedObject) -> frozenset[Reference]:
+    """Return the references of objects that must not be written if this change fails."""
     resource = item.write.resource
     return frozenset(resource.needs if _deletes(item) else names(item.kind, resource))
 
 
-def _blocked(item: PlannedObject, failed: set[Reference]) -> ToolchainError | None:
-    """Return why an object is skipped: a referenced object is missing, or (for a deletion) a
-    referring object still exists.
+def _skip_error(item: PlannedObject, failed: set[Reference]) -> ToolchainError | None:
+    """Return the error for an object that must be skipped, or `None`.
+
+    A change is skipped if a referenced object failed, a deletion if a referring object failed.
     """
     resource = item.write.resource
     causes = names(item.kind, resource) if _deletes(item) else resource.needs
@@ -252,12 +255,12 @@ def _blocked(item: PlannedObject, failed: set[Reference]) -> ToolchainError | No
         return None
     option, name = found[0]
     return ToolchainError(
-        "failed", f"{resource.title} was skipped, because '{name}' of {option} failed"
+        "failed", f"{resource.title} was skipped, because '{name}' in {option} failed"
     )
 
 
 def _changed(items: Sequence[PlannedObject]) -> dict[str, bool]:
-    """Return `changed` after a failure, as far as verification reads show it."""
+    """Return `changed` for a failed task, or {} if verification reads did not show it."""
     reported = [
         item.write.error is None or item.write.error.result.get("changed") for item in items
     ]
@@ -265,7 +268,7 @@ def _changed(items: Sequence[PlannedObject]) -> dict[str, bool]:
 
 
 def _applied(item: PlannedObject) -> dict[str, Any]:
-    """Return the entry of the return value `applied`."""
+    """Return an item of the return value `applied`."""
     error, shown = item.write.error, item.shown()
     return {
         **{name: shown[name] for name in ("kind", "name", "action")},
@@ -274,9 +277,12 @@ def _applied(item: PlannedObject) -> dict[str, Any]:
     }
 
 
-def _diff(items: Sequence[PlannedObject], side: str) -> dict[str, dict[str, Any]]:
-    """Return the side `before` or `after` of the plan, by kind and object."""
+def _diff(items: Sequence[PlannedObject], name: str) -> dict[str, dict[str, Any]]:
+    """Return the states of the planned objects by kind and object.
+
+    :param name: `before` or `after`
+    """
     found: dict[str, dict[str, Any]] = {}
     for item in items:
-        found.setdefault(item.kind.option, {})[item.label] = getattr(item.write.plan, side)
+        found.setdefault(item.kind.option, {})[item.label] = getattr(item.write.plan, name)
     return found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Plan `analysis_config` as a whole: everything is read and compared before the first write."""
+"""Plan all changes of `analysis_config` before the first write."""
 
 from __future__ import annotations
 
@@ -40,9 +40,10 @@ from .object_kinds import (
 
 @dataclass
 class PlannedObject:
-    """An object of the plan.
+    """An object that the plan creates, updates or deletes.
 
-    :param pending: whether it is inside a project that the task imports, so it is read later
+    :param pending: whether the object belongs to a project that the task imports first, so that its
+        current state is unknown
     """
 
     kind: ObjectKind
@@ -51,7 +52,7 @@ class PlannedObject:
 
     @property
     def state(self) -> State:
-        """Return the current object, or the wanted object if it does not exist."""
+        """Return the current state, or the desired state of an object that does not exist."""
         state: State = self.write.plan.before or self.write.plan.after
         return state
 
@@ -61,11 +62,11 @@ class PlannedObject:
 
     @property
     def label(self) -> str:
-        """Return the name, with "user" or "group" if both may have the same name."""
+        """Return the name, with "(group)" for the assignment of a role to a group."""
         return f"{self.name} (group)" if self.state.get("group") is True else self.name
 
     def shown(self) -> dict[str, Any]:
-        """Return the entry of the return value `plan`."""
+        """Return the object as an item of the return value `plan`."""
         return {
             "kind": self.kind.option,
             "name": self.name,
@@ -75,7 +76,7 @@ class PlannedObject:
 
 
 def _shown(change: Change) -> dict[str, Any]:
-    """Return a change; of a mapping only the entries that differ."""
+    """Return a change for the result. Of a mapping only the items that differ are included."""
     before, after = change.before, change.after
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         differing = [name for name in after if before.get(name) != after[name]]
@@ -86,9 +87,12 @@ def _shown(change: Change) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class DeletionLimits:
-    """Limits of deletions: kinds that are exact, protected patterns, and a maximum.
+    """Limits for deletions.
 
-    :param force: entries may remove objects of the task's account
+    :param purge: options whose unlisted objects are deleted
+    :param protect: patterns for names of objects that must not be deleted
+    :param max_deletions: maximum number of deletions
+    :param force: whether entries may remove objects of the task's account
     """
 
     purge: Collection[str]
@@ -99,9 +103,9 @@ class DeletionLimits:
 
 @dataclass
 class ConfigPlanner:
-    """Compares the wanted objects with the existing objects.
+    """Compares the desired objects with the objects on the server.
 
-    :param account: the account of the task
+    :param account: name of the task's account
     """
 
     desired: DesiredObjects
@@ -110,19 +114,19 @@ class ConfigPlanner:
     account: str | None
     items: list[PlannedObject] = field(default_factory=list)
     unchanged: int = 0
-    #: Number of objects by kind and field that the server omits.
+    #: Number of objects for which the server omits a field, by option and field.
     unseen: Counter[tuple[str, str]] = field(default_factory=Counter)
     warnings: list[str] = field(default_factory=list)
     _protection: Protection = field(init=False)
     _projects: Mapping[str, str] = field(default_factory=dict)
     _pending: frozenset[str] = frozenset()
-    _found: set[int] = field(default_factory=set)
+    _described: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._protection = Protection(Patterns("protect", self.limits.protect), self.catalogue)
 
     def plan(self) -> list[PlannedObject]:
-        """Return the objects that differ, in the order of writing."""
+        """Return the objects that differ, in the order in which they must be written."""
         self._load()
         account = own_in(self.catalogue, self.account)
         for kind, resource in self.desired:
@@ -132,24 +136,24 @@ class ConfigPlanner:
                 for resource in self._surplus(kind, account):
                     self._compare(kind, resource, account)
         self._check_protection()
-        made = [item for item in self.items if item.write.plan.action != "delete"]
+        created = [item for item in self.items if item.write.plan.action != "delete"]
         deleted = [item for item in self.items if item.write.plan.action == "delete"]
-        self.items = [*made, *sorted(deleted, key=lambda item: -KINDS.index(item.kind))]
+        self.items = [*created, *sorted(deleted, key=lambda item: -KINDS.index(item.kind))]
         return self.items
 
     def require_references(self, items: Sequence[PlannedObject]) -> None:
-        """Raise `not_found` for a referenced account or role that neither exists nor is
-        in a list.
+        """Raise `not_found` for a referenced account or role that does not exist and is not
+        created.
         """
         kinds = {kind.option: kind for kind in (USERS, GROUPS, ROLES)}
-        made = {
+        created = {
             reference
             for kind, resource in self.desired
             if resource.desired is not None
             for reference in names(kind, resource)
         }
 
-        def there(reference: Reference) -> list[str]:
+        def existing_names(reference: Reference) -> list[str]:
             kind = kinds[reference[0]]
             known = [str(obj["name"]) for obj in self.catalogue.listed(kind).objects.values()]
             predicted = references.predicted(self.catalogue.client, reference)
@@ -158,26 +162,26 @@ class ConfigPlanner:
         for item in items:
             resource = item.write.resource
             if item.write.plan.action != "delete":
-                newly = resource.needs_newly(item.write.plan) - made
-                references.require(resource.title, newly, there)
+                newly = resource.needs_newly(item.write.plan) - created
+                references.require(resource.title, newly, existing_names)
 
     def counts(self, items: Sequence[PlannedObject]) -> dict[str, int]:
-        """Return the numbers of objects to create, update and delete, and of unchanged objects."""
+        """Return the number of objects by action, and the number of unchanged objects."""
         found = Counter[str](item.write.plan.action for item in items)
         actions = ("create", "update", "delete")
         return {**{name: found[name] for name in actions}, "unchanged": self.unchanged}
 
-    def brake(self) -> None:
-        """Raise `invalid` for more deletions than allowed."""
-        deletions, most = self.counts(self.items)["delete"], self.limits.max_deletions
-        if deletions > most:
+    def check_max_deletions(self) -> None:
+        """Raise `invalid` if the plan deletes more than `max_deletions` objects."""
+        deletions, maximum = self.counts(self.items)["delete"], self.limits.max_deletions
+        if deletions > maximum:
             raise invalid(
-                f"{deletions} objects would be deleted, but max_deletions is {most}: nothing was"
-                " changed"
+                f"{deletions} objects would be deleted, but max_deletions is {maximum}: increase it"
+                " or list more objects (nothing was changed)"
             )
 
     def _load(self) -> None:
-        """Read all requested kinds, by project if necessary."""
+        """Read the objects of all kinds in the options."""
         kinds = self.desired.lists
         if any(kind.in_project or kind in (PROJECTS, ROLE_ASSIGNMENTS) for kind in kinds):
             self._projects = self.catalogue.known()
@@ -189,29 +193,33 @@ class ConfigPlanner:
         self.catalogue.load((kind, place) for kind in kinds for place in self._places(kind))
 
     def _places(self, kind: ObjectKind) -> Sequence[str | None]:
-        """Return the places where a kind is read; projects that do not exist are left out."""
+        """Return the existing projects in which objects of a kind must be read.
+
+        Returns `[None]` for a kind outside of projects.
+        """
         places = self.desired.places(kind, exact=kind.option in self.limits.purge)
         return [place for place in places if place is None or place in self._projects]
 
     def _surplus(self, kind: ObjectKind, account: OwnAccount) -> list[Resource]:
-        """Return the objects to delete. Raises `invalid` if a list lacks an object that another
-        object needs.
+        """Return the unlisted objects of a kind, which `purge` deletes.
+
+        Raises `invalid` if a desired object refers to one of them.
         """
 
-        def keeps(kind: ObjectKind, state: State) -> bool:
+        def keep(kind: ObjectKind, state: State) -> bool:
             return (
                 self._protection.covers(kind, state)
                 or account.includes(kind.option, state, doubtful=True)
                 or self._holds_protected(kind, state)
             )
 
-        found = surplus(kind, self._places(kind), self.catalogue, self._found, keeps=keeps)
+        found = surplus(kind, self._places(kind), self.catalogue, self._described, keeps=keep)
         needed = self.desired.needed
         for resource in found:
             for reference in names(kind, resource) & needed.keys():
                 raise invalid(
                     f"purging {kind.option}: {resource.title} would be deleted, but"
-                    f" {needed[reference].title} needs it"
+                    f" {needed[reference].title} requires it: add it to {kind.option}"
                 )
         return found
 
@@ -221,12 +229,12 @@ class ConfigPlanner:
         if isinstance(resource, RoleAssignment):
             resource = replace(resource, ids=self._projects)
         current = resource.find(self._objects(kind, resource))
-        self._found.add(id(current))
+        self._described.add(id(current))
         plan = compare(resource, current)
         self.unseen.update((kind.option, name) for name in hidden(resource, current))
         if not plan.changed:
             refuse_impossible(resource, plan)
-            self._note_unknown_project(kind, resource)
+            self._warn_of_missing_project(kind, resource)
             self.unchanged += 1
             return
         if pending and not kind.made:
@@ -234,36 +242,41 @@ class ConfigPlanner:
         elif not pending:
             if kind.in_project and project not in self._projects:
                 raise ToolchainError(
-                    "not_found", f"{resource.title}: there is no project '{project}'"
+                    "not_found", f"{resource.title}: the project '{project}' does not exist"
                 )
             refuse_impossible(resource, plan)
         if not self.limits.force:
             account.refuse(kind.option, resource.title, plan)
-        if plan.action == "delete" and self._stays(kind, resource, plan.before):
+        if plan.action == "delete" and self._must_stay(kind, resource, plan.before):
             self.unchanged += 1
             return
         self.items.append(PlannedObject(kind, ResourceWrite(resource, plan), pending))
 
-    def _note_unknown_project(self, kind: ObjectKind, resource: Resource) -> None:
-        """Note an absent object in a missing project, unless the project should be absent too."""
+    def _warn_of_missing_project(self, kind: ObjectKind, resource: Resource) -> None:
+        """Warn that an object counts as absent because its project does not exist.
+
+        There is no warning if the project should be absent too.
+        """
         project = project_of(resource)
-        gone = {each.name for each in self.desired.projects if each.desired is None}
-        if kind.in_project and project not in {*self._projects, *self._pending, *gone}:
+        deleted = {project.name for project in self.desired.projects if project.desired is None}
+        if kind.in_project and project not in {*self._projects, *self._pending, *deleted}:
             self.warnings.append(
-                f"{resource.title} counts as absent, because there is no project '{project}'."
+                f"{resource.title} counts as absent, because the project '{project}' does not exist"
             )
 
     def _objects(self, kind: ObjectKind, resource: Resource) -> Objects:
         place = project_of(resource) if kind.in_project else None
-        there = place is None or place in self._projects
-        return self.catalogue.listed(kind, place).objects if there else {}
+        existing_names = place is None or place in self._projects
+        return self.catalogue.listed(kind, place).objects if existing_names else {}
 
-    def _stays(self, kind: ObjectKind, resource: Resource, current: State) -> bool:
-        """Return whether an object is kept for its protected content. Raises `invalid` if it is
-        protected itself, or would be if `*` matched slashes.
+    def _must_stay(self, kind: ObjectKind, resource: Resource, current: State) -> bool:
+        """Return whether an object must not be deleted, because a protected object would be deleted
+        with it.
+
+        Raises `invalid` if the object itself is protected, or would be if `*` matched slashes.
         """
         if self._protection.covers(kind, current):
-            raise invalid(f"cannot delete {resource.title}: it is listed in protect")
+            raise invalid(f"cannot delete {resource.title}, because protect contains it")
         doubt = self._protection.patterns.doubt(kind.name_of(current))
         if doubt:
             raise invalid(f"protect: {doubt}; nothing was deleted")
@@ -274,14 +287,15 @@ class ConfigPlanner:
         if inner is not None:
             noun = kind.makes.noun.replace("_", " ")
             self.warnings.append(
-                f"The {noun} '{kind.name_of(state)}' is kept, because {inner} is protected and"
-                " would be deleted with it."
+                f"the {noun} '{kind.name_of(state)}' is not deleted, because {inner} is protected"
+                " and would be deleted with it"
             )
         return inner is not None
 
     def _check_protection(self) -> None:
-        """Warn about patterns without a match. Raises `not_found` for names without a match, if
-        something is deleted.
+        """Warn about patterns of `protect` without a match.
+
+        Raises `not_found` for a name without a match if an object is deleted.
         """
         deletes = any(item.write.plan.action == "delete" for item in self.items)
         if not self.limits.protect or not (deletes or self.limits.purge):

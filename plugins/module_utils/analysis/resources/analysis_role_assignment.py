@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Assign roles to accounts, for all projects or one [W4.5].
+"""Assign roles to accounts, in all projects or a single project: `analysis_role_assignment` [W4.5].
 
-Actions: `role_assignments`, `update_role_assignment`. Server fact [analysis-10]: `project` is the
-id of a project, which is kept when the project is renamed.
+Actions: `role_assignments`, `update_role_assignment`. Server fact [analysis-10]: the parameter
+`project` is the id of a project. Renaming a project does not change its id.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..responses import Record
 
 @dataclass(frozen=True)
 class RoleAssignmentEntry:
-    """An assignment in a list of `analysis_config`."""
+    """Entry of the option `role_assignments` of `analysis_config`."""
 
     name: str
     account: str
@@ -41,9 +41,9 @@ class AnalysisRoleAssignmentOptions(RoleAssignmentEntry):
 
 @dataclass(frozen=True)
 class RoleAssignment(Resource):
-    """An account with a role.
+    """The assignment of a role to a user or group.
 
-    :param ids: name of a project to its id
+    :param ids: project name to project id
     """
 
     noun: ClassVar[str] = "role_assignment"
@@ -60,7 +60,7 @@ class RoleAssignment(Resource):
 
     @property
     def listing(self) -> Call:
-        """List roles whose names contain the string, as for roles."""
+        """Return the call that lists the assignments of roles whose names contain `name`."""
         search = None if self.name.startswith("+") else self.name
         return Call("role_assignments", {"search": search})
 
@@ -76,7 +76,9 @@ class RoleAssignment(Resource):
     def call(self, plan: Plan) -> Call:
         missing = self.project is not None and self.project not in self.ids
         if missing and plan.action == "create":
-            raise ToolchainError("not_found", f"{self.title}: there is no project '{self.project}'")
+            raise ToolchainError(
+                "not_found", f"{self.title}: the project '{self.project}' does not exist"
+            )
         project = None if self.project is None else self.ids.get(self.project, self.project)
         parameters = {
             "name": self.name,
@@ -89,7 +91,7 @@ class RoleAssignment(Resource):
 
 
 class AnalysisRoleAssignmentOperation(GuardedOperation):
-    """Operation of `analysis_role_assignment`."""
+    """Creates or deletes a role assignment."""
 
     descriptor: ClassVar = Descriptor(
         "analysis",
@@ -122,8 +124,8 @@ class AnalysisRoleAssignmentOperation(GuardedOperation):
 def wanted(entry: RoleAssignmentEntry) -> RoleAssignment:
     name, account, project, group = entry.name, entry.account, entry.project, entry.group
     kind = "group" if group else "user"
-    where = "" if project is None else f" in the project '{project}'"
-    title = f"the assignment of the role '{name}' to the {kind} '{account}'{where}"
+    project_suffix = "" if project is None else f" in the project '{project}'"
+    title = f"the assignment of the role '{name}' to the {kind} '{account}'{project_suffix}"
     desired = {"name": name, "account": account, "project": project, "group": group}
     absent = entry.state == "absent"
     return RoleAssignment(title, None if absent else desired, name, account, project, group)
