@@ -69,9 +69,9 @@ class LookupModule(LookupBase):
     ) -> list[dict[str, Any]]:
         lookups.set_options(self, "analysis", variables, kwargs)
         found: list[dict[str, Any]] = []
-        for term in lookups.texts(terms, "the name of a project"):
+        for term in lookups.string_terms(terms, "the name of a project"):
             options = typed_options.parse(SearchOptions, {**self.get_options(), "project": term})
-            question = partial(issues, options=options)
-            ask = partial(lookups.ask, "analysis", self.get_option, vars(options), question)
-            found += lookups.cached(self, term, ask)
+            search = partial(issues, options=options)
+            query = partial(lookups.run_query, "analysis", self.get_option, vars(options), search)
+            found += lookups.cached(self, term, query)
         return found

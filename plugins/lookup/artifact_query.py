@@ -69,14 +69,14 @@ class LookupModule(LookupBase):
         lookups.set_options(self, "repo", variables, kwargs)
         return [
             row
-            for term in lookups.texts(terms, "an item query or a pattern")
+            for term in lookups.string_terms(terms, "an item query or a pattern")
             for row in lookups.cached(self, term, partial(self._rows, term))
         ]
 
     def _rows(self, term: str) -> list[dict[str, Any]]:
         values = {option_of(term): term}
         options = typed_options.parse(ArtifactQueryOptions, values)
-        rows: list[dict[str, Any]] = lookups.ask(
+        rows: list[dict[str, Any]] = lookups.run_query(
             "repo",
             self.get_option,
             values,

@@ -65,7 +65,7 @@ class LookupModule(LookupBase):
 
     def _parameters(self, term: Any) -> list[dict[str, Any]]:
         options = ci_job_info.BuildParametersOptions(job=term, build=self.get_option("build"))
-        found: dict[str, Any] = lookups.ask(
+        found: dict[str, Any] = lookups.run_query(
             "ci",
             self.get_option,
             {"job": term},

@@ -63,7 +63,7 @@ class LookupModule(LookupBase):
         lookups.set_options(self, "repo", variables, kwargs)
         return [
             image
-            for term in lookups.texts(terms, "the key of a repository")
+            for term in lookups.string_terms(terms, "the key of a repository")
             for image in lookups.cached(self, term, partial(self._images, term))
         ]
 
@@ -71,7 +71,7 @@ class LookupModule(LookupBase):
         named = {"image": term} if "/" in term else {"repo": term}
         values = {**self.get_options(), **named}
         options = typed_options.parse(DockerImageInfoOptions, values)
-        images: list[dict[str, Any]] = lookups.ask(
+        images: list[dict[str, Any]] = lookups.run_query(
             "repo",
             self.get_option,
             named,

@@ -66,14 +66,14 @@ class LookupModule(LookupBase):
         lookups.set_options(self, "repo", variables, kwargs)
         return [
             tag
-            for term in lookups.texts(terms, "the name of an image")
+            for term in lookups.string_terms(terms, "the name of an image")
             for tag in lookups.cached(self, term, partial(self._tags, term))
         ]
 
     def _tags(self, image: str) -> list[str]:
         values = {**self.get_options(), "image": image}
         options = typed_options.parse(DockerImageInfoOptions, values)
-        tags: list[str] = lookups.ask(
+        tags: list[str] = lookups.run_query(
             "repo",
             self.get_option,
             {"image": image},

@@ -79,7 +79,7 @@ class LookupModule(LookupBase):
         folder = writing.resolved(self.get_option("folder"), variables)
         listed = isinstance(term, list)
         given = [writing.resolved(str(path), variables) for path in (term if listed else [term])]
-        places = summary.report_places(given if listed else given[0], folder)
+        places = summary.report_paths(given if listed else given[0], folder)
         limit = self.get_option("max_age") or None
         age = None if limit is None else age_of("summary_max_age", limit)
         expected = self.get_option("expected")

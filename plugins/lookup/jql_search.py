@@ -65,7 +65,7 @@ class LookupModule(LookupBase):
     ) -> list[dict[str, Any]]:
         lookups.set_options(self, "tracker", variables, kwargs)
         found: list[dict[str, Any]] = []
-        for term in lookups.texts(terms, "a query"):
+        for term in lookups.string_terms(terms, "a query"):
             found += lookups.cached(self, term, partial(self._issues, term))
         return found
 
@@ -75,7 +75,7 @@ class LookupModule(LookupBase):
         def search(task: Task) -> list[dict[str, Any]]:
             return JqlSearchOperation(task, options).search().issues
 
-        found: list[dict[str, Any]] = lookups.ask(
+        found: list[dict[str, Any]] = lookups.run_query(
             "tracker", self.get_option, asdict(options), search
         )
         return found

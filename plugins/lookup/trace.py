@@ -111,7 +111,7 @@ class LookupModule(LookupBase):
         self, terms: list[str], variables: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[dict[str, Any]]:
         lookups.set_options(self, "repo", variables, kwargs)
-        found = lookups.texts(terms, "an item, a build or an image")
+        found = lookups.string_terms(terms, "an item, a build or an image")
         further = {
             service: lookups.further_service(self, service, variables, self.get_option(service))
             for service in ("ci", "tracker")
@@ -128,7 +128,7 @@ class LookupModule(LookupBase):
         self, term: str, ci: Options | None, tracker: Options | None
     ) -> list[dict[str, Any]]:
         project = self.get_option("project")
-        found: trace.Origin = lookups.ask(
+        found: trace.Origin = lookups.run_query(
             "repo",
             self.get_option,
             {"_terms": term, "project": project},
@@ -160,7 +160,7 @@ def _run(ci: Options | None, address: str | None) -> changes.TracedBuild | None:
             task.warn(f"cannot read the CI build of the build record: {error.message}")
             return None
 
-    found: changes.TracedBuild | None = lookups.ask("ci", ci, {}, question)
+    found: changes.TracedBuild | None = lookups.run_query("ci", ci, {}, question)
     return found
 
 
@@ -208,7 +208,7 @@ def _read(tracker: Options | None, keys: list[str]) -> dict[str, dict[str, Any]]
     if tracker is None:
         return None
     query = {"fields": "summary,status"}
-    found: dict[str, dict[str, Any]] = lookups.ask(
+    found: dict[str, dict[str, Any]] = lookups.run_query(
         "tracker",
         tracker,
         {},

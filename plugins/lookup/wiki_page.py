@@ -69,7 +69,7 @@ class LookupModule(LookupBase):
         lookups.set_options(self, "wiki", variables, kwargs)
         named = typed_options.parse(WikiPageInfoOptions, self.get_options())
         by = "page_id" if named.space is None else "title"
-        pages = [replace(named, **{by: term}) for term in lookups.texts(terms)]
+        pages = [replace(named, **{by: term}) for term in lookups.string_terms(terms)]
         if not terms or named.page_id is not None or named.title is not None:
             pages.append(named)
         return [
@@ -82,5 +82,5 @@ class LookupModule(LookupBase):
         def read(task: Task) -> dict[str, Any]:
             return WikiPageInfoOperation(task, options).page()
 
-        found: dict[str, Any] = lookups.ask("wiki", self.get_option, asdict(options), read)
+        found: dict[str, Any] = lookups.run_query("wiki", self.get_option, asdict(options), read)
         return [found]

@@ -18,7 +18,7 @@ from .desired_state import DesiredStateError, Reading
 def path_of(name: str, variables: Mapping[str, Any]) -> Path:
     """Return the absolute path of a folder. Raises DesiredStateError if it is in the collection."""
     folder = writing.resolved(name, variables)
-    if writing.is_of_collection(folder):
+    if writing.is_in_collection(folder):
         raise DesiredStateError(
             f"{folder} is in the installed collection: use a folder of your own; in an imported"
             " playbook use inventory_dir instead of playbook_dir"

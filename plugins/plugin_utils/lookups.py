@@ -70,7 +70,7 @@ def set_options(
     finally:
         os.environ.update(dict.fromkeys(empty, ""))
     play = {name: (variables or {}).get(name) for name in _PLAY}
-    lookup.asks = service, play
+    lookup.cache_scope = service, play
 
 
 def _reject_unknown(lookup: LookupBase, names: Mapping[str, Any]) -> None:
@@ -125,7 +125,7 @@ def cached(
     """
     if not lookup.get_option("cache"):
         return list(query())
-    service, play = lookup.asks
+    service, play = lookup.cache_scope
     options = {name: value for name, value in lookup.get_options().items() if name != "_terms"}
     others = {
         name: get and {option: get(option) for option in argument_spec(name)}
@@ -144,7 +144,7 @@ def require_terms(terms: Sequence[Any], wanted: str) -> None:
         raise AnsibleError(f"this lookup was called without a term: specify {wanted}")
 
 
-def texts(terms: Sequence[Any], wanted: str | None = None) -> list[str]:
+def string_terms(terms: Sequence[Any], wanted: str | None = None) -> list[str]:
     """Return the terms of a lookup as a list of strings. A term may be a list of strings.
 
     :param wanted: the expected term for the message, `None` if the lookup requires no term
@@ -162,7 +162,7 @@ def texts(terms: Sequence[Any], wanted: str | None = None) -> list[str]:
         raise AnsibleError(error.message) from None
 
 
-def ask(
+def run_query(
     service: str,
     get: Callable[[str], Any],
     values: Mapping[str, Any],

@@ -123,11 +123,11 @@ def test_folder_of_the_summary_is_not_a_report(tmp_path: Path) -> None:
     for name in ("a", ".git", "summary"):
         (tmp_path / name).mkdir()
     (tmp_path / "file").touch()
-    assert summary.report_places(tmp_path, tmp_path / "summary") == [tmp_path / "a"]
+    assert summary.report_paths(tmp_path, tmp_path / "summary") == [tmp_path / "a"]
     listed = [tmp_path / "a", tmp_path / "x/../summary", tmp_path / "summary/report.json"]
-    assert summary.report_places(listed, tmp_path / "summary") == [tmp_path / "a"]
+    assert summary.report_paths(listed, tmp_path / "summary") == [tmp_path / "a"]
     with pytest.raises(summary.SummaryError, match=r"cannot read the folder .*: No such file"):
-        summary.report_places(tmp_path / "gone", tmp_path)
+        summary.report_paths(tmp_path / "gone", tmp_path)
     with pytest.raises(summary.SummaryError, match="there are no reports"):
         summary.read([], [], None, AT)
 

@@ -31,5 +31,5 @@ def test_lookup_without_term_says_what_it_needs(name: str, monkeypatch: pytest.M
 
 
 def test_line_break_after_a_term_is_removed() -> None:
-    terms = lookups.texts(["1002\n", ["app/2.1.0\r\n"]])
+    terms = lookups.string_terms(["1002\n", ["app/2.1.0\r\n"]])
     assert terms == ["1002", "app/2.1.0"]

@@ -36,4 +36,4 @@ def test_folders_of_an_installed_collection_are_rejected(
     monkeypatch.setattr(writing, "_PLAYBOOKS", tmp_path / "playbooks")
     if installed:
         (tmp_path / "MANIFEST.json").touch()
-    assert writing.is_of_collection(tmp_path / "report") is installed
+    assert writing.is_in_collection(tmp_path / "report") is installed

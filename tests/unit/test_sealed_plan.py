@@ -67,7 +67,7 @@ def held(
 ) -> tuple[Sealing, Plan]:
     sealing = Sealing({"salt": "salt", **given}, PLACE, {"s3cret"})
     plan = Plan("old", after, "update", data=getattr(operation, "sides", None))
-    return sealing, sealing.hold(operation, plan, {}, check_mode=check_mode)
+    return sealing, sealing.restrict(operation, plan, {}, check_mode=check_mode)
 
 
 def digests(operation: Any, **more: Any) -> list[str]:
@@ -126,7 +126,7 @@ def test_digests_depend_on_location_salt_sides_and_secrets() -> None:
     base = Sealing({"salt": "salt"}, PLACE, {"one", "two", "three"})
 
     def digest(sealing: Sealing, before: Any, wanted: Any) -> str:
-        sealing.hold(Whole(), Plan(before, "x", "update"), wanted, check_mode=True)
+        sealing.restrict(Whole(), Plan(before, "x", "update"), wanted, check_mode=True)
         return sealing.digests[0]
 
     wanted: Any = {"password": ["one"], "secret": Secret("two")}
@@ -148,7 +148,7 @@ def test_digest_of_a_single_object_includes_its_options() -> None:
     operation.descriptor = Descriptor("ci", {}, kind="job", name="{folder}/{job}")
 
     def digest(sealed: Sealing, **options: Any) -> str:
-        sealed.hold(operation, Plan({}, "x", "create"), Options(**options), check_mode=True)
+        sealed.restrict(operation, Plan({}, "x", "create"), Options(**options), check_mode=True)
         return sealed.digests[0]
 
     drift = Sealing({"salt": "salt"}, PLACE, {"s3cret"})
@@ -157,13 +157,13 @@ def test_digest_of_a_single_object_includes_its_options() -> None:
     assert len({digest(drift, **{**given, **more}) for more in ({}, {"job": "b"}, {"run": 2})}) == 3
     enforce = Sealing({"salt": "salt", "writes": []}, PLACE, {"s3cret"})
     with pytest.raises(ToolchainError, match="the change of /a is not in the sealed plan"):
-        enforce.hold(operation, Plan({}, "x", "create"), Options(**given), check_mode=False)
+        enforce.restrict(operation, Plan({}, "x", "create"), Options(**given), check_mode=False)
 
 
 def test_unchanged_task_has_no_digest() -> None:
     sealing = Sealing({"salt": "salt", "writes": []}, PLACE, ())
     plan = Plan("a", "a")
-    assert sealing.hold(Whole(), plan, {}, check_mode=False) is plan
+    assert sealing.restrict(Whole(), plan, {}, check_mode=False) is plan
     assert sealing.digests == []
 
 

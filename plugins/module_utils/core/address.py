@@ -26,7 +26,7 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 # character ends: backslash, space, control characters and invisible characters.
 _UNFIT = re.compile(r"[\\\s\x00-\x20\x7f-\xa0\u061c\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff]")
 #: Path segments that servers and proxies remove when they normalize a path.
-LEADING_ELSEWHERE = frozenset({".", "..", ""})
+REMOVED_SEGMENTS = frozenset({".", "..", ""})
 _PLAIN = re.compile(r"[A-Za-z0-9._~-]*")  # nothing to encode
 _BASE = re.compile(r"https?://[^/?#]+", re.IGNORECASE)
 # A base address in its usual form, which all parsers read in the same way.
@@ -61,7 +61,7 @@ def path(*segments: str, slash: bool = False) -> str:
 
     :param slash: end the path with a slash
     """
-    if not LEADING_ELSEWHERE.isdisjoint(segments):
+    if not REMOVED_SEGMENTS.isdisjoint(segments):
         raise invalid(f"'{'/'.join(segments)}' is not a path: it has an empty, '.' or '..' segment")
     encoded = [
         segment if _PLAIN.fullmatch(segment) else quote(segment, safe="") for segment in segments
@@ -71,7 +71,7 @@ def path(*segments: str, slash: bool = False) -> str:
 
 def require_segment(option: str, value: str | None) -> None:
     """Raise `invalid` if the value of an option is empty, `.` or `..`."""
-    if value in LEADING_ELSEWHERE:
+    if value in REMOVED_SEGMENTS:
         raise invalid(f"{option} is '{value}', which is not a name: set it to a name or id")
 
 
@@ -99,7 +99,7 @@ def _last_segment(url: str) -> str:
     return url.partition("?")[0].partition("#")[0].rstrip("/").rsplit("/", 1)[-1]
 
 
-def is_fit(address: str) -> bool:
+def has_valid_characters(address: str) -> bool:
     """Return whether a string has only characters that an address may contain."""
     return _UNFIT.search(address) is None
 
@@ -117,7 +117,7 @@ def require_address(address: str, where: str) -> None:
             " before the last @ must be user:password. Percent-encode the password (/ is %2F, # is"
             " %23, ? is %3F, a space is %20, @ is %40)"
         )
-    if not is_fit(address):
+    if not has_valid_characters(address):
         raise invalid(
             f"{subject} cannot be parsed: percent-encode each space (%20), backslash (%5C) and"
             " control character"
@@ -134,7 +134,7 @@ def origin(address: str) -> Origin:
     The port is the default port if the address has none. Returns :data:`NOWHERE` if the address is
     invalid or ambiguous.
     """
-    base = _BASE.match(address) if is_fit(address) else None
+    base = _BASE.match(address) if has_valid_characters(address) else None
     return NOWHERE if base is None else _origin_of_base(base.group())
 
 
@@ -174,7 +174,7 @@ def target(url: str, location: str) -> str:
 
     An invalid header is returned unchanged.
     """
-    if not is_fit(location):
+    if not has_valid_characters(location):
         return location
     try:
         return urljoin(url, location)
@@ -182,7 +182,7 @@ def target(url: str, location: str) -> str:
         return location
 
 
-def leads_elsewhere(here: str, there: str, *, foreign_hosts: bool) -> bool:
+def is_forbidden_redirect(here: str, there: str, *, foreign_hosts: bool) -> bool:
     """Return whether a redirect must not be followed.
 
     This is the case if `there` is an invalid address, changes https to http, or has another origin.
@@ -221,6 +221,6 @@ def prepared(address: str) -> PreparedRequest:
 def path_of(address: str) -> str:
     """Return the percent-encoded path of an address, or "" if the address is invalid."""
     try:
-        return urlsplit(address).path if is_fit(address) else ""
+        return urlsplit(address).path if has_valid_characters(address) else ""
     except ValueError:
         return ""

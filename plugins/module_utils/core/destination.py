@@ -13,7 +13,7 @@ _LONGEST = 255
 _SHOWN = 200
 
 
-def places(folder: str, names: Iterable[str], *, flat: bool = False) -> dict[str, str]:
+def safe_paths(folder: str, names: Iterable[str], *, flat: bool = False) -> dict[str, str]:
     """Return the local path below `folder` for each file name from the server.
 
     Raises `rejected` for a name that leads out of the folder, directly or through a link, or that

@@ -173,7 +173,7 @@ def single_line(text: str) -> str:
 
 
 def shorten(text: str, limit: int = DETAIL_LIMIT) -> str:
-    """Like :func:`printable`, but replace each sequence of white space by one space."""
+    """Like :func:`printable`, but reduce white space to single spaces."""
     return _cut(" ".join(_bare(text).split()), limit)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 #: Maximum nesting of lists and objects.
 DEEPEST = 200
 _INNER = (dict, list)
-# The escape of a surrogate. In JSON, a pair of them stands for a character beyond U+FFFF.
+# The escape of a surrogate. JSON escapes a character beyond U+FFFF as a pair of surrogates.
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _SURROGATE_IN_BYTES = re.compile(_SURROGATE.pattern.encode())
 
@@ -38,16 +38,16 @@ def loads(text: str | bytes, *, parse_constant: Callable[[str], Any] | None = No
         halves = _SURROGATE_IN_BYTES.search(text) is not None
     else:
         require_depth(found, text.count("[") + text.count("{"))
-        halves = has_halves(text)
-    return without_halves(found) if halves else found
+        halves = has_surrogates(text)
+    return without_surrogates(found) if halves else found
 
 
-def has_halves(text: str, begin: int = 0, end: int | None = None) -> bool:
+def has_surrogates(text: str, begin: int = 0, end: int | None = None) -> bool:
     """Return whether `text[begin:end]` may contain lone surrogates."""
     return _SURROGATE.search(text, begin, len(text) if end is None else end) is not None
 
 
-def without_halves(value: Any) -> Any:
+def without_surrogates(value: Any) -> Any:
     """Return a JSON value with lone surrogates replaced by U+FFFD."""
     text = json.dumps(value, ensure_ascii=False).encode("utf-16", "surrogatepass")
     return json.loads(text.decode("utf-16", "replace"))

@@ -214,7 +214,7 @@ def segments(path: str) -> list[str]:
     """
     trimmed = path.strip("/")
     found = trimmed.split("/") if trimmed else []
-    if not address.LEADING_ELSEWHERE.isdisjoint(found):
+    if not address.REMOVED_SEGMENTS.isdisjoint(found):
         raise invalid(f"the path '{path}' has an empty, '.' or '..' segment")
     return found
 

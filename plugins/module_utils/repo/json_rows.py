@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.errors import ToolchainError
 from ..core.http.messages import Request, Response, unexpected_body
-from ..core.json_text import TooDeep, has_halves, require_depth, without_halves
+from ..core.json_text import TooDeep, has_surrogates, require_depth, without_surrogates
 from .client import RepoClient
 
 if TYPE_CHECKING:
@@ -98,8 +98,8 @@ class _JsonReader:
             if end < len(self._text):
                 opened = (self._text.count(mark, self._at, end) for mark in "[{")
                 require_depth(found, sum(opened))
-                if has_halves(self._text, self._at, end):
-                    found = without_halves(found)
+                if has_surrogates(self._text, self._at, end):
+                    found = without_surrogates(found)
                 self._at = end
                 return found
             # double the buffer before the next attempt, to parse a long value in linear time

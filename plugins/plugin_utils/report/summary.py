@@ -30,7 +30,7 @@ class _UnusableError(Exception):
     """A report cannot be used. The message begins with a verb: "has no report.json; ..."."""
 
 
-def report_places(given: Path | Sequence[Path], summary: Path) -> list[Path]:
+def report_paths(given: Path | Sequence[Path], summary: Path) -> list[Path]:
     """Return the paths of the reports, without the combined report.
 
     :param given: a list of paths, or a folder whose subfolders contain the reports

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Plan the tracker issues for a drift report, one for each finding or for each server [C9]."""
+"""Plan the tracker issues for a drift report, by finding or by server [C9]."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def is_path(value: Any) -> bool:
     return isinstance(value, str | int | float) and not isinstance(value, bool)
 
 
-def is_of_collection(folder: Path) -> bool:
+def is_in_collection(folder: Path) -> bool:
     """Return whether a folder is in the installed collection, or in `playbooks` of a checkout.
 
     `playbook_dir` is such a folder in a playbook that imports a playbook of the collection.
@@ -52,7 +52,7 @@ def is_of_collection(folder: Path) -> bool:
 
 def problem(folder: Path) -> str:
     """Create the folder of a report. Return an error message if it is not writable, else ""."""
-    if is_of_collection(folder):
+    if is_in_collection(folder):
         return (
             f"Cannot write the report to {folder}: it is in the installed collection. Use a folder"
             " of your own: in an imported playbook use inventory_dir instead of playbook_dir."
@@ -74,7 +74,7 @@ def write(folder: Path, contents: Contents, plan: Mapping[str, Any] | None = Non
     :param contents: result of `Contents.since`
     :param plan: sealed plan of the run
     """
-    if is_of_collection(folder):
+    if is_in_collection(folder):
         raise OSError(errno.EPERM, "it is in the installed collection")
     folder.mkdir(parents=True, exist_ok=True)
     with _locked(folder):

@@ -14,7 +14,7 @@ from requests.adapters import HTTPAdapter
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.address import (
     NOWHERE,
     Origin,
-    is_fit,
+    has_valid_characters,
     origin,
     path_of,
     require_address,
@@ -100,7 +100,7 @@ def connected(address: str) -> Origin:
 def test_origin_is_the_connected_host_or_nowhere(address: str) -> None:
     found = origin(address)
     assert found == NOWHERE or found == connected(address)
-    assert found == NOWHERE or is_fit(address)
+    assert found == NOWHERE or has_valid_characters(address)
 
 
 @given(location=_ADDRESS)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.destination import places
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.destination import safe_paths
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.file_download import (
     RemoteContent,
@@ -22,9 +22,9 @@ MD5 = hashlib.md5(DATA, usedforsecurity=False).hexdigest()
 
 def test_folders_are_kept_or_flattened(tmp_path: Path) -> None:
     names = ["a.txt", "sub/b.txt", "sub/-x", "..x", "a\\b", "sub/ "]
-    found = places(str(tmp_path), names)
+    found = safe_paths(str(tmp_path), names)
     assert found == {name: f"{tmp_path}/{name}" for name in names}
-    assert places("d", ["x/a.txt"], flat=True) == {"x/a.txt": "d/a.txt"}
+    assert safe_paths("d", ["x/a.txt"], flat=True) == {"x/a.txt": "d/a.txt"}
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_folders_are_kept_or_flattened(tmp_path: Path) -> None:
 @pytest.mark.parametrize("flat", [True, False])
 def test_hostile_names_are_rejected(tmp_path: Path, name: str, flat: bool) -> None:
     with pytest.raises(ToolchainError) as caught:
-        places(str(tmp_path), ["good", name], flat=flat)
+        safe_paths(str(tmp_path), ["good", name], flat=flat)
     assert caught.value.kind == "rejected"
 
 
@@ -57,23 +57,23 @@ def test_link_out_of_the_folder_is_rejected(tmp_path: Path) -> None:
     (home / "in").mkdir()
     (home / "here").symlink_to("in")
     (home / "out").symlink_to(other)
-    assert places(str(home), ["here/x"]) == {"here/x": f"{home}/here/x"}
+    assert safe_paths(str(home), ["here/x"]) == {"here/x": f"{home}/here/x"}
     with pytest.raises(ToolchainError, match="leads out of"):
-        places(str(home), ["out/x"])
+        safe_paths(str(home), ["out/x"])
     link = tmp_path / "link"
     link.symlink_to(home)
-    assert places(str(link), ["a/x"]) == {"a/x": f"{link}/a/x"}
+    assert safe_paths(str(link), ["a/x"]) == {"a/x": f"{link}/a/x"}
 
 
 def test_names_of_the_same_file_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(ToolchainError, match="would be the same file") as caught:
-        places(str(tmp_path), ["a/x", "b/x"], flat=True)
+        safe_paths(str(tmp_path), ["a/x", "b/x"], flat=True)
     assert caught.value.kind == "invalid"
     with pytest.raises(ToolchainError, match="'a' is a file, not a folder"):
-        places(str(tmp_path), ["a/b/x", "a"])
+        safe_paths(str(tmp_path), ["a/b/x", "a"])
     (tmp_path / "folder").mkdir()
     with pytest.raises(ToolchainError, match="is a folder, but must be a file"):
-        places(str(tmp_path), ["folder"])
+        safe_paths(str(tmp_path), ["folder"])
 
 
 def test_file_with_equal_size_and_digest_is_present(tmp_path: Path) -> None:

@@ -88,17 +88,17 @@ def test_option_alias_is_accepted() -> None:
 @pytest.mark.parametrize("terms", [[True], ["a", 1.1], ["a", [" "]], [{"a": "b"}]])
 def test_invalid_term_is_rejected(terms: list[Any]) -> None:
     with pytest.raises(AnsibleError, match="_terms"):
-        lookups.texts(terms, "a text")
+        lookups.string_terms(terms, "a text")
 
 
 def test_terms_become_strings() -> None:
-    assert lookups.texts(["a", [7, "b"]], "a text") == ["a", "7", "b"]
+    assert lookups.string_terms(["a", [7, "b"]], "a text") == ["a", "7", "b"]
 
 
 def test_every_lookup_reads_its_options_with_the_helper() -> None:
     for path in FOLDER.glob("[a-z]*.py"):
         text = path.read_text(encoding="utf-8")
-        if "lookups.ask(" not in text:  # a lookup without a request to a service
+        if "lookups.run_query(" not in text:  # a lookup without a request to a service
             continue
         assert "lookups.set_options(self, " in text, path.name
         assert "self.set_options(" not in text, path.name
@@ -107,7 +107,7 @@ def test_every_lookup_reads_its_options_with_the_helper() -> None:
 def test_every_querying_lookup_caches_its_responses() -> None:
     for path in FOLDER.glob("[a-z]*.py"):
         text = path.read_text(encoding="utf-8")
-        asks = "lookups.ask" in text
+        asks = "lookups.run_query" in text
         assert ("lookups.cached(" in text) == asks, path.name
         assert ("- delivery.toolchain.lookup_cache\n" in text) == asks, path.name
 

@@ -62,7 +62,7 @@ def test_write_ends_all_predictions(folder: Path) -> None:
     assert writing.get("job", "a") is None
     writing.add("job", "b")
     checking("https://other.example.com").add("job", "a")
-    writing.end()
+    writing.clear()
     assert checking().get("job", "a") is None
     assert checking("https://other.example.com").get("job", "a") is True
     assert len(list(folder.iterdir())) == 1
@@ -78,7 +78,7 @@ def test_nothing_is_predicted_without_folder(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.delenv(predictions.FOLDER, raising=False)
     checking().add("job", "a")
     checking().remove("job", "a")
-    Predictions(URL).end()
+    Predictions(URL).clear()
     assert not checking().active
     assert checking().get("job", "a") is None
 

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Annotated, Any, ClassVar
 
 from ...core.concurrency import spread
-from ...core.destination import places
+from ...core.destination import safe_paths
 from ...core.errors import ToolchainError, invalid
 from ...core.files import require_replaceable
 from ...core.http.file_download import Fetched
@@ -192,7 +192,7 @@ class CiArtifactOperation:
                 " allow_empty: true",
             )
         paths = [artifact.path for artifact in chosen]
-        found = places(self._options.dest or "", paths, flat=self._options.flat)
+        found = safe_paths(self._options.dest or "", paths, flat=self._options.flat)
         return {artifact: found[artifact.path] for artifact in chosen}
 
     def _before_and_after(self, fetches: FetchPlan) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-from ..destination import places
+from ..destination import safe_paths
 from ..errors import ToolchainError, invalid, shorten
 from ..files import atomic_write, make_folders
 from .file_content import FileContent
@@ -75,7 +75,7 @@ class ExportFolder:
         }
         self._known = self._read_list()
         paths = [*self._desired, *(path for path in self._known if path not in self._desired)]
-        at = places(self._folder, [self._list, *paths])
+        at = safe_paths(self._folder, [self._list, *paths])
         now = {path: FileContent.at(at[path]) for path in paths}
         foreign = [path for path in paths if self._is_foreign(path, now[path])]
         self._reject_foreign([path for path in foreign if path in self._desired])
@@ -103,7 +103,7 @@ class ExportFolder:
 
     def write(self) -> None:
         """Write the changes. An interrupted export can be repeated."""
-        at = places(self._folder, [self._list, *(change.path for change in self._changes)])
+        at = safe_paths(self._folder, [self._list, *(change.path for change in self._changes)])
         desired = self._digests
         make_folders(self._folder)
         # first with old and new digests: whichever of them a file has after an interruption, the

@@ -102,7 +102,7 @@ def download_file(
         with atomic_write(path, mode) as file:
             return _write_and_compare(response, blocks, file.write, content)
 
-    return _Source(transport, purpose, address, content, validate).taken(take)
+    return _Source(transport, purpose, address, content, validate).receive(take)
 
 
 def download_into(
@@ -128,7 +128,7 @@ def download_into(
         file.truncate()
         return _write_and_compare(response, blocks, write, content)
 
-    return _Source(transport, purpose, address, content, validate).taken(take)
+    return _Source(transport, purpose, address, content, validate).receive(take)
 
 
 def fetch_digests(
@@ -140,7 +140,7 @@ def fetch_digests(
         """Discard a block: only the digest is needed."""
 
     source = _Source(transport, purpose, address, content)
-    return source.taken(
+    return source.receive(
         lambda response, blocks: _write_and_compare(response, blocks, drop, content)
     )
 
@@ -155,7 +155,7 @@ class _Source:
     content: RemoteContent
     validate: Callable[[Response], None] = lambda response: None
 
-    def taken(self, take: Callable[[Response, Iterable[bytes]], Fetched]) -> Fetched:
+    def receive(self, take: Callable[[Response, Iterable[bytes]], Fetched]) -> Fetched:
         """Return the result of `take` for the response and its body.
 
         A small file is read into memory, which is faster than a stream.

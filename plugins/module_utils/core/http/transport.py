@@ -13,7 +13,7 @@ from typing import Any
 
 from .. import errors
 from ..accounting import Accounting
-from ..address import NOWHERE, Query, encode, is_login_page, leads_elsewhere, origin, target
+from ..address import NOWHERE, Query, encode, is_forbidden_redirect, is_login_page, origin, target
 from ..connection.auth import Anonymous, Crumb, Login, Outgoing, hide
 from ..connection.options import Connection
 from ..errors import ToolchainError, invalid
@@ -143,7 +143,7 @@ class Transport:
         """
         request = self._request(purpose, method, path, False, **parts)
         exchange = partial(self._send_checked, request, expect, validate)
-        response = Write(request, exchange, verify, repeatable, self._retries).carried_out()
+        response = Write(request, exchange, verify, repeatable, self._retries).execute()
         self.accounting.add(acknowledged=int(response.status < 400))
         return response
 
@@ -296,7 +296,7 @@ class Transport:
     def _next_hop(self, request: Request, status: int, url: str, there: str) -> str:
         """Return the target of a redirect. Raises an error if it must not be followed."""
         keeps_body = request.body is None or status in _KEEPING_METHOD
-        forbidden = leads_elsewhere(url, there, foreign_hosts=request.foreign_hosts)
+        forbidden = is_forbidden_redirect(url, there, foreign_hosts=request.foreign_hosts)
         if is_login_page(there, url) or not keeps_body or forbidden:
             raise self._redirect_error(request, status, there)
         return there

@@ -35,7 +35,7 @@ class Write:
     repeatable: bool
     retries: Retries
 
-    def carried_out(self) -> Response:
+    def execute(self) -> Response:
         """Send the request and return the response.
 
         If the response was lost and the verification read shows that the write is done, the

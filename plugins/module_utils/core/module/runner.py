@@ -143,7 +143,7 @@ def run(
         plan = prepared.plan()
         sealing = _sealing(module, options, task)
         if sealing is not None:
-            plan = sealing.hold(prepared, plan, parsed, check_mode=module.check_mode)
+            plan = sealing.restrict(prepared, plan, parsed, check_mode=module.check_mode)
         applied = prepared.apply(plan) if _must_apply(prepared, plan, module.check_mode) else {}
         if module.check_mode and plan.changed and isinstance(prepared, Predicting):
             prepared.predict(plan)
@@ -153,7 +153,7 @@ def run(
     if failed is not None:
         module.fail_json(**(_failure(failed) if task is None else task.failure(failed)))
     if task is not None and task.accounting.acknowledged:
-        task.predictions.end()
+        task.predictions.clear()
     module.exit_json(**values, http=(task.accounting if task else Accounting()).as_dict())
 
 

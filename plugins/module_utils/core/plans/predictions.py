@@ -92,7 +92,7 @@ class Predictions:
             elif row["action"] in ("delete", "deleted"):
                 self.remove(kind, known)
 
-    def end(self) -> None:
+    def clear(self) -> None:
         """Remove all predictions for the server, because a task outside check mode changed it."""
         if self._folder is not None and not self._check_mode:
             shutil.rmtree(self._folder, ignore_errors=True)

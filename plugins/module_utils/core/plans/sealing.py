@@ -85,7 +85,7 @@ class Sealing:
         #: Names of the skipped changes.
         self.skipped: list[str] = []
 
-    def hold(self, operation: Any, plan: Plan, wanted: Any, *, check_mode: bool) -> Plan:
+    def restrict(self, operation: Any, plan: Plan, wanted: Any, *, check_mode: bool) -> Plan:
         """Return the plan without the changes that the sealed plan does not allow.
 
         Raises `conflict` if a change is not in the sealed plan, unless `rest` is `skip`.
@@ -128,7 +128,7 @@ def _parts(operation: Any, plan: Plan, wanted: Any, pattern: str) -> Sequence[Pl
     if isinstance(operation, Divisible):
         return operation.parts(plan)
     before, after = plan.diff()
-    # with the options: two objects may have the same diff, and a diff need not show an action
+    # with the options, because the diffs of different objects or actions may be equal
     name = _name(pattern, wanted)
     return [PlannedChange(name, wanted, [plan.action, before], [after, _plain(wanted)])]
 

@@ -163,7 +163,7 @@ class NamedTokens(ABC):
         """Revoke a token. A token that does not exist counts as revoked."""
         purpose = f"revoking the token '{self.name}' with the id {token.id}"
         response = self.send_revocation(purpose, token, lambda: not self._is_listed(token))
-        if response.status == 404 and self._is_listed(token):  # the 404 of a proxy
+        if response.status == 404 and self._is_listed(token):  # a proxy returned 404
             raise response.error(
                 "not_found",
                 "the server returned 404, but lists the token: check whether a proxy allows this"
@@ -172,7 +172,7 @@ class NamedTokens(ABC):
 
     def valid(self) -> list[Token]:
         """Return the tokens with this name that have not expired, newest first."""
-        named = self._named()  # sets the clock
+        named = self._named()  # also sets the clock for `now`
         found = [token for token in named if token.is_good_for(timedelta(), self.now())]
         return sorted(found, key=lambda token: (token.created or _FAR, token.id), reverse=True)
 

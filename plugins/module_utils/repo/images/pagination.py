@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, urlsplit
 
-from ...core.address import is_fit
+from ...core.address import has_valid_characters
 from ...core.errors import ToolchainError
 from ...core.http.messages import Response, unexpected_body
 from ..client import RepoClient, object_of
@@ -153,7 +153,7 @@ class NameList:
 
 def _next_query(response: Response) -> _Pairs | None:
     for target, parameters in _LINK.findall(response.headers.get("Link") or ""):
-        if _NEXT.search(parameters[:_LONGEST_PARAMETERS]) and is_fit(target):
+        if _NEXT.search(parameters[:_LONGEST_PARAMETERS]) and has_valid_characters(target):
             try:
                 return parse_qsl(urlsplit(target).query) or None
             except ValueError:  # the address of the link is malformed

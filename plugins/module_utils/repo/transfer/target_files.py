@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from ...core.destination import places
+from ...core.destination import safe_paths
 from ...core.errors import ToolchainError, invalid
 from ...core.files import make_folders, require_replaceable
 from ..digests import Digests, digests_of
@@ -133,7 +133,7 @@ def targets_of(
     """
     if is_file and not dest.endswith("/") and not os.path.isdir(dest):
         return [TargetFile(file, os.path.dirname(dest) or ".", dest) for file in found]
-    paths = places(dest, (file.below for file in found), flat=flat)
+    paths = safe_paths(dest, (file.below for file in found), flat=flat)
     return [TargetFile(file, dest, paths[file.below]) for file in found]
 
 
