@@ -169,7 +169,7 @@ class Action(ansible_internals.HookedAction):
 
     def run_in_worker(self) -> tuple[int, str, str]:
         if self.internals is None:
-            raise RuntimeError("a module runs in the worker only with the internals of Ansible")
+            raise RuntimeError("cannot run a module in the worker: private names are missing")
         with (
             progress_to(Display().display, last=_write_to_stderr),
             _as_on_a_target(self.environment(), self.loader.get_basedir()),

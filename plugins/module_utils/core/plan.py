@@ -58,7 +58,7 @@ class Plan:
 
     @property
     def needs_apply(self) -> bool:
-        """Return whether `apply` must be called."""
+        """Return whether the plan has changes to write, or an operation to wait for."""
         return self.changed or self.waits
 
     def diff(self) -> tuple[Any, Any]:

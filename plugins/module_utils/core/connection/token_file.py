@@ -67,9 +67,9 @@ def login_of_auth_info(output: str, user: str | None) -> tuple[str, str]:
 
 
 def _logins(file: Path, url: str, user: str | None) -> tuple[set[tuple[str, str]], str]:
-    """Return the logins for a server in a token file, as pairs of user and token, and a message.
+    """Return the pairs of user and token for a server in a token file, and an error message.
 
-    The message is the error for the case that there is not exactly one login.
+    The message applies unless there is exactly one pair.
     """
     parts = urlsplit(url)
     host, port = parts.hostname or "", str(parts.port or _DEFAULT_PORTS.get(parts.scheme, 80))

@@ -139,7 +139,7 @@ class ExportFolder:
         )
 
     def _read_list(self) -> dict[str, set[str]]:
-        """Return the digests of earlier exports by path; none if the list cannot be parsed."""
+        """Return the digests of earlier exports by path, or {} if the list cannot be parsed."""
         content = FileContent.at(os.path.join(self._folder, self._list), whole=True)
         try:
             files = json.loads((content and content.text) or b"{}")["files"]

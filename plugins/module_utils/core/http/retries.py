@@ -72,7 +72,7 @@ class Retries:
 
 
 def limit_of(response: Response) -> str:
-    """Return the exceeded rate limit in brackets, as the server names it, or "" [tracker-4]."""
+    """Return the rate limit in the headers as a suffix for a message, or "" [tracker-4]."""
     headers = response.headers
     found = next((headers[name] for name in _REASONS if headers.get(name)), "")
     return f" ({shorten(found)})" if response.status in (429, 503) and found else ""

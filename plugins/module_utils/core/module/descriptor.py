@@ -42,10 +42,10 @@ class Descriptor(NamedTuple):
     :param service: `None` if the module sends no request
     :param operations: access by name of the operation, as in docs/interfaces/witnesses.md
     :param kind: kind of the object in reports; empty if the module does not compare an object
-    :param name: format string for the name of the object in reports. Its fields are options, or
-        members of the return value that has the name in `kind`
-    :param listed: return value that lists several objects with their `action`, such as `results`.
-        The fields in `name` are then also members of an item
+    :param name: format string for the name of the object in reports, such as `{project}/{name}`.
+        Its fields are options, or members of the return value with the name `kind`
+    :param listed: name of the return value that lists several objects with their `action`, such as
+        `results`. `name` may then also refer to members of an item
     :param follows: the write is a consequence of earlier tasks, such as a restart, so a sealed plan
         does not list it
     """

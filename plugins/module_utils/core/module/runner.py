@@ -98,7 +98,7 @@ class _Module(HookedModule):
 
 
 class _LintedModule(_Module):
-    """A module under ansible-lint, without our checks: they would reject unrendered templates."""
+    """A module under ansible-lint, without input checks, which would reject templates."""
 
     def check(self, arguments: dict[str, Any]) -> dict[str, Any]:
         return arguments

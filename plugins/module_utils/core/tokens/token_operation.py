@@ -30,7 +30,7 @@ _MODE = 0o600
 
 @dataclass(frozen=True)
 class TokenOptions:
-    """Options of all modules for tokens.
+    """Options that all token modules share.
 
     :param identifying: options that can be combined with state `absent`
     """
@@ -57,7 +57,7 @@ class TokenOptions:
                 if getattr(self, option) not in (None, False):
                     raise invalid(f"{option} cannot be combined with state 'absent': leave it out")
         if self.in_use is not None and not self.revoke_older:
-            raise invalid("in_use requires revoke_older: omit it, or set revoke_older")
+            raise invalid("in_use requires revoke_older: omit in_use, or set revoke_older to true")
         lifetime, margin = self.lifetime, self.margin
         if lifetime and margin >= lifetime:
             raise invalid(
