@@ -320,6 +320,7 @@ def not_begun(item: int | None, values: Mapping[str, str]) -> dict[str, Any]:
         "timestamp": None,
         "parameters": dict(values),
         "queue_id": item,
+        "input": None,
     }
 
 

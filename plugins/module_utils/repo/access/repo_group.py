@@ -97,7 +97,8 @@ class Groups(EntryKind[RepoGroupEntry]):
         found = plan(self._shown(current), wanted, _COMPARISONS)
         if found.after.get("auto_join") and found.after.get("admin_privileges"):
             raise invalid(_exclusive_flags(name))
-        return found.with_result(group=found.after)
+        blank = self._shown(group_of(name, {}, old=False)) or {}
+        return found.with_result(group={**blank, **found.after})
 
     def _with_members(self, name: str, row: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
         """Return a group with its members, which some versions of Access leave out [repo-41]."""

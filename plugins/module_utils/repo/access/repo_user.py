@@ -130,7 +130,9 @@ class _Users(EntryKind[RepoUserEntry]):
             self._groups.require_known("groups", new)
         found = plan(current, wanted, _COMPARISONS)
         self._refuse_lockout(entry, name, found)
-        found = found.with_result(user=dict(found.after))
+        # the server chooses what a new user has beside the options
+        unknown = dict.fromkeys(user_of(name, {}, old=False))
+        found = found.with_result(user={**unknown, **found.after})
         return _with_password(found, entry)
 
     def _current(self, name: str) -> dict[str, Any] | None:
