@@ -31,7 +31,7 @@ WRITTEN_PERMISSIONS = ("create_project", "manage_roles", "change_issue_status")
 
 
 def printed(permission: str) -> str:
-    """Return the permission name as the server prints it: `create_project` is `Create project`."""
+    """Return the displayed name of a permission, `Create project` for `create_project`."""
     return permission.replace("_", " ").capitalize()
 
 
@@ -87,7 +87,7 @@ def _role_record(role: dict[str, Any]) -> Record:
 
 
 def _given_rights(call: Call, role: dict[str, Any]) -> None:
-    """Change only the rights of the role that were sent [analysis-10]."""
+    """Change the permissions that the request contains, and keep the others [analysis-10]."""
     for name in PERMISSIONS:
         value = call.boolean(name)
         if value is not None:
@@ -124,7 +124,7 @@ def create_role(call: Call) -> None:
 
 
 def _changeable(call: Call, kind: str, word: str) -> dict[str, Any]:
-    """Return the object with the name in the parameter `name`; 403 if the object is built in."""
+    """Return the object that the parameter `name` identifies. Raise 403 for a built-in object."""
     name = call.required("name")
     found = call.context.store.get(kind, name)
     if found is None:
@@ -145,7 +145,7 @@ def delete_role(call: Call) -> None:
 
 
 def _roles_held(call: Call, group: bool) -> dict[str, list[Record]]:
-    """Return the roles by the name of the group or user that holds them."""
+    """Return the assigned roles by the name of the user or group."""
     held: dict[str, list[Record]] = {}
     for name, role in call.context.store.items(ROLES):
         for entry in role["assignments"]:
@@ -201,9 +201,9 @@ def _drop_assignments(call: Call, account: str, group: bool) -> None:
 
 
 def groups(call: Call) -> list[Record]:
-    """Return groups; the members are listed only with `list_users` (server fact [analysis-9]).
+    """Return groups. Server fact [analysis-9]: members are listed only with `list_users`.
 
-    The written interface has no such parameter; it always lists the members.
+    The interface description does not have this parameter; there the members are always listed.
     """
     store = call.context.store
     shown, held = [], _roles_held(call, group=True)
@@ -222,10 +222,8 @@ def groups(call: Call) -> list[Record]:
 
 
 def _members(call: Call, names: list[str]) -> list[Any]:
-    """Return the members of a group.
-
-    The setting `group_users_as_objects` selects names or records, because the format is not
-    documented.
+    """Return the members of a group. Their format is not documented, so the setting
+    `group_users_as_objects` selects records instead of names.
     """
     if not call.settings["group_users_as_objects"]:
         return list(names)
@@ -250,9 +248,10 @@ def create_group(call: Call) -> None:
 
 
 def update_group(call: Call) -> None:
-    """Change a group (server fact [analysis-9]).
+    """Change a group.
 
-    `users` replaces the members. `remove_all` removes all members if `users` names none.
+    Server fact [analysis-9]: `users` replaces the members. `remove_all` removes all members unless
+    `users` is set.
     """
     group = _changeable(call, GROUPS, "Group")
     given = _known_users(call)
@@ -277,9 +276,10 @@ def role_assignments(call: Call) -> list[Record]:
 
 
 def update_role_assignment(call: Call) -> None:
-    """Add or remove a role assignment (server fact [analysis-10]).
+    """Add or remove a role assignment.
 
-    `project` is the id of a project; without it, the assignment is for all projects.
+    Server fact [analysis-10]: `project` is the id of a project. Without `project`, the assignment
+    applies to all projects.
     """
     name, account = call.required("name"), call.required("account")
     role = call.context.store.get(ROLES, name)

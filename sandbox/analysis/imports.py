@@ -2,7 +2,7 @@
 """Imports from other servers [W4.5, analysis-5].
 
 Both actions respond with an empty body and continue in the background. The members of
-`import_status` records are not documented: these members are an assumption.
+`import_status` records are not documented, so the members here are an assumption.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from sandbox.analysis.responses import Call, Record, Refused
 from sandbox.context import Context
 
 IMPORTS, SOURCES = "analysis.import", "analysis.source"
-# Name of a settings import in `import_status`: no project has this name.
+# Name of an import of settings in `import_status`. No project can have this name.
 SERVER = "(server configuration)"
 
 
 def seed_source(context: Context, data: dict[str, Any]) -> None:
-    """Store another server of the seed: `url, username, password` and its `projects`.
+    """Store a source server of the seed, with the keys `url, username, password, projects`.
 
-    A project has the same format as in the seed.
+    Its projects have the same format as the projects of the seed.
     """
     context.store.put(SOURCES, data["url"].rstrip("/"), data)
 
@@ -38,7 +38,7 @@ def import_server_configuration(call: Call) -> None:
 
 
 def _start(call: Call, project: str) -> None:
-    """Start an import; an error of the source is reported later, in the status."""
+    """Start an import. Errors of the source server appear later, in `import_status`."""
     url, user = call.required("sourceURL").rstrip("/"), call.required("sourceAdmin")
     number = call.context.store.next_id(IMPORTS)
     begun = {
@@ -57,12 +57,12 @@ def _failure(call: Call, url: str, user: str, project: str) -> str | None:
         return f"Cannot connect to {url}"
     if (user, call.text("sourcePassword")) != (source["username"], source["password"]):
         return f"Login to {url} failed"
-    there = [each["name"] for each in source.get("projects") or []]
-    return None if project in (SERVER, *there) else f"Project {project} does not exist on {url}"
+    existing = [project["name"] for project in source.get("projects") or []]
+    return None if project in (SERVER, *existing) else f"Project {project} does not exist on {url}"
 
 
 def finish_due(context: Context) -> None:
-    """Finish the imports that are due: the project exists, or the import has failed."""
+    """Finish the imports whose duration has passed. A successful import creates the project."""
     for key, begun in context.store.items(IMPORTS):
         if begun["over"] or _percent(context, begun) < 100:
             continue

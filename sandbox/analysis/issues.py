@@ -29,9 +29,10 @@ def _key(call: Call, number: str) -> str:
 
 
 def issue_details(call: Call) -> list[Record]:
-    """Return a single record with the id as a string.
+    """Return a record for the issue, with the id as a string.
 
-    For an unknown id, some servers return no record: see the setting `unknown_issue`.
+    Servers differ for an unknown id, so the setting `unknown_issue` selects an empty response or an
+    error.
     """
     number = call.required("id")
     issue = call.context.store.get(projects.ISSUES, _key(call, number))
@@ -54,10 +55,7 @@ def issue_details(call: Call) -> list[Record]:
 
 
 def update_status(call: Call) -> None:
-    """Change all issues of `ids` or none of them.
-
-    The values that were sent are added to the history of every issue.
-    """
+    """Change all issues of `ids`, or none if an id is invalid. Add entries to their histories."""
     ids = call.required("ids").split(",")
     status = _known_status(call)
     owner, comment = call.text("owner"), call.text("comment")
@@ -77,8 +75,8 @@ def update_status(call: Call) -> None:
             issue["bugTrackerId"] = call.text("bug_tracker_id")
         history = issue.get("history") or []
         entry = {
-            # Two changes never share a timestamp, so that the newest change is unambiguous.
-            "date": max(call.context.now_ms(), *(each["date"] + 1 for each in history), 0),
+            # each entry has a different timestamp, so the newest entry is unambiguous
+            "date": max(call.context.now_ms(), *(change["date"] + 1 for change in history), 0),
             "userid": call.form.get("user", ""),
             "status": issue["status"],
             "comment": comment or "",

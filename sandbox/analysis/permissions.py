@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Permissions of a user: its roles, direct or through a group, in a project or all
-[analysis-10].
-"""
+"""Check the permissions that roles give to a user, directly or through a group [analysis-10]."""
 
 from __future__ import annotations
 
@@ -36,7 +34,7 @@ _NEEDED = {
     "delete_module": "manage_modules",
     "update_status": "change_issue_status",
 }
-# Actions with the project in `name`.
+# Actions whose parameter `name` is the project.
 _NAMED = ("update_project", "delete_project")
 
 
@@ -62,7 +60,10 @@ def require_transition(call: Call, before: str, after: str) -> None:
 
 
 def held(call: Call, project: str | None) -> list[dict[str, Any]]:
-    """Return the roles of the user for a project (name or id; None: for all projects)."""
+    """Return the roles of the user that apply to a project.
+
+    :param project: name or id; `None` selects only roles for all projects
+    """
     store, user = call.context.store, call.form.get("user", "")
     members = store.mentioning(GROUPS, user)
     groups = {name for name, group in members if user in group["users"]}

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Projects and their content [W4.5, analysis-6].
+"""Projects with their builds, modules, views and defect types [W4.5, analysis-6].
 
-The content of a project is stored under `<project id>/<name>`, because a rename does not change the
-id.
+The objects of a project are stored under `<project id>/<name>`. Renaming a project keeps its id.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ PROJECTS, BUILDS, MODULES, VIEWS, ISSUES, DEFECTS = (
     "analysis.issue",
     "analysis.defect_type",
 )
-# A role stores its assignments, also those for a project.
+# The record of a role contains its assignments, including those for a project.
 ROLES = "analysis.role"
 DEFAULT_VIEW = {
     "id": 0,
@@ -73,7 +72,7 @@ def named(call: Call) -> dict[str, Any]:
 
 
 def id_of(call: Call, given: str) -> str:
-    """Return the id of a project; the written interface also accepts the project name."""
+    """Return the id of a project, given by id or, in the interface description, also by name."""
     for name, project in call.context.store.items(PROJECTS):
         if project["id"] == given or (not call.real and name == given):
             return str(project["id"])
@@ -87,7 +86,7 @@ def inside(call: Call, kind: str) -> list[dict[str, Any]]:
 
 
 def _without_empty(record: Record, *names: str) -> Record:
-    """Omit empty lists (server fact [analysis-6, analysis-13])."""
+    """Return the record without empty lists, which the server omits [analysis-6, analysis-13]."""
     return {key: value for key, value in record.items() if key not in names or value}
 
 
@@ -105,7 +104,7 @@ def _project(call: Call) -> dict[str, Any]:
 
 
 def update_project(call: Call) -> None:
-    """Change a project; a rename does not change the id (server fact [analysis-6])."""
+    """Change a project. Server fact [analysis-6]: renaming a project keeps its id."""
     project, new_name = _project(call), call.text("new_name")
     store = call.context.store
     if new_name and new_name != project["name"]:
@@ -136,10 +135,7 @@ def delete_project(call: Call) -> None:
 
 
 def builds(call: Call) -> list[Record]:
-    """Return builds, newest first.
-
-    Written interface [W2.5]: `id`, `name`, `date` (epoch ms), `keepit`.
-    """
+    """Return builds, newest first, with `id`, `name`, `date` (epoch ms) and `keepit` [W2.5]."""
     found = inside(call, BUILDS)
     keys = ("id", "name", "date", "keepit")
     newest_first = sorted(found, key=lambda build: (-int(build["date"]), -int(build["id"])))
@@ -149,8 +145,8 @@ def builds(call: Call) -> list[Record]:
 def update_build(call: Call) -> None:
     """Change a build.
 
-    Server fact [analysis-7]: real servers require the project. The written interface [W4.5] has no
-    project parameter: the first build with the name is changed.
+    Server fact [analysis-7]: real servers require `project`. The interface description [W4.5] does
+    not have this parameter; there the first build with the name is changed.
     """
     name, new_name = call.required("name"), call.text("new_name")
     key = _build_key(call, name)
@@ -188,7 +184,7 @@ def _view_key(call: Call) -> str:
 
 
 def _given_view(call: Call, view: dict[str, Any]) -> None:
-    """Change only the fields of the view that were sent."""
+    """Change the fields of a view that the request contains, and keep the others."""
     given = {
         "query": call.text("query"),
         "tags": call.listed("tags"),
@@ -220,9 +216,8 @@ def _view(call: Call) -> tuple[str, dict[str, Any]]:
 
 
 def update_view(call: Call) -> None:
-    """Change a view.
-
-    Written interface [W4.5]: `tags` only; real servers change the query as well [analysis-13].
+    """Change a view. In the interface description [W4.5] only `tags` can be changed; real servers
+    can also change the query [analysis-13].
     """
     key, view = _view(call)
     new_name = call.text("new_name")
@@ -264,10 +259,7 @@ def defect_types(call: Call) -> list[Record]:
 
 
 def modules(call: Call) -> list[Record]:
-    """Return modules.
-
-    Server fact [analysis-8]: older servers do not show `allowAll` and `tags`.
-    """
+    """Return modules. Server fact [analysis-8]: older servers omit `allowAll` and `tags`."""
     shown = []
     for module in inside(call, MODULES):
         record: Record = {"name": module["name"], "paths": module["paths"]}
@@ -283,7 +275,7 @@ def _module_key(call: Call, name: str) -> str:
 
 
 def _given_module(call: Call, module: dict[str, Any]) -> None:
-    """Change only the fields of the module that were sent."""
+    """Change the fields of a module that the request contains, and keep the others."""
     allow_all = call.boolean("allow_all")
     if allow_all is not None:
         module["allowAll"] = allow_all
@@ -294,7 +286,7 @@ def _given_module(call: Call, module: dict[str, Any]) -> None:
 
 
 def create_module(call: Call) -> None:
-    """Create a module; real servers require `paths` (server fact [analysis-8])."""
+    """Create a module. Server fact [analysis-8]: real servers require `paths`."""
     name = call.required("name")
     key = _module_key(call, name)
     if call.context.store.get(MODULES, key) is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reports: counts of issues, metrics, file churns [W4.5, analysis-14]."""
+"""Reports: numbers of issues, metrics, and changed files per build [W4.5, analysis-14]."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ def seed_metrics(context: Context, project: dict[str, Any]) -> None:
 
 
 def report(call: Call) -> list[Record]:
-    """Count issues by two dimensions; the id -1 has no drill-down."""
+    """Return a table with the number of issues by two dimensions. The id -1 means that the server
+    offers no drill-down.
+    """
     build = call.text("build")
     if build is not None:
         _require_build(call, build)
@@ -77,7 +79,9 @@ def _require_build(call: Call, name: str) -> None:
 
 
 def metrics(call: Call) -> list[Record]:
-    """Return metrics; only the keyword `file:` is used, `aggregate` returns sums per metric."""
+    """Return metrics of the files that match the keyword `file` of the query. Other keywords are
+    ignored. With `aggregate`, return sum, minimum and maximum per metric.
+    """
     wanted, _warnings = search.conditions(call.text("query") or "")
     files = {keyword: values for keyword, values in wanted.items() if keyword == "file"}
     found = [
@@ -102,12 +106,10 @@ def _aggregated(tag: str, found: list[dict[str, Any]]) -> Record:
 
 
 def fchurns(call: Call) -> list[Record]:
-    """Return the changed files per build.
+    """Return the number of changed files per build.
 
-    Server fact [analysis-14]: real servers require `project`.
-
-    The written interface has only `component` and does not define its project, so all projects are
-    counted.
+    Server fact [analysis-14]: real servers require `project`. The interface description has only
+    `component`, so all projects are counted there.
     """
     component = call.text("component") or ""
     store = call.context.store

@@ -27,7 +27,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Call:
-    """An action with its parameters; a parameter that was not sent is None."""
+    """An action with its parameters. A parameter that the request lacks is `None`."""
 
     context: Context
     form: Mapping[str, str]
@@ -47,7 +47,7 @@ class Call:
         return value
 
     def boolean(self, name: str) -> bool | None:
-        """Parse a boolean; only lower case `true` and `false` are accepted."""
+        """Parse a boolean. Only lower-case `true` and `false` are valid."""
         value = self.form.get(name)
         if value is None:
             return None
@@ -56,9 +56,10 @@ class Call:
         return value == "true"
 
     def listed(self, name: str) -> list[str] | None:
-        r"""Parse a comma-separated list; `\,` and `\\` are escapes (server fact [analysis-9]).
+        r"""Parse a comma-separated list. Server fact [analysis-9]: `\,` and `\\` are escapes.
 
-        The written interface [W4.5] has no escapes; the setting `list_escapes` overrides this.
+        The interface description [W4.5] has no escapes. The setting `list_escapes` overrides the
+        default of the flavour.
         """
         value = self.form.get(name)
         if value is None:
@@ -69,7 +70,7 @@ class Call:
         return [part for part in value.split(",") if part != ""]
 
     def limit(self) -> int:
-        """Return the `limit`; 1000 if the client sends none (server fact [analysis-9])."""
+        """Return the parameter `limit`. Server fact [analysis-9]: its default is 1000."""
         value = self.form.get("limit")
         if value is None:
             return 1000
@@ -78,12 +79,15 @@ class Call:
         return int(value)
 
     def absent(self, what: str) -> Refused:
-        """Return the error for an object that does not exist (its status is not documented)."""
+        """Return the error for an object that does not exist, with a status from the settings.
+
+        The status is not documented.
+        """
         return Refused(int(self.settings["absent_status"]), f"{what} does not exist")
 
 
 def split_list(value: str) -> list[str]:
-    """Split at commas; a backslash escapes the next character."""
+    """Split a string at commas. A backslash escapes the next character."""
     parts, current, escaped = [], "", False
     for char in value:
         if escaped:
@@ -99,7 +103,7 @@ def split_list(value: str) -> list[str]:
 
 
 def contains_or_exact(names: Iterable[str], search: str | None) -> list[str]:
-    """Search roles by a substring of the name, or by the whole name after a leading `+`."""
+    """Return the names that contain the string or, after a leading `+`, equal it."""
     if not search:
         return list(names)
     if search.startswith("+"):
@@ -108,13 +112,13 @@ def contains_or_exact(names: Iterable[str], search: str | None) -> list[str]:
 
 
 def by_pattern(names: Iterable[str], search: str | None) -> list[str]:
-    """Search users and groups; `*` matches any characters."""
+    """Return the names that match a pattern, in which `*` matches any characters."""
     pattern = (search or "*").replace("[", "[[]").replace("?", "[?]")
     return [name for name in names if fnmatch.fnmatchcase(name.lower(), pattern.lower())]
 
 
 def _text(record: Record, indent: int | None) -> str:
-    """Encode a record; `=` and HTML characters are escaped (server fact [analysis-2])."""
+    """Encode a record as JSON. Server fact [analysis-2]: `=` and HTML characters are escaped."""
     text = json.dumps(record, ensure_ascii=False, indent=indent)
     for char in "=<>&'":
         text = text.replace(char, f"\\u{ord(char):04x}")
@@ -124,10 +128,12 @@ def _text(record: Record, indent: int | None) -> str:
 def records(
     found: Sequence[Record] | None, settings: dict[str, Any], *, pretty: bool = False
 ) -> Response:
-    """Return one JSON object per line; None (after a change) gives an empty body.
+    """Return a response with one JSON object per line, or an empty body for `None`.
 
-    Server facts [analysis-2, analysis-14]: servers differ in line ends, blank lines and a final
+    Server facts [analysis-2, analysis-14]: servers differ in line ends, blank lines and the final
     newline. A report is a single object over several lines.
+
+    :param pretty: whether to indent the object
     """
     end = str(settings["line_end"])
     between = end + end if settings["blank_lines"] else end
@@ -138,7 +144,9 @@ def records(
 
 
 def error(refused: Refused, settings: dict[str, Any]) -> Response:
-    """Return the error object; some servers send it with status 200 [analysis-2]."""
+    """Return the response with an error object. Server fact [analysis-2]: some servers send it with
+    status 200.
+    """
     status = 200 if settings["error_status_200"] else refused.status
     text = json.dumps({"status": refused.status, "message": refused.message}) + "\n"
     return Response(text, status, None, str(settings["content_type"]))

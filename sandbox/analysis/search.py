@@ -23,7 +23,7 @@ KEYWORDS = {
     "build": "builds",
     "grouping": "",
 }
-# Keywords that the written interface does not mention.
+# Keywords that the interface description lacks.
 _REAL_ONLY = ("grouping",)
 HIDDEN = ("builds", "group", "history")
 
@@ -31,7 +31,7 @@ Conditions = dict[str, list[str]]
 
 
 def search(call: Call) -> list[Record]:
-    """Return matching issues; `summary=true` adds a last record with the total and the limit."""
+    """Return matching issues. With `summary=true`, add a record with the total and the limit."""
     project = projects.named(call)
     query = call.text("query") or ""
     view = call.text("view")
@@ -65,10 +65,10 @@ def _view_query(call: Call, name: str) -> str:
 
 
 def _records(issues: list[dict[str, Any]], *, folded: bool) -> list[Record]:
-    """Return records of issues.
+    """Convert issues to records.
 
-    Server fact [analysis-15]: without `grouping:off`, a group is a single record that lists all its
-    issues.
+    Server fact [analysis-15]: without `grouping:off`, a group of issues is a single record that
+    contains their ids.
     """
     members: dict[Any, list[int]] = {}
     for issue in issues:
@@ -85,10 +85,10 @@ def _records(issues: list[dict[str, Any]], *, folded: bool) -> list[Record]:
 
 
 def conditions(query: str, real: bool = True) -> tuple[Conditions, list[str]]:
-    """Return the values per keyword ("" is free text), and a warning for each unknown keyword.
+    """Parse a query. Return the values per keyword, and a warning for each unknown keyword.
 
-    Written interface [W4.5]: a single build per search. It does not state that several builds are
-    rejected.
+    The keyword "" contains free text. The interface description [W4.5] has a single build per
+    search; that the server rejects several builds is an assumption.
     """
     wanted: Conditions = {}
     warnings: list[str] = []
@@ -107,7 +107,7 @@ def conditions(query: str, real: bool = True) -> tuple[Conditions, list[str]]:
 
 
 def fits(call: Call, issue: dict[str, Any], wanted: Conditions) -> bool:
-    """Return whether the issue matches: any value of a keyword, and all keywords."""
+    """Return whether an issue matches at least one value of every keyword."""
     return all(
         any(_matches(call, issue, keyword, value) for value in values)
         for keyword, values in wanted.items()
@@ -134,9 +134,8 @@ def _matches(call: Call, issue: dict[str, Any], keyword: str, value: str) -> boo
 
 
 def _of_severity(issue: dict[str, Any], wanted: str) -> bool:
-    """Match a severity by name, number or range.
-
-    Example of the reference page [analysis-16]: `1-3`.
+    """Return whether the severity matches a name, a number, or a range such as `1-3`
+    [analysis-16].
     """
     limits = _RANGE.fullmatch(wanted)
     if limits:

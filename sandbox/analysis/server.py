@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The server itself, and its data about a project [W4.5, analysis-4, analysis-6]."""
+"""Licenses, tasks, taxonomies and project configurations [W4.5, analysis-4, analysis-6]."""
 
 from __future__ import annotations
 
@@ -14,20 +14,23 @@ LICENSES, TASKS, TAXONOMIES = "analysis.license", "analysis.task", "analysis.tax
 
 
 def seed_license(context: Context, data: dict[str, Any]) -> None:
-    """Store a license: `feature, version, count, permanent, days_to_expiry, servers`."""
+    """Store a license of the seed.
+
+    Keys: `feature, version, count, permanent, days_to_expiry, servers`.
+    """
     filled = {"version": "24.2", "permanent": True, "days_to_expiry": -1, "servers": [], **data}
     context.store.put(LICENSES, data["feature"], filled)
 
 
 def license_count(call: Call) -> list[Record]:
-    """Return the licenses; `feature` is optional (server fact [analysis-4])."""
+    """Return the licenses. Server fact [analysis-4]: `feature` is optional."""
     feature = call.text("feature")
     found = call.context.store.values(LICENSES)
     return [record for record in found if feature is None or record["feature"] == feature]
 
 
 def task_status(call: Call) -> list[Record]:
-    """Return the tasks; the members of the records are not documented."""
+    """Return the tasks of the seed. The members of real records are not documented."""
     return call.context.store.values(TASKS)
 
 
@@ -38,7 +41,7 @@ def taxonomies(call: Call) -> list[Record]:
 
 
 def project_configuration(call: Call) -> list[Record]:
-    """Return a single object with only string values (server fact [analysis-6])."""
+    """Return the configuration of a build. Server fact [analysis-6]: all values are strings."""
     builds = {build["name"]: build for build in projects.builds(call)}
     name = call.text("build") or next(iter(builds), "")
     if name not in builds:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The code analysis server: a single address, and an action in each form."""
+"""The code analysis server. All requests go to one URL; a form field contains the action."""
 
 from __future__ import annotations
 
@@ -31,10 +31,14 @@ COMMON = frozenset({"user", "ltoken", "action"})
 
 @dataclass(frozen=True)
 class Action:
-    """`written` are the parameters of the written interface [W4.5], `more` those of real servers.
+    """An action of the server.
 
-    A handler that returns None has changed something: the response is 200 with an empty body.
-    `report`: real servers respond with a single object over several lines [analysis-2].
+    :param handler: returns the records of a read; returns `None` after a write, whose response is
+        200 with an empty body
+    :param written: parameters in the interface description [W4.5]
+    :param more: additional parameters of real servers
+    :param report: whether real servers respond with a single object over several lines
+        [analysis-2]
     """
 
     handler: Callable[[Call], list[Record] | None]
@@ -139,29 +143,29 @@ class AnalysisService(Service):
     name = "analysis"
     defaults: ClassVar[dict[str, Any]] = {
         "version": "24.2",
-        # If false, any user may do anything, and no token is required.
+        # If false, no login is required and every user has all permissions.
         "access_control": True,
         "error_status_200": False,
-        # Status for an object that does not exist: not documented.
+        # Status for an object that does not exist. Real servers do not document it.
         "absent_status": 404,
         "content_type": "application/json;charset=UTF-8",
         "line_end": "\n",
         "trailing_newline": True,
         "blank_lines": False,
-        # Whether comma-separated lists have backslash escapes; None: only with the flavour `real`.
+        # Whether comma-separated lists have backslash escapes. None: only in the flavour `real`.
         "list_escapes": None,
         "modules_show_allow_all": True,
-        # Maximum number of issues of a search without a limit: the server default is not published.
+        # Limit of a search without `limit`. The default of real servers is not documented.
         "search_limit": 1000,
         # Whether `summary=true` returns a summary record.
         "search_summary": True,
-        # `build:text` matches a substring of the name (contains, older servers) or the name (exact,
-        # newest).
+        # Whether `build:name` matches a part of the name ("contains", older servers) or the whole
+        # name ("exact", newest servers).
         "build_search": "contains",
-        # Response for an unknown issue: no record (empty) or the error object (error); None: by
-        # flavour.
+        # Response for an unknown issue: no record ("empty") or the error object ("error"). None
+        # selects it by the flavour.
         "unknown_issue": None,
-        # Duration of an import from another server.
+        # Duration of an import from another server in milliseconds.
         "import_ms": 300,
         # Whether the members of a group are `{name, readonly}` instead of names.
         "group_users_as_objects": False,
@@ -174,7 +178,7 @@ class AnalysisService(Service):
         ]
 
     def seed(self, data: dict[str, Any]) -> None:
-        """Store the lists of a seed: users, groups, roles, projects, sources, licenses, tasks."""
+        """Store the objects of a seed: users, groups, roles, projects, sources, licenses, tasks."""
         known = {"users", "groups", "roles", "projects", "sources", "licenses", "tasks"}
         unknown = sorted(set(data) - known)
         if unknown:
@@ -199,14 +203,12 @@ class AnalysisService(Service):
         imports.finish_due(self.context)
 
     def is_write(self, method: str, path: str, form: Mapping[str, str]) -> bool:
-        """Return whether the action writes; an unknown action counts as a write."""
+        """Return whether the action writes. An unknown action counts as a write."""
         action = ACTIONS.get(form.get("action", ""))
         return method == "POST" and (action is None or action.writes)
 
     async def authenticate(self, request: Request) -> Response | None:
-        """Check `user` and `ltoken` of the form; the reference page is open (written interface
-        [W5]).
-        """
+        """Check the form fields `user` and `ltoken` [W5]. The reference page needs no login."""
         if request.method != "POST" or not self.settings["access_control"]:
             return None
         try:
@@ -216,9 +218,9 @@ class AnalysisService(Service):
         return None
 
     def _log_in(self, form: Mapping[str, str]) -> None:
-        """Check the login.
+        """Raise 401 or 403 unless the login may send the action.
 
-        Credentials of the seed: `users: {name: {ltoken, web_api, read_only}}`.
+        The seed has the credentials `users: {name: {ltoken, web_api, read_only}}`.
         """
         known: dict[str, Any] = self.context.credentials(self.name).get("users") or {}
         user = known.get(form.get("user", ""))
@@ -232,7 +234,7 @@ class AnalysisService(Service):
             raise Refused(403, "Access denied: you are not allowed to do this")
 
     def _page(self, request: Request) -> Response:
-        """Return the reference page: HTML with 200 for GET (server fact [analysis-1])."""
+        """Return the reference page. Server fact [analysis-1]: GET returns 200 with HTML."""
         names = "".join(f"<li>{name}</li>" for name in sorted(ACTIONS))
         text = f"<html><head><title>Web API Reference</title></head><ul>{names}</ul></html>"
         return Response(text, 200, None, "text/html")
@@ -265,6 +267,6 @@ class AnalysisService(Service):
 
 
 async def _form(request: Request) -> dict[str, str]:
-    """Return the parameters of the urlencoded body; the server ignores the query."""
+    """Return the parameters of the urlencoded body. The server ignores the query string."""
     body = (await request.body()).decode("utf-8", "replace")
     return dict(parse_qsl(body, keep_blank_values=True))
