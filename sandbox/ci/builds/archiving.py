@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Archived files of builds, and the fingerprints of their content [ci-24]."""
+"""Artifacts of builds and their fingerprints, which are MD5 digests [ci-24]."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Artifact = dict[str, Any]
 
 
 def kept(context: Context, job: dict[str, Any] | None, build: dict[str, Any]) -> list[Artifact]:
-    """Store and return the artifacts of a build, as defined by its job."""
+    """Store the artifacts that the job of a build defines, and return their records."""
     names = variables(build)
     found: list[Artifact] = []
     for entry in [] if job is None else job["artifacts"]:
@@ -37,7 +37,7 @@ def kept(context: Context, job: dict[str, Any] | None, build: dict[str, Any]) ->
 def _content(
     context: Context, build: dict[str, Any], entry: dict[str, Any], names: dict[str, str]
 ) -> bytes | None:
-    """Return the `content` of the entry, or the file that was sent for its `parameter`."""
+    """Return the `content` of an artifact, or the uploaded file of its `parameter`."""
     wanted = entry.get("parameter")
     if wanted is None:
         return filled(str(entry.get("content", "")), names).encode()
@@ -48,7 +48,7 @@ def _content(
 
 
 def exported(build: dict[str, Any]) -> list[Exported]:
-    """Return artifacts by name only, without sizes or digests (server fact [ci-24])."""
+    """Return the artifacts of a build. Server fact [ci-24]: they have neither size nor digest."""
     return [
         Exported(
             None,
@@ -64,7 +64,7 @@ def exported(build: dict[str, Any]) -> list[Exported]:
 
 
 def fingerprints(job: dict[str, Any], build: dict[str, Any]) -> list[Exported]:
-    """Return the recorded MD5 digests if the job records them."""
+    """Return the fingerprints of a build's artifacts if the job records them."""
     if not job["fingerprint"]:
         return []
     return [_fingerprint(build, artifact, []) for artifact in build.get("artifacts", [])]
@@ -84,7 +84,7 @@ def _fingerprint(
 
 
 def fingerprint_view(builds: Iterable[dict[str, Any]], md5: str) -> Exported | None:
-    """Handle GET /fingerprint/{md5}/api/json: the origin of a content, and the builds with it."""
+    """Handle GET /fingerprint/{md5}/api/json: the builds that contain a file with this digest."""
     origin: tuple[dict[str, Any], Artifact] | None = None
     usage: dict[str, list[dict[str, int]]] = {}
     for build in builds:

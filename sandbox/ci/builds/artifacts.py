@@ -47,7 +47,7 @@ def get(call: Call) -> Response:
 
 
 def _zipped(context: Context, found: dict[str, Artifact], folder: str) -> Iterator[bytes]:
-    """Create the archive while it is sent, without a length (server fact [ci-24])."""
+    """Yield a zip archive of a folder. Server fact [ci-24]: the response has no length."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
         for path, artifact in found.items():
@@ -68,7 +68,7 @@ def _file(call: Call, build: dict[str, Any], artifact: Artifact) -> Response:
     span = _RANGE.match(request.headers.get("range", ""))
     path = str(context.store.blobs.path(artifact["sha256"]))
     if span is not None and int(span[1]) < size:
-        # server fact [ci-24]: a single range; any other range header is ignored
+        # server fact [ci-24]: the server supports a single range and ignores other range headers
         first, last = int(span[1]), min(int(span[2] or size), size - 1)
         headers["Content-Range"] = f"bytes {first}-{last}/{size}"
         headers["Content-Length"] = str(last - first + 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Actions behind the addresses of a build: stop it, return its log or files."""
+"""Handlers for the paths of a build: stop it, return its log, its artifacts and its inputs."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def _number(call: Call) -> Response:
 
 
 def is_missing(call: Call) -> bool:
-    """Return whether the address exists for pipelines only, and this build is not a pipeline."""
+    """Return whether the path exists only for pipeline builds, and this build is none."""
     return call.rest in (["term"], ["kill"]) and _definition(call)["kind"] != jobs.PIPELINE
 
 
 def missing(call: Call) -> Response:
-    """Redirect a POST to the same address with a slash, which is 404 (server fact [ci-10])."""
+    """Redirect a POST to the same path with a trailing slash, which returns 404 [ci-10]."""
     here = call.request.scope["path"]
     if call.request.method != "POST" or here.endswith("/"):
         return pages.not_found()
@@ -57,9 +57,8 @@ def _definition(call: Call) -> dict[str, Any]:
 
 
 def _end(call: Call, how: str, words: str) -> Response:
-    """End the build.
-
-    Server fact [ci-10]: 302 to the Referer or `.`, even if nothing was running.
+    """End the build. Server fact [ci-10]: the response is a redirect to the `Referer` or to `.`,
+    even if the build is not running.
     """
     context, build = call.site.context, call.found_build
     if not build["done"]:
@@ -86,7 +85,7 @@ def _kill(call: Call) -> Response:
 
 
 def _console_text(call: Call) -> Response:
-    """Return the whole log, without a length (server fact [ci-13])."""
+    """Return the complete log. Server fact [ci-13]: the response has no length."""
     data, _more = builds.console(call.site.context, call.found_build)
 
     async def pieces() -> AsyncIterator[bytes]:
@@ -97,9 +96,10 @@ def _console_text(call: Call) -> Response:
 
 
 def _progressive_text(call: Call) -> Response:
-    """Return the log from an offset (server fact [ci-13]).
+    """Return the log from an offset.
 
-    `X-Text-Size` is the next offset; a start beyond the end restarts from 0.
+    Server fact [ci-13]: `X-Text-Size` contains the next offset. An offset beyond the end counts as
+    0.
     """
     data, more = builds.console(call.site.context, call.found_build)
     given = call.request.query_params.get("start") or "0"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The queue and the builds, driven by the clock.
+"""Simulate the queue and the builds.
 
-There is no background task: `advance` replays, in order of time, all events that are due since the
-last call. Each event runs once, at its scheduled time. The effects of a successful build therefore
-exist before a request can read them.
+There is no background task. `advance` carries out all starts and ends of builds that are due since
+its last call, in the order of their times. It is called before each request, so a request never
+reads an outdated state.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ Event = tuple[int, int, str, Callable[[], None]]
 
 
 def advance(context: Context) -> None:
-    """Run all events that are due by now."""
+    """Carry out all starts and ends of builds that are due."""
     now = context.now_ms()
     while True:
         due = [*_finishes(context, now), *_starts(context, now)]
         if not due:
             break
-        # Ends come before starts at the same moment, so that a waiting build can start.
+        # if times are equal, ends precede starts, because a waiting build may need the executor
         happen = min(due, key=lambda event: event[:3])[3]
         with context.store.transaction():
             happen()
-    # a pipeline that waits for input uses no executor, and survives the restart
+    # a pipeline build that waits for an input uses no executor and continues after the restart
     active = (context.store.get(BUILDS, key) or {} for key in context.store.keys(RUNNING))
     if all(build.get("input") for build in active):
         restart.advance(context, now)
@@ -85,7 +85,7 @@ def _later(function: Callable[..., None], *arguments: Any) -> Callable[[], None]
 
 
 def _start_time(context: Context, item: dict[str, Any], job: dict[str, Any]) -> int | None:
-    """Return the time when the item leaves the queue; None while it is blocked."""
+    """Return the time at which an item leaves the queue in epoch ms, or `None` if it is blocked."""
     if job["offline"] or (not job["concurrent"] and running(context, item["job"])):
         return None
     end = context.store.get(ENDS, item["job"])
@@ -133,7 +133,7 @@ def start(context: Context, key: str, at: int) -> None:
 
 
 def finish(context: Context, key: str) -> None:
-    """Finish a build and carry out the effects of its success once."""
+    """Finish a build. Publish its artifacts if it was successful."""
     build = context.store.get(BUILDS, key)
     if build is None:
         raise LookupError(key)
@@ -181,9 +181,9 @@ def get(context: Context, job: str, number: int) -> dict[str, Any] | None:
 
 
 def console(context: Context, build: dict[str, Any]) -> tuple[bytes, bool]:
-    """Return the log written so far, and whether more will follow.
+    """Return the current log, and whether the build will append to it.
 
-    The lines of the job are spread evenly over its duration.
+    The lines of the log are spread evenly over the duration of the build.
     """
     job = jobs.get(context, build["job"]) or jobs.DEFAULTS
     now = context.now_ms()
@@ -202,9 +202,8 @@ def console(context: Context, build: dict[str, Any]) -> tuple[bytes, bool]:
 
 
 def in_progress(context: Context, build: dict[str, Any]) -> bool:
-    """Return whether the build is still working.
-
-    Server fact [ci-9]: the build may still be working after its result is set.
+    """Return whether the build is working. Server fact [ci-9]: a build may continue to work after
+    its result is set.
     """
     if not build["done"]:
         return True

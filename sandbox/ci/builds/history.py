@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Past builds of a seed."""
+"""Store the past builds of a seed."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from sandbox.context import Context
 
 
 def put(context: Context, data: dict[str, Any]) -> None:
-    """Store a past build: `job, number, result, parameters, age_seconds, seconds`.
+    """Store `repeat` past builds of a seed.
 
-    `repeat` is the number of such builds. The `on_success` of the job is not carried out. A build
-    with `running` started `age_seconds` ago, one with `keep` is kept forever.
+    Keys: `job, number, result, parameters, age_seconds, seconds, repeat, running, keep`. A
+    build ended (or started, with `running`) `age_seconds` ago. `on_success` is not carried out.
     """
     job = jobs.get(context, data["job"])
     if job is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The input that a build of a pipeline waits for [ci-28]."""
+"""Handlers for the input that a pipeline build waits for [ci-28]."""
 
 from __future__ import annotations
 
@@ -24,38 +24,40 @@ def input_actions() -> dict[str, Action]:
     }
 
 
-def _asked(call: Call, *, to_abort: bool = False) -> dict[str, Any]:
-    """Return the input that the request is for, or raise its error page."""
+def _pending_input(call: Call, *, to_abort: bool = False) -> dict[str, Any]:
+    """Return the pending input that the request names. Raise an error page if there is none, or if
+    the user may not respond to it.
+    """
     build = call.found_build
-    asked: dict[str, Any] | None = build.get("input")
-    if asked is None or call.name != asked["id"]:
+    pending: dict[str, Any] | None = build.get("input")
+    if pending is None or call.name != pending["id"]:
         raise ErrorResponse(pages.not_found())
-    users = [user.strip() for user in (asked.get("submitter") or "").split(",") if user.strip()]
+    users = [user.strip() for user in (pending.get("submitter") or "").split(",") if user.strip()]
     may_abort = to_abort and call.login.may(access.ITEM_CANCEL, build["job"])
     if users and call.login.user not in users and not may_abort:
-        message = f"You need to be {asked['submitter']} to submit this."
+        message = f"You need to be {pending['submitter']} to submit this."
         raise ErrorResponse(pages.failed(message))
     if not users and not may_abort:
         call.require(access.ITEM_BUILD)
     if build["done"]:
         raise ErrorResponse(pages.failed("This input has been already given"))
-    return asked
+    return pending
 
 
 def _proceed_empty(call: Call) -> Response:
-    _asked(call)
-    _go_on(call)
+    _pending_input(call)
+    _continue(call)
     return Response(status_code=200)
 
 
 async def _proceed(call: Call) -> Response:
-    asked = _asked(call)
+    pending = _pending_input(call)
     sent = (await form_fields(call.request)).get("json", ["{}"])[-1]
     names = {entry["name"] for entry in json.loads(sent).get("parameter", [])}
-    unknown = names - {entry["name"] for entry in asked.get("parameters") or []}
+    unknown = names - {entry["name"] for entry in pending.get("parameters") or []}
     if unknown:
         return pages.oops(f"No such parameter definition: {', '.join(sorted(unknown))}")
-    _go_on(call)
+    _continue(call)
     return Response(status_code=200)
 
 
@@ -69,13 +71,13 @@ async def _submit(call: Call) -> Response:
 
 
 def _abort(call: Call) -> Response:
-    _asked(call, to_abort=True)
+    _pending_input(call, to_abort=True)
     builds.abort(call.site.context, call.build_key, f"Rejected by {call.login.user}")
     return Response(status_code=200)
 
 
-def _go_on(call: Call) -> None:
-    """Continue the build; it takes the rest of its time."""
+def _continue(call: Call) -> None:
+    """Continue the build, which then ends after its configured duration."""
     context, build = call.site.context, call.found_build
     job = jobs.get(context, build["job"]) or jobs.DEFAULTS
     end = context.now_ms() + int(job["build_seconds"] * 1000)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Effects of a successful build on the artifact repository manager."""
+"""Publish the results of a successful build to the sandbox's repository manager."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ KNOWN = ("publish_build", "push_image")
 def carry_out(
     context: Context, on_success: dict[str, Any], names: dict[str, str], started_ms: int
 ) -> None:
-    """Carry out `on_success` of a job; `{NAME}` in its strings is a parameter or variable.
+    """Carry out the actions in `on_success` of a job.
 
-    Raises LookupError or ValueError if the repository manager rejects an effect.
+    `{NAME}` in their strings is replaced by a parameter or variable of the build. Raises
+    LookupError or ValueError if the repository manager rejects an action.
     """
     unknown = sorted(set(on_success) - set(KNOWN))
     if unknown:

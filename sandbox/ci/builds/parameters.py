@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Build parameters: definitions of the job, values of a trigger, values shown for a build."""
+"""Build parameters: definitions of a job, values in a request, and values in responses."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ VALUE_CLASSES = {
 
 
 class Unacceptable(Exception):
-    """Value for which the server throws an exception: status 500 [ci-7]."""
+    """Raised for a value to which the server responds with an exception and status 500 [ci-7]."""
 
 
 def class_of(definition: dict[str, Any]) -> str:
-    """Return the class of a definition; that of a plugin is known by its configuration only."""
+    """Return the class of a definition. Only the configuration contains the class of a plugin."""
     return str(definition.get("class") or DEFINITION_CLASSES[definition["type"]])
 
 
 def default(definition: dict[str, Any]) -> Any:
-    """Return the default value; for a choice without a default, the first choice."""
+    """Return the default value. The default of a choice is its first choice unless set."""
     if "default" in definition:
         return definition["default"]
     if definition["type"] == "choice":
@@ -54,11 +54,11 @@ def default(definition: dict[str, Any]) -> Any:
 
 
 def value_of(definition: dict[str, Any], given: Any) -> dict[str, Any]:
-    """Convert a value that was sent to `{name, type, value}`."""
+    """Convert a value from a request to `{name, type, value}`."""
     name, kind = definition["name"], definition["type"]
     value: Any = given
     if kind == "boolean":
-        # server fact [ci-7]: only "true" is true; any other value is false
+        # server fact [ci-7]: "true" is true, and any other value is false
         value = given is True or given == "true"
     elif kind == "multi":
         value = ",".join(map(as_text, given)) if isinstance(given, list) else as_text(given)
@@ -72,7 +72,7 @@ def value_of(definition: dict[str, Any], given: Any) -> dict[str, Any]:
 
 
 def file_value(name: str, upload: Upload) -> dict[str, Any]:
-    """Return the value of a file parameter: its digest, and the file name as sent."""
+    """Return the value of a file parameter, with digest and original name of the upload."""
     sent = re.split(r"[/\\]", upload.name)[-1]
     return {"name": name, "type": "file", "value": upload.blob.sha256, "filename": sent}
 
@@ -82,9 +82,10 @@ def from_form(
     form: Mapping[str, Sequence[str]],
     files: Mapping[str, Upload],
 ) -> list[dict[str, Any]]:
-    """Return the values of `buildWithParameters`; ignore unknown names and fill in defaults.
+    """Return the parameter values of a `buildWithParameters` request.
 
-    Server fact [ci-26]: a missing file is left out, also a part without a file name.
+    Unknown names are ignored, and missing values are replaced by defaults. Server fact [ci-26]: a
+    file parameter without an uploaded file is omitted.
     """
     found = []
     for definition in definitions:
@@ -111,9 +112,7 @@ def from_json(
     submitted: dict[str, Any],
     files: Mapping[str, Upload],
 ) -> list[dict[str, Any]]:
-    """Return the values of `build` with the form field `json`: only the listed values,
-    no defaults.
-    """
+    """Return the values in the form field `json` of a `build` request, without defaults."""
     entries = submitted.get("parameter") or []
     by_name = {definition["name"]: definition for definition in definitions}
     found = []
@@ -133,15 +132,16 @@ def from_json(
 
 
 def shown_value(parameter: dict[str, Any], as_string: bool) -> Exported:
-    """Return a value as the server shows it (server fact [ci-7]).
+    """Return a parameter value for a response.
 
-    The value of a Boolean is a boolean, that of a password is absent. The written interface [W2.4]
-    has only strings: `as_string`.
+    Server fact [ci-7]: a boolean parameter has a JSON boolean, and a password has no value.
+
+    :param as_string: whether all values are strings, as in the interface description [W2.4]
     """
     fields = constants(name=parameter["name"])
     value = parameter["value"]
     if parameter["type"] == "file":
-        # server fact [ci-26]: no content and no size
+        # server fact [ci-26]: the response contains neither content nor size of the file
         fields |= constants(originalFileName=parameter["filename"])
     elif parameter["type"] == "run":
         job, _mark, number = str(value).rpartition("#")
@@ -168,7 +168,7 @@ def shown_definition(definition: dict[str, Any], as_string: bool) -> Exported:
 
 
 def queue_text(parameters: Sequence[dict[str, Any]]) -> str:
-    """Return the `params` of a queue item: each parameter on a new line, after a line break."""
+    """Return the member `params` of a queue item, in which a line break precedes each parameter."""
     return "".join(f"\n{entry['name']}={_brief(entry)}" for entry in parameters)
 
 

@@ -27,15 +27,16 @@ def put(
     quiet_ms: int,
     base: str,
 ) -> tuple[dict[str, Any], bool]:
-    """Queue a build; return the item, and whether the build was merged into a waiting item.
+    """Queue a build. Return its item, and whether the build was merged into a waiting item.
 
-    `quiet_ms` is the quiet period, `base` the address of the server as seen by the client.
+    :param quiet_ms: quiet period in milliseconds
+    :param base: URL of the server as the client knows it
     """
     name = job["full_name"]
     for key in context.store.keys(builds.WAITING):
         item = context.store.get(builds.QUEUE, key)
         same = item is not None and item["job"] == name and item["parameters"] == parameters
-        # server fact [ci-26]: file values are never equal
+        # server fact [ci-26]: values of file parameters are never equal
         if item is not None and same and all(value["type"] != "file" for value in parameters):
             return item, True
     now = context.now_ms()
@@ -69,7 +70,7 @@ def get(context: Context, number: int) -> dict[str, Any] | None:
 
 
 def waiting(context: Context) -> list[dict[str, Any]]:
-    """Return the items in the queue, newest first as in the list of the server."""
+    """Return the items in the queue, newest first, as the server lists them."""
     found = [
         context.store.get(builds.QUEUE, key) for key in reversed(context.store.keys(builds.WAITING))
     ]
@@ -77,13 +78,13 @@ def waiting(context: Context) -> list[dict[str, Any]]:
 
 
 def waiting_for(context: Context, job: str) -> dict[str, Any] | None:
-    """Return the next item for the job."""
-    mine = [item for item in waiting(context) if item["job"] == job]
-    return mine[-1] if mine else None
+    """Return the oldest item of the job, or `None`."""
+    items = [item for item in waiting(context) if item["job"] == job]
+    return items[-1] if items else None
 
 
 def cancel(context: Context, item: dict[str, Any]) -> bool:
-    """Take an item out of the queue; return false if it has already left the queue."""
+    """Cancel an item. Return false if it has already left the queue."""
     if item["left_ms"] is not None:
         return False
     key = builds.queue_key(item["id"])
@@ -101,7 +102,7 @@ def forget(context: Context, job: str) -> None:
 
 
 def kind(context: Context, item: dict[str, Any]) -> str:
-    """Return the class of an item as the server shows it."""
+    """Return the class of an item, which depends on its state."""
     if item["left_ms"] is not None:
         return LEFT
     if item["ready_ms"] > context.now_ms():
@@ -116,7 +117,7 @@ def blocked(context: Context, item: dict[str, Any], job: dict[str, Any]) -> bool
 
 
 def why(context: Context, item: dict[str, Any], cls: str) -> str | None:
-    """Return the reason for the wait, as the server shows it."""
+    """Return the text with which the server explains why an item waits."""
     if cls == LEFT:
         return None
     if restart.quieting(context):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`build` and `buildWithParameters`, with all their response codes [ci-6]."""
+"""Handlers for `build` and `buildWithParameters` with their status codes [ci-6]."""
 
 from __future__ import annotations
 
@@ -44,11 +44,13 @@ def build(site: ViewContext, job: dict[str, Any], sent: Form, user: str | None) 
 
 
 def _altered(
-    site: ViewContext, job: dict[str, Any], data: dict[str, Any], answer: Response
+    site: ViewContext, job: dict[str, Any], data: dict[str, Any], response: Response
 ) -> Response:
-    """Apply `statusCode` and `redirectTo` inside `json` to the response (server fact [ci-6])."""
-    if "statusCode" not in data or answer.status_code >= 400:
-        return answer
+    """Apply the members `statusCode` and `redirectTo` of the form field `json` to the response
+    [ci-6].
+    """
+    if "statusCode" not in data or response.status_code >= 400:
+        return response
     location = str(data.get("redirectTo", "."))
     if location == ".":
         location = site.job_url(job["full_name"])
@@ -63,7 +65,7 @@ def build_with_parameters(
     if refused is not None:
         return refused
     if not job["parameters"]:
-        # server fact [ci-6]: 400 from 2.524 on, 500 before
+        # server fact [ci-6]: the status is 400 since release 2.524, and 500 before
         message = f"{job['full_name']} is not parameterized"
         status = int(site.context.settings("ci")["not_parameterized_status"])
         return pages.oops(message) if status == 500 else pages.failed(message, status)
@@ -75,10 +77,10 @@ def build_with_parameters(
 
 
 def _not_buildable(site: ViewContext, job: dict[str, Any]) -> Response | None:
-    """Return the error for a job that cannot be built (server fact [ci-6]).
+    """Return the response for a job that cannot be built, or `None`.
 
-    409 for a disabled job, or for a copy that was not saved. If a queue handler rejects the build,
-    the response is only a 302.
+    Server facts [ci-6]: the status is 409 for a disabled job and for a copied job that was never
+    saved, and 302 if a plugin rejects the build.
     """
     if jobs.is_disabled(site.context, job) or job["hold_off"]:
         return pages.failed(f"{job['full_name']} is not buildable", 409)
@@ -100,14 +102,14 @@ def _schedule(
         return pages.failed(str(error))
     item, folded = queue.put(site.context, job, values, user, quiet_ms=quiet_ms, base=site.base)
     location = f"{site.base}/queue/item/{item['id']}/"
-    # server fact [ci-6]: 303 since 2.308 if the build is merged into a waiting item
+    # server fact [ci-6]: since release 2.308 the status is 303 for a merged build
     return pages.redirect(location, 303 if folded else 201)
 
 
 def _delay_ms(given: Sequence[str], job: dict[str, Any]) -> int:
-    """Parse a delay such as `5sec`.
+    """Convert a delay such as `5sec` to milliseconds.
 
-    Server fact [ci-6]: a number without a unit is milliseconds, cut to whole seconds.
+    Server fact [ci-6]: a number without a unit is in milliseconds and rounded down to seconds.
     """
     if not given:
         return int(float(job["quiet_period"]) * 1000)

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 
 def variables(build: dict[str, Any]) -> dict[str, str]:
-    """Return the names for the log and the effects of a build: parameters, job, number, address."""
+    """Return the variables of a build: its parameters, `JOB_NAME`, `BUILD_NUMBER`, `BUILD_URL`."""
     found = {entry["name"]: _shown(entry) for entry in build["parameters"]}
     path = "".join(f"/job/{quote(part, safe='')}" for part in build["job"].split("/"))
     return {
@@ -33,5 +33,5 @@ def as_text(value: Any) -> str:
 
 
 def filled(text: str, names: dict[str, str]) -> str:
-    """Replace each `${NAME}` in a string with the variable of the build."""
+    """Replace `${NAME}` in a string by the variable of that name."""
     return re.sub(r"\$\{(\w+)\}", lambda found: names.get(found[1], found[0]), text)
