@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Actions behind the addresses of the CI server; its data is exported elsewhere."""
+"""Handlers for the paths of the CI server, except its JSON and XML data."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SCRIPT_STATE = "ci.scriptstate"
 _IDENTITY = base64.b64encode(b"the public key of the sandbox").decode("ascii")
 
 
-# Addresses with a `*`: `find` stores the matching part in `call.name`.
+# Paths that contain a `*`. `find` stores the part that matches it in `call.name`.
 _REST, _MIDDLE = ("artifact",), ("pluginManager", "plugin")
 
 
@@ -70,7 +70,7 @@ def job_actions() -> dict[str, Action]:
 
 
 def find(call: Call, table: dict[str, Action]) -> Action | None:
-    """Return the action of an address; an action for the request method takes precedence."""
+    """Return the action for the path of a request. An action for its method takes precedence."""
     rest = call.rest
     for kind in (api_tokens, casc, credentials, nodes, list_views) if call.build is None else ():
         action: Action | None = kind.action(call)
@@ -95,7 +95,7 @@ def find(call: Call, table: dict[str, Action]) -> Action | None:
 
 
 def form_page() -> Response:
-    """Return the form of safeRestart; GET does nothing else (server fact [ci-19])."""
+    """Return the form page of `safeRestart`. Server fact [ci-19]: GET has no other effect."""
     return pages.page("Restart Jenkins", pages.RETRY_FORM)
 
 
@@ -105,17 +105,17 @@ def _dashboard(call: Call) -> Response:
 
 
 def _root(call: Call) -> Response:
-    """Return the page by which clients identify the server."""
+    """Return the start page, whose header `X-Instance-Identity` identifies the server."""
     response = _dashboard(call)
     response.headers["X-Instance-Identity"] = _IDENTITY
     return response
 
 
 def _login_page(call: Call) -> Response:
-    """Return the login page (server facts [ci-3, ci-17]).
+    """Return the login page, which needs no login.
 
-    Anyone may read the page. It has the version headers, and the address of the SSH server if there
-    is an SSH server.
+    Server facts [ci-3, ci-17]: its headers contain the version and, if the SSH server is enabled,
+    its address.
     """
     endpoint = call.site.context.settings("ci")["ssh_endpoint"]
     headers = {} if endpoint is None else {"X-SSH-Endpoint": endpoint}
@@ -124,7 +124,7 @@ def _login_page(call: Call) -> Response:
 
 
 async def _script_text(call: Call) -> Response:
-    """Handle POST /scriptText [W4.4, ci-16]: 200 in any case."""
+    """Handle POST /scriptText [W4.4, ci-16]. The status is 200 even if the script throws."""
     context = call.site.context
     script = (await form_fields(call.request)).get("script", [""])[-1]
     if script == "":
@@ -139,10 +139,7 @@ async def _script_text(call: Call) -> Response:
 
 
 async def _safe_restart(call: Call) -> Response:
-    """Handle POST /safeRestart [W4.4, ci-19]; a 302 does not prove a restart.
-
-    The field `cancel` cancels the restart.
-    """
+    """Handle POST /safeRestart [W4.4, ci-19], with the field `cancel` to cancel the restart."""
     if "cancel" in await form_fields(call.request):
         return _cancel_quiet_down(call)
     if not call.site.context.settings("ci")["restart_supported"]:
@@ -162,13 +159,11 @@ def _cancel_quiet_down(call: Call) -> Response:
 
 
 async def _cancel_item(call: Call) -> Response:
-    """Cancel a queue item (server facts [ci-25]).
+    """Cancel a queue item.
 
-    - 204: cancelled.
-    - 404: not in the queue, or not visible to the user.
-    - 422: the permission is missing.
-
-    Before release 2.211: a redirect (302) back, whatever the result.
+    Server facts [ci-25]: the status is 204 for a cancelled item, 404 for an item that is not in the
+    queue or not visible to the user, and 422 if the permission is missing. Releases before 2.211
+    always redirect back with 302.
     """
     number = (await form_fields(call.request)).get("id", [""])[-1]
     status = _cancelled(call, number)
@@ -182,7 +177,7 @@ async def _cancel_item(call: Call) -> Response:
 
 
 def _cancel_queue(call: Call) -> Response:
-    """Handle POST /queue/item/N/cancelQueue [ci-25]: always 204, or a 302 back in old releases."""
+    """Handle POST /queue/item/N/cancelQueue [ci-25]. The status is 204, or 302 in old releases."""
     _cancelled(call, call.name)
     if _responds_as_before(call):
         return _back(call)
@@ -198,7 +193,7 @@ def _back(call: Call) -> Response:
 
 
 def _cancelled(call: Call, number: str) -> int:
-    """Take the item out of the queue; return 204, 404 or 422 as in `_cancel_item`."""
+    """Cancel a queue item and return the status that `_cancel_item` describes."""
     context = call.site.context
     item = queue.get(context, int(number)) if number.isdigit() else None
     if item is None or item["left_ms"] is not None or not call.login.sees(item["job"]):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A request to the CI server while it is resolved to its object."""
+"""Requests to the CI server, and the actions that handle them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ from sandbox.service import ErrorResponse
 
 @dataclass
 class Call:
-    """A request while it is resolved: its address, its user, and the objects found so far."""
+    """A request with its user, and the job and build that its path names.
+
+    :param rest: segments of the path below the job or build
+    """
 
     request: Request
     site: views.ViewContext
@@ -29,7 +32,7 @@ class Call:
     rest: list[str]
     job: dict[str, Any] | None = None
     build: dict[str, Any] | None = None
-    #: The part of the address that matches a `*` (a plugin name, the path of an artifact).
+    #: Part of the path that matches `*`, for example the name of a plugin.
     name: str = ""
 
     @property
@@ -49,13 +52,13 @@ class Call:
         return builds.build_key(self.found_build["job"], self.found_build["number"])
 
     def require(self, permission: str) -> None:
-        """Raise 403 without this permission."""
+        """Raise 403 if the user lacks the permission."""
         job = None if self.job is None else self.job["full_name"]
         if not self.login.may(permission, job):
             raise ErrorResponse(pages.denied(self.login.user, permission))
 
     def absolute(self, address: str) -> str:
-        """Return the absolute address for this client, for `Location` (server fact [ci-5])."""
+        """Return the absolute URL for the header `Location` [ci-5]."""
         base = self.site.context.base_url(self.request, "ci").removesuffix("/ci")
         path: str = self.request.scope["path"]
         return urljoin(base + path, address)
@@ -66,7 +69,11 @@ Handler = Callable[[Call], Response | Awaitable[Response]]
 
 @dataclass(frozen=True)
 class Action:
-    """Action behind an address; `listed`: the written interface [W4.4] has the address."""
+    """Handler of a path.
+
+    :param permission: required permission; "" means none
+    :param listed: whether the interface description [W4.4] contains the path
+    """
 
     handler: Handler
     method: str
@@ -75,7 +82,7 @@ class Action:
 
 
 async def submitted(request: Request) -> multipart.Form:
-    """Return the fields and files of a form, in any encoding."""
+    """Return the fields and files of a form, urlencoded or multipart."""
     kind = request.headers.get("content-type", "")
     form = multipart.Form(await form_fields(request))
     if not kind.startswith("multipart/form-data"):
@@ -92,7 +99,7 @@ async def submitted(request: Request) -> multipart.Form:
 
 
 async def form_fields(request: Request) -> dict[str, list[str]]:
-    """Return the fields of the query and of an urlencoded body; a field may be repeated."""
+    """Return the values of the fields in the query string and in an urlencoded body."""
     sent = request.scope["query_string"].decode("latin-1")
     found = parse_qs(sent, keep_blank_values=True)
     if "x-www-form-urlencoded" in request.headers.get("content-type", ""):

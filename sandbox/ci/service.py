@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The CI server: login, crumbs, addresses, data formats."""
+"""The CI server: login, CSRF crumbs, routing and data formats."""
 
 from __future__ import annotations
 
@@ -70,12 +70,13 @@ class CiService(Service):
         "crumb_needs_session": True,
         # Base of the `url` fields; None: the address that the client used.
         "root_url": None,
-        # Request that releases a copied job: config.xml, submitDescription (very old servers), or
-        # no POST request.
+        # Request that makes a copied job buildable: config.xml, submitDescription (very old
+        # servers), or none.
         "copy_released_by": "config.xml",
         # Whether an XPath may return strings, which a plugin can allow.
         "xpath_primitives": False,
-        # 400 since release 2.524, before that 500.
+        # Status for buildWithParameters of a job without parameters: 400 since release 2.524,
+        # before that 500.
         "not_parameterized_status": 400,
         # How long an item is known after it left the queue, and the delay until its build is shown.
         "queue_item_seconds": 300,
@@ -114,7 +115,7 @@ class CiService(Service):
         return [*object_store.routes(), route("/{path:path}", self._dispatch, *METHODS)]
 
     def tick(self) -> None:
-        """Advance the builds, so that other services show their effects."""
+        """Carry out due events of builds, whose effects other services show."""
         builds.advance(self.context)
         scans.advance(self.context)
         update_center.advance(self.context)
@@ -138,9 +139,8 @@ class CiService(Service):
             self.context.store.put(SCRIPT_STATE, "state", data["state"])
 
     def is_write(self, method: str, path: str, form: Mapping[str, str]) -> bool:
-        """Return true for each POST that may change something.
-
-        Exceptions: a wrapped script in check mode, and the check for missing plugins.
+        """Return true for every POST except a wrapped script in check mode and the check for
+        missing plugins, which change nothing.
         """
         if method in ("GET", "HEAD", "OPTIONS"):
             return False
@@ -150,7 +150,7 @@ class CiService(Service):
         return wrapped is None or not wrapped[0].check_mode
 
     async def authenticate(self, request: Request) -> Response | None:
-        """Check restart phase, login and crumb, in the order of the server's filters."""
+        """Return an error during a restart, or for an invalid login or crumb."""
         if object_store.asked(request, self.name):
             return None
         refusal = await self._refusal(request)
@@ -178,7 +178,7 @@ class CiService(Service):
         return self._stamped(pages.not_found())
 
     def _stamped(self, response: Response) -> Response:
-        """Add version and session mark, which all responses have (server fact [ci-3])."""
+        """Add the headers for version and session id, which all responses have [ci-3]."""
         response.headers["X-Content-Type-Options"] = "nosniff"
         response.headers["X-Hudson"] = "1.395"
         response.headers["X-Jenkins"] = self.settings["version"]
@@ -187,7 +187,7 @@ class CiService(Service):
         return response
 
     async def _dispatch(self, request: Request) -> Response:
-        """Handle all addresses of the server."""
+        """Handle all requests."""
         try:
             call = self._resolve(request)
             answer = self._act(call)
@@ -197,7 +197,7 @@ class CiService(Service):
         return self._stamped(response)
 
     def _resolve(self, request: Request) -> Call:
-        """Find the job and the build in the path; the rest of the path is the action."""
+        """Resolve the job and the build in the path. The remaining segments name the action."""
         sent = request.scope["path"][len(self.name) + 2 :]
         parts = [unquote(part) for part in sent.split("/") if part != ""]
         base = self.settings["root_url"] or self.context.base_url(request, self.name)
@@ -215,7 +215,7 @@ class CiService(Service):
 
     def _find_job(self, call: Call, name: str) -> None:
         call.job = jobs.get(self.context, name)
-        # server fact [ci-1]: an invisible item is a 404, for anonymous users a 403
+        # server fact [ci-1]: a job that the user may not see is a 404, or a 403 for anonymous users
         if call.login.user is None and not call.login.sees(name):
             raise ErrorResponse(pages.denied(None, access.ITEM_READ))
         if call.job is None or not call.login.sees(name):
@@ -252,9 +252,9 @@ class CiService(Service):
         return action.handler(call)
 
     def _action(self, call: Call) -> Action | None:
-        """Return the action of an address.
+        """Return the action for the path of a request, or `None`.
 
-        The action ignores the rest of the path, including the data format [ci-11].
+        Server fact [ci-11]: additional segments of the path are ignored.
         """
         table = self._root
         if call.job is not None:
@@ -351,9 +351,9 @@ class CiService(Service):
 
 
 def _data_address(rest: list[str]) -> list[str] | None:
-    """Return the address up to the data format; the path behind it is ignored [ci-11].
+    """Return the segments before the data format, such as `api/json`, or `None` without a format.
 
-    Return None if the address does not request data.
+    Server fact [ci-11]: segments after the data format are ignored.
     """
     if rest[:1] == ["artifact"]:
         return None
@@ -374,7 +374,7 @@ def _python_text(data: Any) -> str:
 
 
 def _rendered(call: Call, exported: Exported, primitives: bool) -> Response:
-    """Return data in the requested format; 500 if `tree` or `depth` is malformed."""
+    """Return data in the requested format. The status is 500 if `tree` or `depth` is malformed."""
     query = call.request.query_params
     try:
         tree = query.get("tree")

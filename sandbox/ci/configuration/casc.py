@@ -25,7 +25,7 @@ def put(context: Context, live: dict[str, Any]) -> None:
 
 
 def action(call: Call) -> Action | None:
-    """Return the action of an address of the plugin."""
+    """Return the action for a path of the plugin, or `None`."""
     kind = call.site.context.settings("ci")["casc"]
     if call.rest[:1] != ["configuration-as-code"] or kind is None or call.job is not None:
         return None
@@ -47,7 +47,9 @@ def _export(call: Call) -> Response:
 
 
 def _encrypted(name: str, value: Any) -> Any:
-    """Return the configuration as the export shows it: secrets keep their vector [ci-43]."""
+    """Return the exported configuration with encrypted secrets. Server fact [ci-43]: a secret has
+    the same encrypted string in each export.
+    """
     if isinstance(value, dict):
         return {key: _encrypted(key, each) for key, each in value.items()}
     if isinstance(value, list):
@@ -58,7 +60,7 @@ def _encrypted(name: str, value: Any) -> Any:
 
 
 async def _sent(call: Call) -> tuple[dict[str, Any], Response | None]:
-    """Return the sent configuration, and the response if it is refused."""
+    """Return the configuration in a request, and the error response if it is invalid."""
     sent = yaml.safe_load(await call.request.body())
     unknown = sorted(set(sent if isinstance(sent, dict) else {"?"}) - set(_TOP))
     if unknown:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Stores of credentials: of the system and of folders [ci-40].
+"""Credential stores of the system and of folders [ci-40].
 
-A credential is stored as its XML with plain secrets; no response shows them.
+A credential is stored as XML with plain secrets, which no response contains.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ _REDACTED = "secret-redacted"
 
 
 @dataclass(frozen=True)
-class _Place:
-    """An address in a store: `rest` follows the domain."""
+class _Location:
+    """The location that a path names. `rest` contains the segments after the domain."""
 
     folder: str
     domain: str
@@ -77,16 +77,19 @@ class _Place:
 
 
 def put(context: Context, entry: dict[str, Any]) -> None:
-    """Store a credential of a seed: `{folder, domain, config}`; without `config`, the domain."""
+    """Store a credential of a seed, with the keys `folder, domain, config`.
+
+    Without `config`, only the domain is created.
+    """
     folder, domain = str(entry.get("folder") or ""), str(entry.get("domain") or GLOBAL)
     context.store.put(DOMAINS, f"{folder}|{domain}", {"name": domain})
     if entry.get("config"):
         root = _normalized(configuration.parsed(entry["config"]))
-        _save(context, _Place(folder, domain, ()), root)
+        _save(context, _Location(folder, domain, ()), root)
 
 
 def action(call: Call) -> Action | None:
-    """Return the action of an address in a store; None for addresses of data."""
+    """Return the action for a path in a store, or `None` for a path that requests data."""
     if call.rest[:2] != ["credentials", "store"]:
         return None
     if call.rest[3:] == ["createDomain"]:
@@ -109,7 +112,7 @@ def action(call: Call) -> Action | None:
 
 
 def exported(call: Call, target: list[str]) -> Exported | None:
-    """Return the data of a store, a domain or a credential; None for any other address."""
+    """Return the object of a store, a domain or a credential, or `None` for another path."""
     if target[:2] != ["credentials", "store"]:
         return None
     call.require(VIEW)
@@ -128,7 +131,9 @@ def exported(call: Call, target: list[str]) -> Exported | None:
 
 
 def _store_view(context: Context, folder: str) -> Exported:
-    """Return a store. Server fact [ci-40]: its domains are an object by name."""
+    """Return the object of a store. Server fact [ci-40]: `domains` is an object with a member per
+    domain.
+    """
     names = {GLOBAL, *(row["name"] for row in context.store.values(DOMAINS, f"{folder}|"))}
     return Exported("Store", constants(domains={name: {"urlName": name} for name in sorted(names)}))
 
@@ -150,42 +155,42 @@ def _view(row: dict[str, Any]) -> Exported:
 
 
 def _store(call: Call, rest: list[str]) -> str | None:
-    """Return the folder of a store, "" for the system; None if there is no such store."""
+    """Return the folder of a store, "" for the system store, or `None` if it does not exist."""
     if call.job is None:
         return "" if rest[2:3] == ["system"] else None
     is_folder = call.job["kind"] in jobs.CONTAINERS
     return str(call.job["full_name"]) if is_folder and rest[2:3] == ["folder"] else None
 
 
-def _place(call: Call, rest: list[str]) -> _Place | None:
+def _place(call: Call, rest: list[str]) -> _Location | None:
     folder = _store(call, rest)
     if folder is None or rest[3:4] != ["domain"] or len(rest) < 5:
         return None
-    return _Place(folder, rest[4], tuple(rest[5:]))
+    return _Location(folder, rest[4], tuple(rest[5:]))
 
 
-def _found(call: Call) -> _Place:
-    """Return the place of a request whose domain exists."""
+def _existing_location(call: Call) -> _Location:
+    """Return the location that a request names. Raise 404 if its domain does not exist."""
     place = _place(call, call.rest)
     if place is None or not _has_domain(call.site.context, place):
         raise ErrorResponse(pages.not_found())
     return place
 
 
-def _has_domain(context: Context, place: _Place) -> bool:
+def _has_domain(context: Context, place: _Location) -> bool:
     known = context.store.get(DOMAINS, f"{place.folder}|{place.domain}")
     return place.domain == GLOBAL or known is not None
 
 
-def _credential(call: Call) -> tuple[_Place, dict[str, Any]]:
-    place = _found(call)
+def _credential(call: Call) -> tuple[_Location, dict[str, Any]]:
+    place = _existing_location(call)
     row = call.site.context.store.get(CREDENTIALS, place.key + place.rest[1])
     if row is None:
         raise ErrorResponse(pages.not_found())
     return place, row
 
 
-def _save(context: Context, place: _Place, root: etree._Element) -> None:
+def _save(context: Context, place: _Location, root: etree._Element) -> None:
     text = etree.tostring(root, encoding="unicode")
     context.store.put(CREDENTIALS, place.key + (root.findtext("id") or ""), {"xml": text})
 
@@ -201,9 +206,9 @@ async def _sent(call: Call) -> etree._Element:
 
 
 def _normalized(root: etree._Element) -> etree._Element:
-    """Return the stored form of a credential: known elements, and their defaults.
+    """Return a credential as it is stored: known elements, with defaults.
 
-    Server fact [ci-40]: a redacted secret is stored as an empty one.
+    Server fact [ci-40]: a redacted secret is stored as an empty secret.
     """
     known = _ELEMENTS.get(str(root.tag))
     if known is None:
@@ -224,7 +229,7 @@ def _normalized(root: etree._Element) -> etree._Element:
 
 
 async def _create(call: Call) -> Response:
-    """Handle POST createCredentials: 409 for a known id, and for an unknown domain [ci-40]."""
+    """Handle POST createCredentials: 409 if the id exists or the domain does not [ci-40]."""
     context, place = call.site.context, _place(call, call.rest)
     root = await _sent(call)
     if place is None or not _has_domain(context, place):

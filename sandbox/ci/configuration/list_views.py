@@ -49,7 +49,7 @@ def put(context: Context, entry: dict[str, Any]) -> None:
 
 
 def action(call: Call) -> Action | None:
-    """Return the action of a view; None for addresses of data."""
+    """Return the action for a path of a view, or `None` for a path that requests data."""
     if call.job is not None and call.job["kind"] != jobs.FOLDER:
         return None
     if call.rest == ["createView"]:
@@ -65,14 +65,14 @@ def action(call: Call) -> Action | None:
 
 
 def exported(call: Call, name: str) -> Exported | None:
-    """Return the data of a view; None if it does not exist."""
+    """Return the object of a view, or `None` if it does not exist."""
     call.require(f"{_PERMISSION}.Read")
     row = _row(call, name)
     return None if row is None else _view(call.site.context, _folder(call), name, row)
 
 
 def fields(context: Context, folder: str) -> dict[str, Getter]:
-    """Return the fields of the server or a folder with its views."""
+    """Return the members of the server or a folder that contain its views."""
     return {
         "primaryView": lambda: _all(context, folder)[0],
         "views": lambda: _all(context, folder),
@@ -80,7 +80,7 @@ def fields(context: Context, folder: str) -> dict[str, Getter]:
 
 
 def _all(context: Context, folder: str) -> list[Exported]:
-    """Return the views of a folder, the primary one first."""
+    """Return the views of a folder. The primary view is the first."""
     prefix = f"{folder}|"
     rows = [(key[len(prefix) :], row) for key, row in context.store.items(VIEWS, prefix)]
     own = [_view(context, folder, name, row) for name, row in rows]
@@ -123,7 +123,7 @@ def _row(call: Call, name: str) -> dict[str, Any] | None:
 
 
 async def _sent(call: Call, name: str) -> dict[str, Any]:
-    """Return the record of a sent view: known elements with their defaults, sorted jobs."""
+    """Return the record of the view in a request, with defaults and sorted jobs."""
     try:
         root = configuration.parsed((await call.request.body()).decode())
         if root.tag not in _CLASSES:

@@ -47,7 +47,7 @@ def put(context: Context, entry: dict[str, Any]) -> None:
     _change(context, str(entry["name"]), since=time.time())
 
 
-#: State of a node besides its configuration.
+#: State of a node that its configuration does not contain.
 _STATE: dict[str, Any] = {
     "offline_by": None,
     "reason": "",
@@ -58,7 +58,7 @@ _STATE: dict[str, Any] = {
 
 
 def action(call: Call) -> Action | None:
-    """Return the action of an address below `/computer`; None for addresses of data."""
+    """Return the action for a path below `/computer`, or `None` for a path that requests data."""
     if call.job is not None or call.rest[:1] != ["computer"]:
         return None
     if call.rest == ["computer", "doCreateItem"]:
@@ -78,14 +78,14 @@ def action(call: Call) -> Action | None:
 
 
 def exported(call: Call, name: str) -> Exported | None:
-    """Return the data of a node; None if it does not exist."""
+    """Return the object of a node, or `None` if it does not exist."""
     key = _key(call, name)
     row = call.site.context.store.get(NODES, key)
     return None if row is None and key != _BUILT_IN else _view(key, row or _built_in())
 
 
 def all_of(context: Context) -> list[Exported]:
-    """Return all nodes except the built-in one."""
+    """Return all nodes except the built-in node."""
     rows = context.store.items(NODES)
     return [_view(name, row) for name, row in rows if name != _BUILT_IN]
 
@@ -163,14 +163,14 @@ def _change(context: Context, name: str, **state: Any) -> None:
 
 
 def _page(call: Call) -> Response:
-    """Return the page that a form leads to."""
+    """Return the page to which a form redirects."""
     if len(call.rest) == 2:
         _found(call)
     return pages.page("Nodes [Jenkins]", "<p></p>")
 
 
 async def _create(call: Call) -> Response:
-    """Handle POST doCreateItem: 302, or 400 with a page."""
+    """Handle POST doCreateItem. The status is 302, or 400 with an error page."""
     form = {name: values[-1] for name, values in (await form_fields(call.request)).items()}
     context, name = call.site.context, form.get("name", "")
     if form.get("type") not in _CLASSES:
@@ -203,7 +203,9 @@ def _read(call: Call) -> Response:
 
 
 async def _write(call: Call) -> Response:
-    """Handle POST config.xml: the name stays, and some releases bring the node online [ci-41]."""
+    """Handle POST config.xml, which does not change the name. Server fact [ci-41]: on some releases
+    it brings the node online.
+    """
     name, _row = _found(call)
     try:
         root = configuration.parsed((await call.request.body()).decode())
@@ -226,7 +228,7 @@ def _delete(call: Call) -> Response:
 
 
 async def _toggle(call: Call) -> Response:
-    """Handle POST toggleOffline: offline if online, and the reverse."""
+    """Handle POST toggleOffline, which switches between online and offline."""
     name, row = _found(call)
     online = row["offline_by"] is None
     call.require(f"{_PERMISSION}.{'Disconnect' if online else 'Connect'}")

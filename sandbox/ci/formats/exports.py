@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Exported fields of CI server objects, limited by `depth` or by `tree`.
+"""Objects of the CI server as JSON data, limited by the parameters `depth` or `tree`.
 
-Server fact [ci-11]: the fields of a nested object are shown down to `depth`, or if `tree` names
-them. Unknown names are skipped, a range limits a list, and a malformed tree is a 500.
+Server facts [ci-11]: the response contains nested objects down to `depth`, or the members that
+`tree` names. Unknown names are ignored, a range limits a list, and a malformed `tree` causes a 500.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ Getter = Callable[[], Any]
 
 
 class TreeError(ValueError):
-    """The `tree` parameter is malformed."""
+    """Raised for a malformed `tree` parameter."""
 
 
 @dataclass(frozen=True)
 class Exported:
     """An object of the server.
 
-    `fields` are read only if they are shown. `brief` lists the fields shown for an object nested
-    deeper than the requested depth. `hidden` fields are shown only if `tree` names them.
+    :param fields: functions that return the members; called only for members in the response
+    :param brief: members of an object that is nested deeper than the requested depth
+    :param hidden: members that are only returned if `tree` names them
     """
 
     cls: str | None
@@ -35,7 +36,7 @@ class Exported:
 
 @dataclass
 class Selector:
-    """Node of a parsed `tree`: children by name, and the range `[first, last)` of a list."""
+    """Node of a parsed `tree`: the children by name, and the range `[first, last)` for a list."""
 
     children: dict[str, Selector] = field(default_factory=dict)
     first: int = 0
@@ -91,7 +92,7 @@ class _Reader:
 
 
 def _bounds(text: str) -> tuple[int, int | None]:
-    """Parse a range: `m,n` from m to before n; `m,` from m on; `,n` before n; `n` only entry n."""
+    """Parse a range: `m,n` or `m,` or `,n` (without item n), or `n` (only item n)."""
     try:
         if "," not in text:
             return int(text), int(text) + 1
@@ -102,7 +103,7 @@ def _bounds(text: str) -> tuple[int, int | None]:
 
 
 def parse_tree(text: str) -> Selector:
-    """Parse a `tree` parameter; raise TreeError if it is malformed."""
+    """Parse a `tree` parameter. Raises TreeError if it is malformed."""
     reader = _Reader(text)
     node = Selector(children=reader.children())
     if reader.at != len(text):
@@ -111,7 +112,7 @@ def parse_tree(text: str) -> Selector:
 
 
 def by_tree(value: Any, selector: Selector) -> Any:
-    """Return the plain data of `value` that the selector names."""
+    """Convert `value` to JSON data with the members that the selector names."""
     if isinstance(value, list):
         return [by_tree(entry, selector) for entry in value[selector.first : selector.last]]
     if not isinstance(value, Exported):
@@ -127,7 +128,7 @@ def by_tree(value: Any, selector: Selector) -> Any:
 
 
 def by_depth(value: Any, depth: int) -> Any:
-    """Return the plain data of `value`, with nested objects shown in full `depth` levels down."""
+    """Convert `value` to JSON data with all members of nested objects down to `depth`."""
     if isinstance(value, list):
         return [by_depth(entry, depth) for entry in value]
     if not isinstance(value, Exported):
@@ -140,7 +141,7 @@ def by_depth(value: Any, depth: int) -> Any:
 
 
 def constants(**values: Any) -> dict[str, Getter]:
-    """Return fields with known values."""
+    """Return fields with constant values."""
 
     def getter(value: Any) -> Getter:
         return lambda: value

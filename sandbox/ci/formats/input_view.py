@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The exported input that a build of a pipeline waits for [ci-28]."""
+"""The input that a pipeline build waits for, as JSON data [ci-28]."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _STEP = "org.jenkinsci.plugins.workflow.support.steps.input"
 
 
 def exported(build: dict[str, Any]) -> list[Exported]:
-    """Return the action of a build that waits for an input (server fact [ci-28])."""
+    """Return the items of `actions` for the pending input, if there is one [ci-28]."""
     asked = build.get("input")
     if asked is None or build["done"]:
         return []

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""XML format of the CI server's data, and its XPath rules.
+"""Convert JSON data to XML, and evaluate XPath requests.
 
-Server fact [ci-11]: the class names the root element, and list entries have the singular of the
-field name. An XPath with a string result is rejected (403), no match is 404, and several matches
-without `wrapper` are 500.
+Server facts [ci-11]: the root element is named after the class, and list items have the singular of
+the member's name. The status of an XPath request is 403 for a string result, 404 without a match,
+and 500 for several matches without `wrapper`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ WRAPPER = re.compile(r"[A-Za-z_][\w.-]*\Z")
 
 
 class XPathRefused(Exception):
-    """Error response to an XPath request: `status` and the error message of the server."""
+    """Raised for an XPath request that the server rejects, with status and error message."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -30,10 +30,11 @@ class XPathRefused(Exception):
 
 @dataclass(frozen=True)
 class Selection:
-    """Options of an XPath request: `xpath`, `exclude` (repeatable), `wrapper`.
+    """Parameters of an XPath request.
 
-    `primitives` allows string results, as a plugin can. `relative` resolves a relative path from
-    the root element, as in the example of the written interface [W4.4].
+    :param primitives: whether string results are allowed, as a plugin can configure
+    :param relative: whether a relative path starts at the root element, as in the interface
+        description [W4.4]
     """
 
     xpath: str | None
@@ -86,7 +87,7 @@ def _add(parent: etree._Element, name: str, value: Any) -> None:
 
 
 def render(root: etree._Element, selection: Selection) -> tuple[str, str]:
-    """Return the document or the XPath result as `(text, media type)`; raise XPathRefused."""
+    """Return the document or XPath result, and its media type. Raises XPathRefused."""
     _exclude(root, selection.excludes)
     if selection.xpath is None:
         return etree.tostring(root, encoding="unicode"), "application/xml"
@@ -97,7 +98,9 @@ def render(root: etree._Element, selection: Selection) -> tuple[str, str]:
 
 
 def _evaluate(root: etree._Element, xpath: str, relative: bool = False) -> Any:
-    """Evaluate an XPath; relative paths start above the root element unless `relative`."""
+    """Evaluate an XPath expression. A relative path starts above the root element unless `relative`
+    is set.
+    """
     try:
         if xpath.startswith("/") or relative:
             return root.xpath(xpath)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Jobs, builds, queue and server as exported objects [ci-8, ci-9, ci-11]."""
+"""Jobs, builds and queue items as JSON data [ci-8, ci-9, ci-11]."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ COLORS = {
 
 @dataclass(frozen=True)
 class ViewContext:
-    """Context of the views: the sandbox, the base of `url` fields, the flavour, and the login."""
+    """Sandbox, base URL, flavour and login of a request, which the views need."""
 
     context: Context
     base: str
@@ -51,7 +51,7 @@ class ViewContext:
 
 
 def permalink(site: ViewContext, job: str, name: str) -> int | None:
-    """Return the build number of a permalink, or None if there is no such build."""
+    """Return the number of the build that a permalink names, or `None`."""
     results, unfinished = PERMALINKS[name]
     for number in builds.numbers(site.context, job):
         if unfinished:
@@ -160,7 +160,7 @@ def _queued(site: ViewContext, job: str) -> Exported | None:
 
 
 def build_list(site: ViewContext, job: str, limit: int | None) -> list[Exported]:
-    """Return builds, newest first; a build is read only if it is shown."""
+    """Return builds, newest first. A build is read from the store only if it is in the response."""
     cls = _build_class(site, job)
     return [
         _lazy_build(site, job, number, cls) for number in builds.numbers(site.context, job)[:limit]
@@ -204,10 +204,10 @@ def _lazy_build(site: ViewContext, job: str, number: int, cls: str) -> Exported:
         changes = "changeSet" if freestyle else "changeSets"
         fields[changes] = lazy(changes)
         if not freestyle:
-            # server fact [ci-11]: only freestyle builds show their node
+            # server fact [ci-11]: only freestyle builds have the member `builtOn`
             del fields["builtOn"]
     else:
-        # the written interface [W2.4] spells the field `artifact`
+        # the interface description [W2.4] names this member `artifact`
         fields["artifact"] = lazy("artifacts")
     return Exported(cls, {**fields, **shown}, ("number", "url"), frozenset({"fingerprint"}))
 
@@ -242,7 +242,7 @@ def _build_fields(site: ViewContext, build: dict[str, Any]) -> dict[str, Getter]
             building=not done,
             description=None,
             displayName=f"#{number}",
-            # server fact [ci-9]: the duration is 0 while the build runs
+            # server fact [ci-9]: the duration is 0 while the build is running
             duration=build["end_ms"] - build["start_ms"] if done else 0,
             estimatedDuration=int(definition["build_seconds"] * 1000),
             fullDisplayName=f"{shown} #{number}",
@@ -265,7 +265,7 @@ def _build_fields(site: ViewContext, build: dict[str, Any]) -> dict[str, Getter]
 
 
 def _changes(definition: dict[str, Any]) -> Exported:
-    """Return the commits; `msg` is the first line of the message (server fact [ci-27])."""
+    """Return the commits. Server fact [ci-27]: `msg` is the first line of the commit message."""
     items = [
         Exported(
             "hudson.plugins.git.GitChangeSet",
@@ -291,9 +291,8 @@ def _neighbour(site: ViewContext, job: str, number: int, step: int) -> Exported 
 
 
 def _actions(site: ViewContext, entry: dict[str, Any]) -> list[Any]:
-    """Return the actions.
-
-    Server fact [ci-11]: the list includes empty objects and has no fixed order.
+    """Return the member `actions`. Server fact [ci-11]: the list contains empty objects and has no
+    fixed order.
     """
     user = entry["user"]
     cause = Exported(
@@ -313,7 +312,7 @@ def _actions(site: ViewContext, entry: dict[str, Any]) -> list[Any]:
 
 
 def queue_view(site: ViewContext, item: dict[str, Any]) -> Exported:
-    """Return a queue item; `cancelled` and `executable` only after it left the queue [ci-8]."""
+    """Return a queue item, with `cancelled` and `executable` if it has left the queue [ci-8]."""
     context = site.context
     cls = queue.kind(context, item)
     job = jobs.get(context, item["job"]) or {**jobs.DEFAULTS, "full_name": item["job"]}
@@ -356,9 +355,9 @@ def _by_class(site: ViewContext, item: dict[str, Any], cls: str) -> dict[str, Ge
 
 
 def _executable(site: ViewContext, item: dict[str, Any]) -> Exported | None:
-    """Return the build of an item that left the queue.
+    """Return the build of an item that has left the queue, or `None`.
 
-    Server fact [ci-8]: for a moment after the item leaves the queue, it has no executable.
+    Server fact [ci-8]: an item that has just left the queue has no `executable` for a moment.
     """
     lag = int(float(site.context.settings("ci")["executable_lag_seconds"]) * 1000)
     if item["number"] is None or site.context.now_ms() < item["left_ms"] + lag:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Secrets in configurations: shown as `{AQAA...}`, with a different string after each save.
+"""Encrypt secrets in configurations as `{AQAA...}`, differently in each save [ci-15, ci-21].
 
-Server facts [ci-15, ci-21]. This is not a real cipher, but the secret is not readable at a glance.
+This is no real encryption; it only hides a secret from view.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MASK = "********"
 
 
 def encrypt(value: str, iv: bytes | None = None) -> str:
-    """Encrypt a secret; without an initialization vector, create a new vector."""
+    """Encrypt a secret. Without `iv`, use a new initialization vector."""
     iv = secrets.token_bytes(_IV) if iv is None else iv
     plain = value.encode("utf-8")
     rest = _BLOCK - len(plain) % _BLOCK
@@ -29,7 +29,7 @@ def encrypt(value: str, iv: bytes | None = None) -> str:
 
 
 def decrypt(text: str) -> str | None:
-    """Decrypt a secret; return None if the string is not encrypted and hence a plain secret."""
+    """Decrypt a secret. Return `None` for a string that is not encrypted."""
     if not (text.startswith("{") and text.endswith("}")):
         return None
     try:

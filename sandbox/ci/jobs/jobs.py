@@ -28,7 +28,7 @@ BUILD_CLASSES = {
     FREESTYLE: "hudson.model.FreeStyleBuild",
     PIPELINE: f"{_WORKFLOW_PACKAGE}.workflow.job.WorkflowRun",
 }
-#: Folders whose jobs are found by a scan.
+#: Kinds of folders that a branch scan fills with jobs.
 COMPUTED = (MULTIBRANCH, ORGANIZATION)
 CONTAINERS = (FOLDER, *COMPUTED)
 
@@ -73,7 +73,7 @@ PARAMETER_TYPES = ("string", "text", "boolean", "choice", "password", "multi", "
 
 
 def put(context: Context, name: str, definition: dict[str, Any]) -> None:
-    """Create or replace a job; raise ValueError for a definition that cannot be simulated."""
+    """Create or replace a job. Raises ValueError for a definition that cannot be simulated."""
     unknown = sorted(set(definition) - set(DEFAULTS))
     if unknown:
         raise ValueError(f"job {name}: unknown {', '.join(unknown)}")
@@ -115,19 +115,19 @@ def is_container(job: dict[str, Any]) -> bool:
 
 
 def is_disabled(context: Context, job: dict[str, Any]) -> bool:
-    """Return whether a job or a computed folder above it is disabled (server fact [ci-29])."""
+    """Return whether a job or one of its parent folders is disabled [ci-29]."""
     parent = get(context, str(job["full_name"]).rpartition("/")[0])
     return bool(job["disabled"]) or (parent is not None and is_disabled(context, parent))
 
 
 def next_number(context: Context, name: str) -> int:
-    """Return the number of the next build without taking it."""
+    """Return the number that the next build will get."""
     counter = context.store.get(NUMBERS, name)
     return 1 if counter is None else int(counter["next"])
 
 
 def take_number(context: Context, name: str, number: int | None = None) -> int:
-    """Take the next build number, or `number`; later builds get higher numbers."""
+    """Assign a build number: `number` if it is set, otherwise the next one."""
     following = next_number(context, name)
     taken = following if number is None else number
     context.store.put(NUMBERS, name, {"next": max(following, taken + 1)})

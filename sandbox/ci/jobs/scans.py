@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Scans of computed folders, which find branches [ci-29]."""
+"""Branch scans of computed folders [ci-29]."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def scan_actions() -> dict[str, Action]:
 
 
 def start(call: Call) -> Response:
-    """Handle POST {folder}/build (server fact [ci-29]): 302 back, 500 if it is disabled."""
+    """Handle POST {folder}/build [ci-29]. The status is 302, or 500 for a disabled folder."""
     context, job = call.site.context, call.found_job
     if jobs.is_disabled(context, job):
         return pages.oops(f"{job['full_name']} cannot be recomputed")
@@ -48,7 +48,7 @@ def start(call: Call) -> Response:
 
 
 def advance(context: Context) -> None:
-    """Carry out the effects of the scans that have ended."""
+    """Add and remove the branches of the scans that have ended."""
     for name, scan in context.store.items(_SCANS):
         job = jobs.get(context, name)
         if job is None or scan["done"] or context.now_ms() < scan["end_ms"]:
@@ -64,7 +64,7 @@ def advance(context: Context) -> None:
 
 
 def _log(call: Call) -> tuple[bytes, bool]:
-    """Return the log of the latest scan, and whether it runs."""
+    """Return the log of the latest scan, and whether the scan is running."""
     context, job = call.site.context, call.found_job
     scan: dict[str, Any] | None = context.store.get(_SCANS, job["full_name"])
     if scan is None or context.now_ms() < scan["start_ms"]:

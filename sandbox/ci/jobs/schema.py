@@ -15,7 +15,7 @@ from lxml import etree
 from sandbox.ci.jobs import ciphers, jobs
 
 _GENERIC_FIRST = ("description", "displayName", "keepDependencies", "properties")
-#: Elements below the root, in the order of the saved file.
+#: Elements below the root element, in the order in which the server saves them.
 ELEMENTS: dict[str, tuple[str, ...]] = {
     jobs.FREESTYLE: (
         "actions",
@@ -73,7 +73,7 @@ ELEMENTS: dict[str, tuple[str, ...]] = {
         "projectFactories",
     ),
 }
-#: Elements that a saved configuration has even if they were not sent.
+#: Elements that the server adds to each saved configuration.
 DEFAULTS: dict[str, dict[str, str]] = {
     jobs.FREESTYLE: {
         "actions": "<actions/>",
@@ -96,7 +96,7 @@ DEFAULTS: dict[str, dict[str, str]] = {
     jobs.ORGANIZATION: {"actions": "<actions/>"},
 }
 _DEFINITION: dict[str, str | None] = {"name": "", "description": None}
-#: Classes with known members, and the defaults (None: written only if the member was sent).
+#: Classes with their members and default values. None: the member has no default.
 _MEMBERS: dict[str, dict[str, str | None]] = {
     "hudson.tasks.Shell": {"command": "", "configuredLocalRules": "", "unstableReturn": None},
     "hudson.tasks.BatchFile": {"command": "", "configuredLocalRules": "", "unstableReturn": None},
@@ -166,7 +166,7 @@ def _plugin(name: str) -> str | None:
 
 
 def is_known(name: str, plugins: Plugins) -> bool:
-    """Return whether the server can load this class; a name without a package is a member."""
+    """Return whether the server can load a class. Names without a package count as known."""
     if "." not in name:
         return True
     plugin = _plugin(name)
@@ -174,7 +174,7 @@ def is_known(name: str, plugins: Plugins) -> bool:
 
 
 def normalized(element: etree._Element, plugins: Plugins) -> etree._Element:
-    """Return an element as the server saves it after loading; secrets are encrypted again."""
+    """Return an element as the server saves it, with secrets encrypted again."""
     found = _copy(element, plugins)
     etree.indent(found)
     found.tail = None

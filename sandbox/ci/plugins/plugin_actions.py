@@ -15,7 +15,7 @@ from sandbox.ci.server import access, pages
 
 
 def plugin_actions() -> dict[str, Action]:
-    """Return the actions; none is in the written interface, and all require an administrator."""
+    """Return the actions. They require an administrator and are not in [W4.4]."""
 
     def post(handler: Callable[[Call], Response]) -> Action:
         return Action(handler, "POST", access.ADMINISTER, listed=False)
@@ -51,9 +51,9 @@ def _to_updates(call: Call) -> Response:
 
 
 async def _wanted(call: Call) -> dict[str, str] | None:
-    """Return each attribute `plugin="name@version"` of any XML.
+    """Return the plugins in the attributes `plugin="name@version"` of an XML body.
 
-    Return None if the body is not XML, or if an attribute has no version.
+    Returns `None` if the body is not XML, or if an attribute has no version.
     """
     try:
         root = etree.fromstring(await call.request.body())
@@ -66,10 +66,7 @@ async def _wanted(call: Call) -> dict[str, str] | None:
 
 
 async def _install_necessary(call: Call) -> Response:
-    """Install missing plugins; always respond 302.
-
-    Unknown names and outdated update sites only appear in the server's log.
-    """
+    """Install missing plugins. The response is always 302, because the server only logs errors."""
     wanted = await _wanted(call)
     if wanted is None:
         return pages.oops("java.lang.IllegalArgumentException: malformed plugin attribute")
@@ -81,7 +78,7 @@ async def _install_necessary(call: Call) -> Response:
 
 
 async def _prevalidate(call: Call) -> Response:
-    """Return the plugins that would be installed, without a change."""
+    """Return the plugins that `_install_necessary` would install."""
     wanted = await _wanted(call)
     if wanted is None:
         return pages.oops("java.lang.IllegalArgumentException: malformed plugin attribute")
@@ -89,7 +86,7 @@ async def _prevalidate(call: Call) -> Response:
 
 
 async def _install_json(call: Call) -> Response:
-    """Install plugins; plugins before an unknown name are already queued when the request fails."""
+    """Install plugins. Plugins before an unknown name are queued although the request fails."""
     try:
         data = json.loads(await call.request.body())
         names = [str(name) for name in data["plugins"]]

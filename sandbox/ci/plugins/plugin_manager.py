@@ -14,7 +14,7 @@ from sandbox.context import Context
 
 _PLUGINS = "ci.plugin"
 _OWN = ("update_waiting", "fails_to_load", "comes_with_restart")
-# Server fact [ci-18]: the members of a plugin; a seed lists only different values.
+# Server fact [ci-18]: the members of a plugin, with defaults for plugins of a seed.
 _DEFAULTS: dict[str, Any] = {
     "active": True,
     "backupVersion": None,
@@ -44,24 +44,24 @@ def _all(context: Context) -> list[dict[str, Any]]:
 
 
 def installed(context: Context) -> list[dict[str, Any]]:
-    """Return the visible plugins; a plugin that comes with the next start is hidden."""
+    """Return the installed plugins, except those that the server loads only after a restart."""
     return [plugin for plugin in _all(context) if not plugin.get("comes_with_restart")]
 
 
 def versions(context: Context) -> dict[str, str]:
-    """Return the versions of the installed plugins; until a restart, the running versions."""
+    """Return the versions of the plugins that are loaded."""
     return {plugin["shortName"]: plugin["version"] for plugin in installed(context)}
 
 
 def updates_wait(context: Context) -> bool:
-    """Return whether an update waits for a restart."""
+    """Return whether an installed update requires a restart."""
     return any("update_waiting" in plugin for plugin in _all(context))
 
 
 def receive(context: Context, offered: dict[str, Any]) -> bool:
-    """Install a plugin of the update site; return true if a restart is needed.
+    """Install a plugin of the update site. Return whether a restart is required.
 
-    Server fact [ci-22]: an update of a loaded plugin always needs a restart.
+    Server fact [ci-22]: the update of a loaded plugin always requires a restart.
     """
     name, version = offered["name"], offered["version"]
     there = {plugin["shortName"]: plugin for plugin in installed(context)}.get(name)
@@ -78,12 +78,12 @@ def receive(context: Context, offered: dict[str, Any]) -> bool:
 
 
 def switch(context: Context, name: str, enabled: bool) -> bool:
-    """Enable or disable a plugin at the next start; return false if it does not exist."""
+    """Enable or disable a plugin after the next restart. Return false if it does not exist."""
     return _change(context, name, enabled=enabled)
 
 
 def uninstall(context: Context, name: str) -> bool:
-    """Uninstall a plugin; it stays loaded and listed until the restart (server fact [ci-22])."""
+    """Uninstall a plugin. Server fact [ci-22]: it is loaded and listed until the restart."""
     return _change(context, name, deleted=True)
 
 
@@ -95,7 +95,7 @@ def _change(context: Context, name: str, **changes: bool) -> bool:
 
 
 def settle(context: Context) -> None:
-    """Carry out the changes that wait for a start of the server."""
+    """Carry out the changes that take effect at a restart."""
     for plugin in _all(context):
         plugin.pop("comes_with_restart", None)
         if plugin["deleted"]:
@@ -107,9 +107,8 @@ def settle(context: Context) -> None:
 
 
 def manager_view(context: Context) -> Exported:
-    """Return the plugin list.
-
-    Server fact [ci-18]: without `depth` or `tree` the entries are almost empty.
+    """Return the plugin list. Server fact [ci-18]: without `depth` or `tree`, plugins have almost
+    no members.
     """
     entries = [
         Exported(None, constants(**{k: v for k, v in plugin.items() if k not in _OWN}), ())

@@ -31,13 +31,15 @@ def fetch(context: Context) -> None:
 
 
 def site(context: Context) -> dict[str, dict[str, Any]]:
-    """Return the offered plugins; none until the site was fetched (setting `site_fetched`)."""
+    """Return the offered plugins by name. The result is empty until `fetch` is called, unless the
+    setting `site_fetched` is true.
+    """
     fetched = context.settings("ci")["site_fetched"] or context.store.get(_STATE, "site")
     return {record["name"]: record for record in context.store.values(_SITE)} if fetched else {}
 
 
 def needed(context: Context, wanted: dict[str, str]) -> list[dict[str, str]]:
-    """Return the wanted plugins that are missing or too old: `name`, `version`, `mode`."""
+    """Return `name`, `version` and `mode` of the requested plugins that are missing or too old."""
     there = plugin_manager.versions(context)
     found = []
     for name, version in wanted.items():
@@ -77,7 +79,7 @@ def new_correlation() -> str:
 
 
 def batch_done(context: Context) -> None:
-    """Queue the last job of a batch."""
+    """Queue the job that marks the end of a group of installations."""
     _queue(context, "CompleteBatchJob", {"name": "", "version": ""}, None)
 
 
@@ -108,7 +110,7 @@ def _all(context: Context) -> list[dict[str, Any]]:
 
 
 def advance(context: Context) -> None:
-    """Finish the jobs that are due by now."""
+    """Finish the jobs whose duration has passed."""
     now = context.now_ms()
     for job in _all(context):
         if not job["done"] and job["end_ms"] <= now:
@@ -130,9 +132,9 @@ def _finish(context: Context, job: dict[str, Any]) -> None:
 
 
 def _missing(context: Context, plugin: dict[str, Any]) -> str | None:
-    """Return the error for a missing dependency.
+    """Return the error message for a missing dependency, or `None`.
 
-    Server fact [ci-23]: a plugin fails if a plugin that it needs has failed.
+    Server fact [ci-23]: the installation of a plugin fails if that of a dependency has failed.
     """
     there = plugin_manager.versions(context)
     missing = [name for name in plugin.get("dependencies") or [] if name not in there]
@@ -152,7 +154,7 @@ def forget(context: Context) -> None:
 
 
 def status(context: Context, correlation: str | None) -> dict[str, Any]:
-    """Handle GET /updateCenter/installStatus: all jobs since the start, or those of a request."""
+    """Handle GET /updateCenter/installStatus. `correlation` selects the jobs of one request."""
     jobs = [job for job in _all(context) if job["type"] == "InstallationJob"]
     chosen = [job for job in jobs if correlation in (None, job["correlation"])]
     shown = [

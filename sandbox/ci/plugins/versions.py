@@ -15,9 +15,9 @@ def _parts(version: str) -> list[tuple[int, int, str]]:
 
 
 def older(version: str, other: str) -> bool:
-    """Return whether a version is older than another version.
+    """Return whether `version` is older than `other`.
 
-    Numbers are compared as numbers. A string sorts before a missing part, and a missing part is 0.
+    Numbers are compared by value. A missing part counts as 0, and a string is older than that.
     """
     for mine, theirs in zip_longest(_parts(version), _parts(other), fillvalue=_NONE):
         if mine != theirs:

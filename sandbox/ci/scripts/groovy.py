@@ -32,11 +32,11 @@ COMMENTS = re.compile(r"/\*.*?\*/", re.DOTALL)
 
 
 class Unknown(Exception):
-    """The script uses unsupported parts of the language."""
+    """Raised for a script that uses unsupported parts of Groovy."""
 
 
 class Thrown(Exception):
-    """The script threw an exception: `exception` is `class: message`, `line` counts from 1."""
+    """Raised if the script throws. `exception` is `class: message`; `line` counts from 1."""
 
     def __init__(self, exception: str, line: int | None) -> None:
         super().__init__(exception)
@@ -45,7 +45,7 @@ class Thrown(Exception):
 
 
 class Exited(Exception):
-    """The script ended the server process."""
+    """Raised if the script ends the server process."""
 
 
 class Constants(dict[str, Any]):
@@ -58,7 +58,7 @@ class Properties(dict[str, Any]):
 
 @dataclass
 class Run:
-    """An evaluation: the names that the script can use, and its output so far."""
+    """A run of a script, with its variables and output."""
 
     names: dict[str, Any]
     state: dict[str, Any]
@@ -66,14 +66,14 @@ class Run:
     value: Any = None
 
     def run(self, script: str) -> Any:
-        """Run the script and return its value; raise Unknown, Thrown or Exited."""
+        """Run the script and return its value. Raises Unknown, Thrown or Exited."""
         for line, statement in _statements(script):
             if self._statement(statement, line):
                 break
         return self.value
 
     def _statement(self, text: str, line: int) -> bool:
-        """Run a statement; return true for a `return`."""
+        """Run a statement. Return whether it is a `return` statement."""
         self.value = None
         if EXIT.match(text):
             raise Exited
@@ -111,7 +111,7 @@ def _statements(script: str) -> list[tuple[int, str]]:
 
 
 def _split(line: str) -> list[str]:
-    """Split a line into statements at `;`, up to `//`; quoted strings are not split."""
+    """Split a line into statements at `;`, except in quoted strings. Ignore text after `//`."""
     parts, start, quote, at = [], 0, "", 0
     while at < len(line):
         char = line[at]
@@ -132,7 +132,7 @@ def _split(line: str) -> list[str]:
 
 
 class Expression:
-    """Recursive descent parser for a single expression; `line` is the line of the statement."""
+    """Recursive descent parser for an expression. `line` is the line number of its statement."""
 
     def __init__(self, text: str, run: Run) -> None:
         self.run = run

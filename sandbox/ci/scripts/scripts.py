@@ -44,7 +44,7 @@ UNKNOWN = (
 
 @dataclass(frozen=True)
 class Call:
-    """A script with its arguments and its mode."""
+    """A script with its arguments, and whether it runs in check mode."""
 
     script: str
     args: dict[str, Any]
@@ -65,7 +65,7 @@ class Server:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Result of a script: its value or its exception; `exited` if the process ended."""
+    """Result of a script: its value or its exception. `exited` means that the server ended."""
 
     output: str
     value: Any = None
@@ -75,7 +75,7 @@ class Outcome:
 
 
 def wrapped_call(script: str) -> tuple[Call, str] | None:
-    """Return the script inside the wrapper, and the marker; None without a readable wrapper."""
+    """Return the wrapped script and its marker, or `None` for a script without a valid wrapper."""
     chunks, marker = PAYLOAD.findall(script), MARKER.search(script)
     if WRAPPED.search(script) is None or not chunks or marker is None:
         return None
@@ -92,7 +92,7 @@ def wrapped_call(script: str) -> tuple[Call, str] | None:
 def play(
     script: str, rules: list[dict[str, Any]], state: dict[str, Any], server: Server | None = None
 ) -> str:
-    """Return the response of `/scriptText`; a script may change `state`."""
+    """Return the response of `/scriptText`. A script may change `state`."""
     names = (server or Server()).names()
     found = wrapped_call(script)
     if found is None:
@@ -165,10 +165,10 @@ def _evaluated(call: Call, state: dict[str, Any], names: dict[str, Any]) -> Outc
 def _raw_outcome(
     script: str, rules: list[dict[str, Any]], state: dict[str, Any], names: dict[str, Any]
 ) -> Outcome:
-    """Run a script; a last line that only prints a literal runs after the rule's response.
+    """Run a script without a wrapper.
 
-    Clients append such a line to check whether the script finished. The line must not be printed if
-    the script before it threw an exception.
+    Some clients append a line that prints a literal, to check whether the script finished. This
+    line is run separately, and only if the script did not throw.
     """
     trailer = TRAILER.search(script)
     if trailer is None:
@@ -189,7 +189,7 @@ def _raw_response(outcome: Outcome) -> str:
 
 
 def _wrapped_response(outcome: Outcome, marker: str) -> str:
-    """Format the response to a wrapped script; without a marker if it ended the process."""
+    """Return the response to a wrapped script. It has no marker if the script ended the server."""
     if outcome.exited:
         return outcome.output
     parted = outcome.output == "" or outcome.output.endswith("\n")

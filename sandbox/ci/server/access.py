@@ -31,19 +31,23 @@ ITEM_DELETE = "hudson.model.Item.Delete"
 RUN_DELETE = "hudson.model.Run.Delete"
 RUN_UPDATE = "hudson.model.Run.Update"
 
-#: Kind of the API tokens that users created, in the store [ci-44].
+#: Key of the API tokens in the store [ci-44].
 API_TOKENS = "ci.api_token"
 _SESSIONS, _STATE = "ci.session", "ci.state"
 
 
 @dataclass(frozen=True)
 class Login:
-    """User of a request (None: anonymous), its permissions, and whether it used an API token."""
+    """The login of a request.
+
+    :param user: name of the user; `None` means anonymous
+    :param by_token: whether the login uses an API token
+    """
 
     user: str | None
     permissions: frozenset[str]
     by_token: bool = False
-    #: Globs for full names of jobs, with the permissions granted only for these jobs.
+    #: Glob patterns for full names of jobs, with the permissions for these jobs only.
     on_jobs: tuple[tuple[str, frozenset[str]], ...] = ()
 
     def may(self, permission: str, job: str | None = None) -> bool:
@@ -57,8 +61,8 @@ class Login:
     def sees(self, job: str) -> bool:
         """Return whether the user may read the job and all its parent folders."""
         parts = job.split("/")
-        ways = ("/".join(parts[: n + 1]) for n in range(len(parts)))
-        return all(self.may(ITEM_READ, way) for way in ways)
+        paths = ("/".join(parts[: n + 1]) for n in range(len(parts)))
+        return all(self.may(ITEM_READ, path) for path in paths)
 
 
 def users(context: Context) -> dict[str, Any]:
@@ -68,10 +72,11 @@ def users(context: Context) -> dict[str, Any]:
 
 
 def log_in(context: Context, request: Request) -> Login | None:
-    """Return the login of a request, or None for wrong Basic credentials.
+    """Return the login of a request, or `None` for wrong credentials.
 
-    Credentials of the seed: `users: {name: {password, api_tokens, permissions, job_permissions}}`
-    and `anonymous_permissions`; `job_permissions` is `{glob on full names: [permission]}`.
+    The seed has the credentials `users: {name: {password, api_tokens, permissions,
+    job_permissions}}` and `anonymous_permissions`. `job_permissions` maps glob patterns for full
+    names of jobs to lists of permissions.
     """
     credentials = context.credentials("ci")
     kind, _space, coded = request.headers.get("authorization", "").partition(" ")
@@ -106,7 +111,7 @@ def _decoded(coded: str) -> str:
 
 
 class Crumbs:
-    """Sessions, and the crumbs bound to them; a restart invalidates both."""
+    """Login sessions and their crumbs. A restart invalidates both."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -121,7 +126,7 @@ class Crumbs:
         return self.start() if boot is None else boot
 
     def start(self) -> dict[str, Any]:
-        """Start the server: create a new mark and remove all sessions."""
+        """Start the server: create a new session id of the server and remove all login sessions."""
         store = self.context.store
         for session in store.keys(_SESSIONS):
             store.delete(_SESSIONS, session)
@@ -131,10 +136,7 @@ class Crumbs:
 
     @property
     def cookie(self) -> str:
-        """Return the name of the session cookie.
-
-        Server fact [ci-2]: the name includes a hash of the installation.
-        """
+        """Return the name of the session cookie. It contains an id of the server [ci-2]."""
         return f"JSESSIONID.{self.mark}"
 
     def session(self, request: Request) -> str | None:
@@ -152,9 +154,9 @@ class Crumbs:
         return session, f"{self.cookie}={session}; Path=/ci; HttpOnly"
 
     def crumb(self, login: Login, session: str) -> str:
-        """Return the crumb.
+        """Return the crumb of a session.
 
-        Server fact [ci-2]: a hash over user and session; earlier releases omit the session.
+        Server fact [ci-2]: it is a hash of user and session. Earlier releases omit the session.
         """
         bound = f"{login.user};{session}"
         if not self.context.settings("ci")["crumb_needs_session"]:
@@ -163,7 +165,9 @@ class Crumbs:
         return hashlib.sha256(f"{bound};{salt}".encode()).hexdigest()
 
     def accepts(self, login: Login, request: Request, form: dict[str, str]) -> bool:
-        """Return whether to accept a POST: by API token, with its crumb, or with crumbs off."""
+        """Return whether to accept a POST, because it uses an API token, contains the crumb, or
+        crumbs are disabled.
+        """
         settings = self.context.settings("ci")
         if login.by_token or not settings["crumb_issuer"]:
             return True
@@ -175,7 +179,7 @@ class Crumbs:
         return secrets.compare_digest(given.encode(), self.crumb(login, session or "").encode())
 
     def answer(self, login: Login, request: Request) -> tuple[dict[str, Any], str | None]:
-        """Return the exported fields of the crumb issuer, and the cookie to set."""
+        """Return the JSON members of the crumb issuer, and the session cookie to set or `None`."""
         session, cookie = self.open_session(request)
         exported = {
             "_class": "hudson.security.csrf.DefaultCrumbIssuer",
@@ -195,10 +199,10 @@ _ANY_SEPARATOR = re.compile(
 
 
 def separator(xpath: str, real: bool) -> str | None:
-    """Return the separator in the crumb's XPath, or None if the server rejects the expression.
+    """Return the separator in the XPath expression for a crumb, or `None` for other expressions.
 
-    Server fact [ci-2]: real servers accept two exact expressions; the written interface [W4.4]
-    shows any separator.
+    Server fact [ci-2]: real servers accept only two expressions. The interface description [W4.4]
+    allows any separator.
     """
     if real:
         return _EXACT.get(xpath)

@@ -26,9 +26,10 @@ _DAY_MS = 86_400_000
 
 
 def put(context: Context, entry: Mapping[str, Any]) -> None:
-    """Store a token of a seed: `{id, user, name, secret, age, days}`.
+    """Store a token of a seed, with the keys `id, user, name, secret, age, days`.
 
-    `age` is the number of days since its creation, `days` those until it expires; missing: never.
+    `age` is the number of days since the creation. `days` is the number of days until the token
+    expires; without `days` it never expires.
     """
     created = context.now_ms() - entry.get("age", 0) * _DAY_MS
     days = entry.get("days")
@@ -39,7 +40,7 @@ def put(context: Context, entry: Mapping[str, Any]) -> None:
 
 
 def action(call: Call) -> Action | None:
-    """Return the action of an address of the tokens of a user, or of the user of the request."""
+    """Return the action for a path below `user/NAME` or `me` that creates or revokes tokens."""
     owner = 1 if call.rest[:1] == ["me"] else 2
     if call.rest[:1] not in (["me"], ["user"]) or call.rest[owner : owner + 2] != _PROPERTY:
         return None
@@ -49,7 +50,7 @@ def action(call: Call) -> Action | None:
 
 
 def listing(call: Call) -> dict[str, Any]:
-    """Return a rule for scripts that list the tokens of a user."""
+    """Return a rule that simulates the script which lists the tokens of a user."""
     return {
         "match": r"getProperty\(ApiTokenProperty\)[\s\S]*tokenListSortedByName",
         "result": lambda arguments: _listed(call, arguments),
@@ -107,9 +108,9 @@ async def _create(call: Call) -> Response:
     form = {name: values[-1] for name, values in (await form_fields(call.request)).items()}
     context = call.site.context
     now = datetime.fromtimestamp(context.now_ms() / 1000, timezone.utc)
-    number, value = str(uuid.uuid4()), _HASHED + secrets.token_hex(16)
+    token_id, value = str(uuid.uuid4()), _HASHED + secrets.token_hex(16)
     name = form.get("newTokenName") or f"Token created on {now.isoformat()}"
-    data = {"tokenUuid": number, "tokenName": name, "tokenValue": value}
+    data = {"tokenUuid": token_id, "tokenName": name, "tokenValue": value}
     expires = None
     if _stores_ends(call):
         try:
@@ -121,13 +122,13 @@ async def _create(call: Call) -> Response:
         expires = None if end is None else int(end.timestamp() * 1000)
         last = None if end is None else end - timedelta(days=1)
         data["expirationDate"] = "never" if last is None else f"{last:%m/%d/%y}"
-    token = {"id": number, "name": name, "user": user, "secret": value, "expires": expires}
-    context.store.put(access.API_TOKENS, number, {**token, "created": context.now_ms()})
+    token = {"id": token_id, "name": name, "user": user, "secret": value, "expires": expires}
+    context.store.put(access.API_TOKENS, token_id, {**token, "created": context.now_ms()})
     return JSONResponse({"status": "ok", "data": data})
 
 
 def _end(form: Mapping[str, str], now: datetime) -> datetime | None:
-    """Return the end of the last day of a token; None if it never expires."""
+    """Return the end of the last day on which a token is valid, or `None` if it never expires."""
     duration = form.get("expirationDuration", "").strip()
     if duration in ("", "never"):
         return None
@@ -142,10 +143,10 @@ async def _revoke(call: Call) -> Response:
     user = _owner(call)
     if call.login.user != user:
         call.require(access.ADMINISTER)
-    number = (await form_fields(call.request)).get("tokenUuid", [""])[-1]
-    if not number.strip():
+    token_id = (await form_fields(call.request)).get("tokenUuid", [""])[-1]
+    if not token_id.strip():
         return pages.text("The tokenUuid cannot be empty", 400)
     store = call.site.context.store
-    if (store.get(access.API_TOKENS, number) or {}).get("user") == user:
-        store.delete(access.API_TOKENS, number)
+    if (store.get(access.API_TOKENS, token_id) or {}).get("user") == user:
+        store.delete(access.API_TOKENS, token_id)
     return Response(status_code=200)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Responses of the CI server without data: HTML pages, errors, redirects."""
+"""HTML pages, error pages and redirects of the CI server."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import uuid
 
 from starlette.responses import Response
 
-# Server fact [ci-1]: a repeated header lists the permissions that imply a permission.
+# Server fact [ci-1]: a repeated header contains the permissions that imply the missing permission.
 IMPLIED_BY = ("hudson.security.Permission.GenericWrite", "hudson.model.Hudson.Administer")
 RETRY_FORM = (
     "<form method='POST' action='.'>This URL requires POST. "
@@ -19,7 +19,7 @@ RETRY_FORM = (
 def page(
     title: str, body: str, status: int = 200, headers: dict[str, str] | None = None
 ) -> Response:
-    """Return a page of the server; `body` is HTML."""
+    """Return an HTML page. `title` is escaped, `body` is HTML."""
     text = (
         f"<!DOCTYPE html><html><head><title>{html.escape(title)}</title></head>"
         f"<body><h1>{html.escape(title)}</h1>{body}</body></html>"
@@ -32,7 +32,9 @@ def not_found() -> Response:
 
 
 def oops(message: str) -> Response:
-    """Return the page for an uncaught exception: a logging id, no trace (server fact [ci-4])."""
+    """Return the page for an uncaught exception. Server fact [ci-4]: it contains a logging id, but
+    no stack trace.
+    """
     body = (
         "<h2>Oops!</h2><p>A problem occurred while processing the request.</p>"
         f"<p>Logging ID={uuid.uuid4()}</p><!-- {html.escape(message)} -->"
@@ -41,25 +43,25 @@ def oops(message: str) -> Response:
 
 
 def failed(message: str, status: int = 400) -> Response:
-    """Return an error page with the message in the header `X-Error` (server fact [ci-4])."""
+    """Return an error page. Server fact [ci-4]: the header `X-Error` contains the message."""
     headers = {"X-Error": message.encode("ascii", "replace").decode("ascii")}
     return page("Error - Jenkins", f"<p>{html.escape(message)}</p>", status, headers)
 
 
 def no_crumb() -> Response:
-    """Return the error for a POST without a valid crumb (server fact [ci-2])."""
+    """Return the 403 for a POST without a valid crumb [ci-2]."""
     message = "No valid crumb was included in the request"
     return page(f"Error 403 {message}", f"<h2>HTTP ERROR 403 {message}</h2>", 403)
 
 
 def bad_credentials() -> Response:
-    """Return a 401 with a challenge for wrong Basic credentials (server fact [ci-1])."""
+    """Return the 401 for wrong Basic credentials, with a challenge [ci-1]."""
     challenge = {"WWW-Authenticate": 'Basic realm="Jenkins"'}
     return page("Error 401 Unauthorized", "<p>Invalid password/token for user</p>", 401, challenge)
 
 
 def denied(user: str | None, permission: str) -> Response:
-    """Return a 403 with the missing permission and without a challenge (server fact [ci-1])."""
+    """Return the 403 for a missing permission, with the permission in a header [ci-1]."""
     headers = {
         "X-You-Are-Authenticated-As": user or "anonymous",
         "X-Required-Permission": permission,
@@ -79,7 +81,7 @@ def denied(user: str | None, permission: str) -> Response:
 
 
 def post_only() -> Response:
-    """Return the error for a GET of an address that requires POST (server fact [ci-4])."""
+    """Return the 405 for a GET request of a path that requires POST [ci-4]."""
     return page("Form post required", RETRY_FORM, 405, {"Allow": "POST"})
 
 

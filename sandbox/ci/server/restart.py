@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Quiet-down and safe restart, driven by the clock [ci-19].
+"""Simulate quiet-down and safe restart [ci-19].
 
-Phases of a safe restart: running builds drain, 503 "restarting", no response, 503 "getting ready to
-work". Then the server has a new session mark and no old sessions. The durations are settings.
+A safe restart waits for the running builds. The server then responds with 503 "restarting", does
+not respond, and responds with 503 "getting ready to work". After that it has a new session id and
+no login sessions. Settings contain the duration of each phase.
 """
 
 from __future__ import annotations
@@ -27,19 +28,19 @@ def quiet_down(context: Context) -> None:
 
 
 def cancel_quiet_down(context: Context) -> None:
-    """Cancel a quiet-down, or a safe restart that still drains."""
+    """Cancel a quiet-down, or a safe restart that still waits for builds."""
     if quieting(context):
         _resume(context, context.now_ms())
 
 
 def quieting(context: Context) -> bool:
-    """Return whether new builds have to wait."""
+    """Return whether the server starts no new builds."""
     store = context.store
     return store.get(_STATE, "restart") is not None or store.get(_STATE, "quiet") is not None
 
 
 def resumed_ms(context: Context) -> int:
-    """Return the last time at which builds were allowed to start again."""
+    """Return the time in epoch ms at which builds were last allowed to start again."""
     resumed = context.store.get(_STATE, "resumed")
     return 0 if resumed is None else int(resumed["at"])
 
@@ -55,7 +56,7 @@ def _milliseconds(context: Context, setting: str) -> int:
 
 
 def advance(context: Context, now: int) -> None:
-    """Advance a restart; called if no build is running."""
+    """Continue a restart up to the time `now`. Call this only if no build is running."""
     state = context.store.get(_STATE, "restart")
     if state is None:
         return
@@ -78,7 +79,7 @@ def _up_ms(context: Context, state: dict[str, Any]) -> int:
 
 
 def phase(context: Context) -> str:
-    """Return the current state of the server as seen by a client."""
+    """Return the current phase of a restart, or `NORMAL`."""
     state = context.store.get(_STATE, "restart")
     if state is None or state["down_ms"] is None:
         return NORMAL

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The server itself, its executors and its users as exported objects."""
+"""JSON and XML of the server, its nodes and its users."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sandbox.ci.server import restart
 
 
 def server_view(site: views.ViewContext) -> Exported:
-    """Return the server itself, with its top-level jobs."""
+    """Return the object of the server, with its top-level jobs."""
 
     def children() -> list[Exported]:
         return views.children_of(site, "")
@@ -44,7 +44,7 @@ def server_view(site: views.ViewContext) -> Exported:
 
 
 def computers_view(site: views.ViewContext) -> Exported:
-    """Return the executors and their builds; pipelines run on one-off executors."""
+    """Return the nodes with their executors and builds. Pipelines run on one-off executors."""
 
     def executors(pipelines: bool) -> list[Exported]:
         found = []
