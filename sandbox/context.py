@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shared state of all services: store, settings, credentials, log, faults, clock."""
+"""State that all services share: store, settings, credentials, log, faults and clock."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SETTINGS, _CREDENTIALS = "sandbox.settings", "sandbox.credentials"
 
 
 class Context:
-    """State of a sandbox. Handlers use `context(request)`, a service uses `self.context`."""
+    """State of a sandbox. Handlers get it from `context(request)`, services from `self.context`."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -48,20 +48,17 @@ class Context:
         self._credentials[service.name] = self.store.get(_CREDENTIALS, service.name) or {}
 
     def known_services(self, names: Iterable[Any]) -> None:
-        """Raise ValueError if a name is not the name of a service."""
+        """Raise `ValueError` if a name is not that of a service."""
         unknown = sorted(set(map(str, names)) - set(self.services))
         if unknown:
             raise ValueError(f"unknown services: {', '.join(unknown)}")
 
     def settings(self, service: str) -> dict[str, Any]:
-        """Return the current settings: the service's defaults, the seed, then changes at run time.
-
-        To change settings, use `update_settings`.
-        """
+        """Return the current settings of a service. Change them with `update_settings()`."""
         return self._settings[service]
 
     def update_settings(self, service: str, changes: dict[str, Any]) -> None:
-        """Change settings; raise ValueError for an unknown name or flavour."""
+        """Change settings. Raises `ValueError` for an unknown name or flavour."""
         settings = self._settings[service]
         unknown = sorted(set(changes) - set(settings))
         if unknown:
@@ -74,35 +71,34 @@ class Context:
         )
 
     def credentials(self, service: str) -> dict[str, Any]:
-        """Return the credentials of the seed; the service defines their format."""
+        """Return the credentials in the seed, whose format the service defines."""
         return self._credentials[service]
 
     def update_credentials(self, service: str, changes: dict[str, Any]) -> None:
-        """Merge into the credentials: dicts are merged deeply, other values are replaced."""
+        """Merge changes into the credentials: dicts are merged deeply, other values replaced."""
         _merge(self._credentials[service], deepcopy(changes))
         self.store.put(_CREDENTIALS, service, self._credentials[service])
 
     def seed(self, data: dict[str, Any]) -> None:
         """Merge a seed, `{service: {settings, credentials, ...}}`.
 
-        Raises ValueError if the seed names an unknown service, or if the service cannot read its
-        data.
+        Raises `ValueError` for an unknown service, or for data that a service cannot read.
         """
         self.known_services(data)
         with self.store.transaction():
             for name, content in data.items():
-                rest = deepcopy(content or {})
+                objects = deepcopy(content or {})
                 try:
-                    self.update_settings(name, rest.pop("settings", None) or {})
-                    self.update_credentials(name, rest.pop("credentials", None) or {})
-                    self.services[name].seed(rest)
+                    self.update_settings(name, objects.pop("settings", None) or {})
+                    self.update_credentials(name, objects.pop("credentials", None) or {})
+                    self.services[name].seed(objects)
                 except (AttributeError, LookupError, TypeError) as error:
                     raise ValueError(f"the seed of {name} cannot be read: {error!r}") from error
 
     def reset(self, state: Snapshot) -> None:
-        """Clear faults and log; restore documents, settings and credentials from a snapshot.
+        """Restore documents, settings and credentials from a snapshot. Clear faults and log.
 
-        Requests that are still delayed by a fault are dropped.
+        Requests that a fault still delays are dropped.
         """
         self.resets += 1
         self.store.restore(state)
@@ -113,14 +109,14 @@ class Context:
             self.add_service(service)
 
     def real(self, service: str) -> bool:
-        """Return whether the service simulates real servers, not only the written interface."""
+        """Return whether a service simulates real servers instead of the written interface."""
         return bool(self._settings[service]["flavour"] == "real")
 
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000
 
     def base_url(self, request: Request, service: str) -> str:
-        """Return the base address of a service for this client, without a trailing slash."""
+        """Return the base URL of a service for this client, without a slash at the end."""
         host = request.headers.get("host") or "127.0.0.1"
         return f"{request.scope['scheme']}://{host}/{service}"
 

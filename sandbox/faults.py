@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Faults for the next matching requests."""
+"""Faults: wrong, late or missing responses to the next matching requests."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ if TYPE_CHECKING:
 
 @dataclass
 class Fault:
-    """A fault; all given conditions must match, and the first matching fault is used.
+    """A fault. All given conditions must match; the first matching fault is used.
 
-    Conditions: `service`; `method`; `path` (regex, searched in the path as sent, without the
-    service's prefix); `match` (regex, searched in a text body and in its decoded `name=value` form
-    lines); `write` (whether the log counts the request as a write); `times` (number of affected
-    requests); `skip` (number of matching requests that pass first).
+    Conditions:
+
+    - `service`, `method`: of the request.
+    - `path`: regular expression, searched in the encoded path without the prefix of the service.
+    - `match`: regular expression, searched in a text body and in the decoded `name=value` lines of
+      a form.
+    - `write`: whether the log counts the request as a write.
+    - `skip`: number of matching requests that pass first; `times`: number of affected requests.
 
     Effects:
 
-    - `delay`: seconds before anything happens.
-    - `status`, `headers`, `body` (a string, or an object sent as JSON), `content_type`: the
-      response.
-    - `redirect`: a Location, with status 302 unless `status` is given.
-    - `cut`: the connection closes without a response.
-    - `truncate`: only this many bytes of the body are sent, then the connection closes. It applies
-      to the `body` of the fault, else to the real response.
-    - `after`: the request is carried out first, then `status`, `redirect`, `body` or `cut` replaces
-      its response (a lost response).
-    - `late`: seconds before the response is sent after the request was carried out.
-    - `bomb`: a compressed body of this many MiB of blanks.
+    - `status`, `headers`, `body` (a string, or an object sent as JSON), `content_type`: response.
+    - `redirect`: `Location` header, with status 302 unless `status` is given.
+    - `bomb`: size in MiB of a gzip-compressed body of blanks.
+    - `cut`: close the connection without a response.
+    - `cut_head`: close it inside the response head, after the status line and this many headers;
+      -1 means all headers.
+    - `truncate`: close it after this many bytes of the body, which is that of the fault or the real
+      one.
+    - `after`: carry out the request before `status`, `redirect`, `body` or `cut` replaces its
+      response, so the response is lost.
+    - `delay`: seconds before the request is handled; `late`: seconds before the response is sent.
     - `trickle`: seconds before each byte of the body.
-    - `cut_head`: the connection closes inside the response head, after the status line and this
-      many headers (-1: all).
-
-    A fault with only `delay` or `late` delays the request or its response.
     """
 
     service: str
@@ -91,15 +91,16 @@ class Fault:
 
 
 @lru_cache(maxsize=2)
-def packed_blanks(size: int) -> bytes:
+def compressed_blanks(size: int) -> bytes:
     """Return `size` MiB of blanks, compressed with gzip."""
-    packer = zlib.compressobj(wbits=16 + zlib.MAX_WBITS)
+    compressor = zlib.compressobj(wbits=16 + zlib.MAX_WBITS)
     block = b" " * 1024 * 1024
-    return b"".join([*(packer.compress(block) for _number in range(size)), packer.flush()])
+    chunks = [compressor.compress(block) for _number in range(size)]
+    return b"".join([*chunks, compressor.flush()])
 
 
 def trickling(send: Send, seconds: float) -> Send:
-    """Send the bytes of the body individually, with pauses."""
+    """Return a `send` that sends the bytes of the body one by one, each after a pause."""
 
     async def slow(message: Message) -> None:
         if message["type"] != "http.response.body":
@@ -114,7 +115,7 @@ def trickling(send: Send, seconds: float) -> Send:
 
 
 def truncating(send: Send, size: int, transport: Any) -> Send:
-    """Send the headers unchanged and `size` bytes of the body, then close the connection."""
+    """Return a `send` that closes the connection after `size` bytes of the body."""
     left = size
 
     async def some(message: Message) -> None:
@@ -135,7 +136,7 @@ def truncating(send: Send, size: int, transport: Any) -> Send:
 
 
 def cutting_head(send: Send, count: int, transport: Any) -> Send:
-    """Send the status line and `count` headers (-1: all), then close the connection."""
+    """Return a `send` that closes the connection after `count` headers; -1 means all."""
 
     async def head(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -146,13 +147,13 @@ def cutting_head(send: Send, count: int, transport: Any) -> Send:
 
 
 class Faults:
-    """The pending faults."""
+    """The pending faults of the sandbox."""
 
     def __init__(self) -> None:
         self._pending: list[Fault] = []
 
     def add(self, data: dict[str, Any]) -> Fault:
-        """Add a fault; raise ValueError with the reason if it is invalid."""
+        """Add a fault. Raises `ValueError` if it is invalid."""
         known = {item.name for item in fields(Fault)}
         unknown = sorted(set(data) - known)
         if unknown:
@@ -160,14 +161,17 @@ class Faults:
         try:
             fault = Fault(**data)
         except (TypeError, re.error) as error:
-            raise ValueError(f"not a fault: {error}") from error
+            raise ValueError(f"the fault is invalid: {error}") from error
         self._pending.append(fault)
         return fault
 
     def take(
         self, service: str, method: str, path: str, text: str, *, write: bool = False
     ) -> Fault | None:
-        """Return the fault for this request and decrement its counter."""
+        """Return the fault for a request, or None, and decrement its counter.
+
+        :param text: body and form lines, for `match`
+        """
         for fault in self._pending:
             if fault.hits(service, method, path, text, write):
                 if fault.skip > 0:

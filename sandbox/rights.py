@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Permissions of a tracker or wiki account per project or space.
 
-Credentials in the seed: `users: {name: password}` grants all permissions. `users: {name: {password,
-permissions: {PLACE: [permission]}}}` grants only the listed permissions; `*` as a place matches all
-places that are not listed.
+In the seed, `users: {name: password}` grants all permissions. `users: {name: {password,
+permissions: {KEY: [permission]}}}` grants only the listed permissions in the project or space with
+the key. `*` stands for all keys that are not listed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ EVERYWHERE = "*"
 
 
 class Rights:
-    """Rights of `user`; None is anonymous, without any permission."""
+    """Permissions of an account. `user` None is anonymous and has no permissions."""
 
     def __init__(self, credentials: dict[str, Any], user: str | None) -> None:
         self.user = user
@@ -31,12 +31,12 @@ class Rights:
         return permission in self._granted.get(place, self._granted.get(EVERYWHERE, []))
 
     def may_anywhere(self, permission: str) -> bool:
-        """Return whether the account has the permission in any place."""
+        """Return whether the account has a permission in any project or space."""
         if self.user is None or self._granted is None:
             return self.user is not None
         return any(permission in granted for granted in self._granted.values())
 
 
 def password_of(known: Any) -> Any:
-    """Return the password in an entry of `users`."""
+    """Return the password of a value in `users`."""
     return known.get("password") if isinstance(known, dict) else known

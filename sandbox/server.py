@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The HTTP server: uvicorn on a single socket, with each response in a single segment."""
+"""The HTTP server: uvicorn, which sends head and body of a small response in one TCP segment."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _SEGMENT_LIMIT = 64 * 1024
 
 
 class SegmentTransport(asyncio.Transport):
-    """Collects the writes of an event loop iteration and sends them together.
+    """Transport that collects the writes of an event loop iteration and sends them together.
 
-    Headers and body are then sent in a single segment. Otherwise, a client on a keep-alive
-    connection would wait for a delayed acknowledgement between headers and body.
+    Otherwise, a client on a keep-alive connection could wait for a delayed acknowledgement between
+    head and body.
     """
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
@@ -54,9 +54,9 @@ class SegmentTransport(asyncio.Transport):
         self._transport.close()
 
     def close_inside_head(self, count: int | None) -> None:
-        """Send the status line and `count` headers (None: all) of the written head, then close.
+        """Send an incomplete response head, then close the connection.
 
-        The client never gets a complete head.
+        :param count: number of headers after the status line; None means all
         """
         status, *headers, _blank, _body = bytes(self._buffer).split(b"\r\n")
         self._buffer[:] = b"".join(line + b"\r\n" for line in [status, *headers[:count]])
@@ -94,14 +94,14 @@ class SegmentProtocol(H11Protocol):
         self.app = with_transport
 
     def on_response_complete(self) -> None:
-        """Send a complete response at once, without waiting for other pending responses."""
+        """Send a complete response immediately."""
         if isinstance(self.transport, SegmentTransport):
             self.transport.flush()
         super().on_response_complete()
 
 
 class _Server(uvicorn.Server):
-    """Server with exit code 0 on SIGTERM and SIGINT (uvicorn would raise the signal again)."""
+    """Server that exits with 0 on SIGTERM and SIGINT. Uvicorn would raise the signal again."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -125,8 +125,8 @@ class _Server(uvicorn.Server):
 def serve(app: ASGIApp, host: str, port: int, ready: Callable[[int], None]) -> None:
     """Serve until SIGTERM or SIGINT.
 
-    `ready` is called with the port when the server listens. For port 0, the system chooses the
-    port.
+    :param port: 0 means any free port
+    :param ready: called with the port when the server listens
     """
     config = uvicorn.Config(
         app,

@@ -16,7 +16,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route, Router
 
-from sandbox.faults import cutting_head, packed_blanks, trickling, truncating
+from sandbox.faults import compressed_blanks, cutting_head, trickling, truncating
 from sandbox.log import BODY_LIMIT, Entry, mask, mask_headers
 
 if TYPE_CHECKING:
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 
 Handler = Callable[[Request], Response | Awaitable[Response]]
 
-# Text bodies up to this size are read before the service gets the request (for log, faults and
-# login); all other bodies are streamed.
+# Text bodies up to this size in bytes are read before the service gets the request, because log,
+# faults and logins need them. All other bodies are streamed.
 BUFFER_LIMIT = 8 * 1024 * 1024
 
 _logger = logging.getLogger("sandbox")
 
 
 class ErrorResponse(Exception):
-    """Raised by a handler at any depth to end the request with this response."""
+    """Exception that ends a request with a response. Code below a handler may raise it too."""
 
     def __init__(self, response: Response) -> None:
         super().__init__(response.status_code)
@@ -43,7 +43,7 @@ class ErrorResponse(Exception):
 
 
 class _WholePath(PathConvertor):
-    """The rest of a path, including line breaks: item names may contain them [repo-26]."""
+    """Converter that matches the rest of a path. Item names may contain line breaks [repo-26]."""
 
     regex = "(?s:.*)"
 
@@ -52,12 +52,14 @@ register_url_convertor("path", _WholePath())
 
 
 def route(path: str, handler: Handler, *methods: str) -> Route:
-    """Return a route below the service's prefix; `methods` default to GET (which includes HEAD).
+    """Return a route below the prefix of a service.
 
-    `{name}` matches a single segment, `{name:path}` the rest. The path is matched as sent, so that
-    an encoded slash (`%2F`) stays inside its segment. The handler finds the decoded values in
-    `request.path_params`. A handler that is not a coroutine function runs on the event loop itself,
-    so no other handler runs at the same time.
+    Paths are matched before decoding, so an encoded slash (`%2F`) stays inside its segment.
+    `request.path_params` contains decoded values. A handler that is not a coroutine function blocks
+    the event loop, so no other handler runs at the same time.
+
+    :param path: `{name}` matches a segment, `{name:path}` the rest of the path
+    :param methods: GET by default, which includes HEAD
     """
 
     async def endpoint(request: Request) -> Response:
@@ -72,10 +74,11 @@ def route(path: str, handler: Handler, *methods: str) -> Route:
 
 
 class Service:
-    """Base of the five services. `name` is also the prefix of its addresses.
+    """Base class of the five services.
 
-    `defaults` are the settings with their defaults. Every service also has `flavour` (`written` or
-    `real`) and `delay_ms` (a delay before each response).
+    `name`: also the prefix of its paths. `defaults`: settings with their default values. Each
+    service also has the settings `flavour` (`written` or `real`) and `delay_ms`, a delay before
+    each response.
     """
 
     name: str
@@ -93,59 +96,60 @@ class Service:
         return self.context.real(self.name)
 
     def routes(self) -> list[Route]:
-        """Return the routes in order; the first match is used. Build them with `route()`."""
+        """Return the routes, built with `route()`. The first match is used."""
         raise NotImplementedError
 
     async def authenticate(self, request: Request) -> Response | None:
-        """Check the login before routing; a returned response rejects the request.
-
-        The check may read a text body.
-        """
+        """Check the login. Return None if the request may proceed, else the error response."""
         raise NotImplementedError
 
     def seed(self, data: dict[str, Any]) -> None:
-        """Merge seed data (without `settings` and `credentials`).
+        """Merge seed data, without `settings` and `credentials`.
 
-        An existing object with the same key is replaced.
+        An object with the key of an existing object replaces it.
         """
         raise NotImplementedError
 
     def reset(self) -> None:
-        """Clear any state outside the store; the store is already empty."""
+        """Clear the state of the service that is not in the store."""
 
     def tick(self) -> None:
-        """Process the events that are due; called before every request to any of the services."""
+        """Process events that are due. Called before each request to any service."""
 
     def is_write(self, method: str, path: str, form: Mapping[str, str]) -> bool:
         """Return whether a request may change the state.
 
-        `path` is as sent, `form` the parameters of query and urlencoded body (last value per name).
+        :param path: percent-encoded as sent, without the prefix of the service
+        :param form: parameters of the query and of a form in the body
         """
         return method not in ("GET", "HEAD", "OPTIONS")
 
     def headers(self) -> dict[str, str]:
-        """Return the headers of every response of the service itself."""
+        """Return headers to add to all responses of the service."""
         return {}
 
     def inside(self, path: str) -> str | None:
-        """Return the inner path of an address outside of the service's prefix, or None."""
+        """Map a path outside the prefix of the service to a path of the service.
+
+        Returns None for paths of other services.
+        """
         return None
 
     def not_found(self, request: Request) -> Response:
-        """Return the response if no route matches."""
+        """Return the response to a request that matches no route."""
         return PlainTextResponse("Not Found", 404)
 
     def not_a_write(self, request: Request) -> None:
-        """Record in the log that this request could not change anything (a dry run)."""
+        """Record in the log that a request is a dry run and changes nothing."""
         request.scope["sandbox.entry"].write = False
 
     def method_not_allowed(self, request: Request, allowed: str) -> Response:
-        """Return the response if a route matches, but not its method."""
+        """Return the response to a request that matches a route with other methods."""
         return PlainTextResponse("Method Not Allowed", 405, {"Allow": allowed})
 
 
 class _Body:
-    """The request body: buffered if it is text of moderate size, else streamed."""
+    """The body of a request. Text up to `BUFFER_LIMIT` is buffered, other bodies are streamed."""
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         headers = dict(scope["headers"])
@@ -174,19 +178,19 @@ class _Body:
             yield (await self.receive_stream()).get("body", b"")
 
     async def drain(self) -> None:
-        """Read the unused rest of the body, so that the client gets its response in order."""
+        """Read the rest of the body, because clients may send it before they read the response."""
         async for _chunk in self._chunks():
             pass
 
     async def receive_stream(self) -> Message:
         message = await self._receive()
         self.size += len(message.get("body", b""))
-        # A disconnected client also ends the body.
+        # The message for a disconnected client has no `more_body` either.
         self._complete = not message.get("more_body", False)
         return message
 
     def receive(self) -> Receive:
-        """Return a receive channel; each channel replays a buffered body from the start."""
+        """Return a `receive` function. It replays a buffered body from the start."""
         if self.data is None:
             return self.receive_stream
         pending: list[Message] = [{"type": "http.request", "body": self.data, "more_body": False}]
@@ -276,14 +280,13 @@ class ServiceApp:
             if refusal is not None:
                 raise ErrorResponse(refusal)
             await self._router(scope, body.receive(), send)
-        except ErrorResponse as answer:
+        except ErrorResponse as error:
             await body.drain()
-            await answer.response(scope, body.receive(), send)
+            await error.response(scope, body.receive(), send)
         except HTTPException as error:
             await body.drain()
             await self._refusal(request, error)(scope, body.receive(), send)
         except ClientDisconnect:
-            # The client is gone.
             return
         except Exception:
             _logger.exception("%s %s", scope["method"], scope["path"])
@@ -302,7 +305,7 @@ class ServiceApp:
         if fault.delay:
             await asyncio.sleep(fault.delay)
         if self.context.resets != resets:
-            # The request was sent to the server before the reset.
+            # The sandbox was reset during the delay, so the request belongs to an earlier test.
             _transport(scope).abort()
             return
         noting = _noting_status(entry, "status", _late(fault.late, send))
@@ -333,7 +336,7 @@ def _fault_response(fault: Fault) -> Response:
         status = status or 302
     content: Any = fault.body
     if fault.bomb is not None:
-        headers["Content-Encoding"], content = "gzip", packed_blanks(fault.bomb)
+        headers["Content-Encoding"], content = "gzip", compressed_blanks(fault.bomb)
     if content is not None and not isinstance(content, (str, bytes)):
         response: Response = JSONResponse(content, status or 200, headers, fault.content_type)
     else:
@@ -362,10 +365,10 @@ def _late(seconds: float, send: Send) -> Send:
 
 
 def _with_headers(send: Send, headers: dict[str, str]) -> Send:
-    """Add the headers, and send the head together with the first part of the body.
+    """Return a `send` that adds headers, and sends the head with the first chunk of the body.
 
-    Otherwise, the client of an empty file would have the complete response before the file is
-    open, and could remove the file.
+    Otherwise, a client would get the complete response for an empty file before the file is opened,
+    and could delete the file.
     """
     raw = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
     head: Message = {}
@@ -384,16 +387,16 @@ def _with_headers(send: Send, headers: dict[str, str]) -> Send:
 
 
 async def _swallow(message: Message) -> None:
-    """Drop the message: the response is lost."""
+    """Drop a message of a lost response."""
 
 
 def _transport(scope: Scope) -> Any:
-    """Return the connection, which `sandbox.server` puts into the scope."""
+    """Return the transport, which `sandbox.server` adds to the scope."""
     return scope["sandbox.transport"]
 
 
 def json_body(data: bytes) -> Any:
-    """Parse a JSON body; return None if it is invalid."""
+    """Parse a JSON body. Return None if it is invalid."""
     try:
         return json.loads(data)
     except ValueError:

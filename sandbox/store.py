@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""State of the sandbox: documents and counters in SQLite, contents (blobs) in a folder."""
+"""State of the sandbox: documents and counters in SQLite, file contents (blobs) in a folder."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LAST_CHARACTER = chr(0x10FFFF)
 
 @dataclass(frozen=True)
 class Blob:
-    """A stored content: hex digests and size in bytes."""
+    """A stored content: digests in hex, and size in bytes."""
 
     sha256: str
     sha1: str
@@ -31,7 +31,7 @@ class Blob:
 
 
 class _Digests:
-    """The three digests that the servers show, computed in a single pass."""
+    """Compute the three digests that servers report, in a single pass."""
 
     def __init__(self) -> None:
         self._sha256 = hashlib.sha256()
@@ -52,21 +52,21 @@ class _Digests:
 
 
 class Blobs:
-    """Contents by their SHA-256, as files; equal contents are stored only once."""
+    """File contents by their SHA-256. Equal contents are stored once."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         folder.mkdir(parents=True, exist_ok=True)
 
     def path(self, sha256: str) -> Path:
-        """Return the path of the content's file, which exists only if the content was stored."""
+        """Return the path for a content. The file exists if the content has been stored."""
         return self._folder / sha256[:2] / sha256
 
     def read(self, sha256: str) -> bytes:
         return self.path(sha256).read_bytes()
 
     def put(self, data: bytes) -> Blob:
-        """Store a content that is in memory."""
+        """Store bytes."""
         digests = _Digests()
         digests.update(data)
         blob = digests.blob()
@@ -86,7 +86,7 @@ class Blobs:
             return self._keep(incoming, digests.blob())
 
     async def put_stream(self, chunks: AsyncIterator[bytes]) -> Blob:
-        """Store a content of any size chunk by chunk; an interrupted stream leaves nothing."""
+        """Store the chunks of a stream. An interrupted stream leaves nothing behind."""
         digests = _Digests()
         with self._incoming() as incoming:
             async for chunk in chunks:
@@ -96,7 +96,7 @@ class Blobs:
 
     @contextlib.contextmanager
     def _incoming(self) -> Iterator[IO[bytes]]:
-        """Provide a temporary file that is deleted unless it was stored."""
+        """Create a temporary file. It is deleted at the end unless `_keep()` has moved it."""
         with tempfile.NamedTemporaryFile(
             dir=self._folder, prefix="incoming-", delete=False
         ) as file:
@@ -128,7 +128,7 @@ class Blobs:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Snapshot of a store: rows of its tables, and the SHA-256 of its contents."""
+    """Snapshot of a store: rows of its tables, and the SHA-256 digests of its blobs."""
 
     documents: list[tuple[str, str, str]]
     counters: list[tuple[str, int]]
@@ -139,11 +139,12 @@ NOTHING = Snapshot([], [], frozenset())
 
 
 class Store:
-    """Documents by (kind, key), persistent counters and blobs.
+    """Documents, counters and blobs.
 
-    `kind` has the format `service.kind`, for example `ci.build`. Documents are JSON objects.
-    Reading returns a new copy; a change is stored by `put`. With a path, the state survives a
-    restart.
+    A document is a JSON object with a kind, such as `ci.build`, and a key. Reads return copies;
+    store changes with `put()`.
+
+    :param path: file of the database, whose state survives a restart; None means in memory
     """
 
     def __init__(self, path: str | None) -> None:
@@ -170,9 +171,9 @@ class Store:
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
-        """Group changes into a transaction (all or nothing, and faster).
+        """Group changes into a transaction, which is rolled back after an exception.
 
-        Transactions may be nested, but must not span an `await`.
+        Transactions may be nested, but must not contain an `await`.
         """
         if self._depth == 0:
             self._db.execute("BEGIN")
@@ -200,14 +201,14 @@ class Store:
         )
 
     def delete(self, kind: str, key: str) -> bool:
-        """Delete a document; return true if it existed."""
+        """Delete a document. Return whether it existed."""
         return (
             self._db.execute("DELETE FROM documents WHERE kind=? AND key=?", (kind, key)).rowcount
             > 0
         )
 
     def keys(self, kind: str, prefix: str = "") -> list[str]:
-        """Return the keys in order (by code point)."""
+        """Return the keys that begin with `prefix`, sorted by code point."""
         rows = self._db.execute(
             "SELECT key FROM documents WHERE kind=? AND key>=? AND key<? ORDER BY key",
             (kind, prefix, prefix + _LAST_CHARACTER),
@@ -215,7 +216,7 @@ class Store:
         return [row[0] for row in rows]
 
     def items(self, kind: str, prefix: str = "") -> list[tuple[str, dict[str, Any]]]:
-        """Return (key, document) pairs in the order of the keys (by code point)."""
+        """Return pairs of key and document, sorted by key."""
         rows = self._db.execute(
             "SELECT key, doc FROM documents WHERE kind=? AND key>=? AND key<? ORDER BY key",
             (kind, prefix, prefix + _LAST_CHARACTER),
@@ -223,13 +224,13 @@ class Store:
         return [(row[0], _load(row[1])) for row in rows]
 
     def values(self, kind: str, prefix: str = "") -> list[dict[str, Any]]:
-        """Return documents in the order of their keys (by code point)."""
+        """Return documents, sorted by key."""
         return [doc for _key, doc in self.items(kind, prefix)]
 
     def mentioning(self, kind: str, text: str) -> list[tuple[str, dict[str, Any]]]:
-        """Return (key, document) pairs whose documents contain a string as a whole value or name.
+        """Return pairs of key and document for documents that contain a string.
 
-        Other documents are not parsed.
+        The string must be a complete value or member name. Other documents are not parsed.
         """
         rows = self._db.execute(
             "SELECT key, doc FROM documents WHERE kind=? AND instr(doc, ?) > 0 ORDER BY key",
@@ -238,7 +239,7 @@ class Store:
         return [(row[0], _load(row[1])) for row in rows]
 
     def next_id(self, name: str) -> int:
-        """Return 1, 2, 3, ... per name; the counter survives a restart."""
+        """Return the next number of a named counter, beginning with 1."""
         row = self._db.execute(
             "INSERT INTO counters VALUES (?, 1)"
             " ON CONFLICT(name) DO UPDATE SET value=value+1 RETURNING value",
@@ -254,13 +255,13 @@ class Store:
         self.restore(NOTHING)
 
     def snapshot(self) -> Snapshot:
-        """Return a snapshot for `restore`, valid for this store while it still has the contents."""
+        """Return a snapshot for `restore()`. It contains no blobs, so this store must keep them."""
         documents = self._db.execute("SELECT kind, key, doc FROM documents").fetchall()
         counters = self._db.execute("SELECT name, value FROM counters").fetchall()
         return Snapshot(documents, counters, self.blobs.names())
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Restore the state of the snapshot."""
+        """Restore a snapshot. Blobs that it does not contain are deleted."""
         with self.transaction():
             self._db.execute("DELETE FROM documents")
             self._db.execute("DELETE FROM counters")
