@@ -1,7 +1,4 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The five services of the toolchain in a single process.
-
-For the demo, for tests, and for rehearsals of your playbooks.
-"""
+"""Simulation of the five services in a single process, for tests, the demo and rehearsals."""
 
 from __future__ import annotations

@@ -21,12 +21,14 @@ if TYPE_CHECKING:
 
 
 def _flavours(values: Sequence[str]) -> dict[str, str]:
-    """Parse flavours: `real` sets all services, `ci=real` a single service; later values win."""
+    """Parse flavours: `real` sets all services, `ci=real` sets one. Later values win."""
     chosen: dict[str, str] = {}
     for value in values:
         service, equals, flavour = value.rpartition("=")
         if flavour not in FLAVOURS or (equals and service not in SERVICES):
-            raise argparse.ArgumentTypeError(f"not a flavour: {value}")
+            raise argparse.ArgumentTypeError(
+                f"--flavour is '{value}', but must be written, real, or for example ci=real"
+            )
         chosen.update(dict.fromkeys([service] if equals else SERVICES, flavour))
     return chosen
 
@@ -34,7 +36,7 @@ def _flavours(values: Sequence[str]) -> dict[str, str]:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m sandbox", description=__doc__)
     parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--port", type=int, default=0, help="0: a free one")
+    parser.add_argument("--port", type=int, default=0, help="default: any free port")
     parser.add_argument(
         "--database", metavar="FILE", help="keep the state in this file (default: in memory)"
     )
@@ -46,15 +48,13 @@ def _arguments() -> argparse.Namespace:
         default=[],
         help="further data, merged into the default seed",
     )
-    parser.add_argument(
-        "--no-default-seed", action="store_true", help="start with nothing but the --seed files"
-    )
+    parser.add_argument("--no-default-seed", action="store_true", help="load only the --seed files")
     parser.add_argument("--flavour", metavar="[SERVICE=]written|real", action="append", default=[])
     parser.add_argument(
         "--ready-file",
         metavar="FILE",
         type=Path,
-        help="write the addresses there as JSON once listening",
+        help="write the addresses to this file as JSON when the sandbox is ready",
     )
     arguments = parser.parse_args()
     try:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Logins of issue tracker and wiki: basic, bearer, OAuth 1.0a [W5].
+"""Logins of issue tracker and wiki: basic, bearer and OAuth 1.0a [W5].
 
-Server facts [tracker-1, tracker-2, tracker-14]. Credentials in the seed: `{users: {name: password},
-tokens: {token: name}, oauth: {consumer_key, access_token, user}}`. A user may also be `{password,
-permissions}` (`sandbox.rights`).
+They follow server facts [tracker-1, tracker-2, tracker-14]. Credentials in the seed: `{users:
+{name: password}, tokens: {token: name}, oauth: {consumer_key, access_token, user}}`. A user may
+also be `{password, permissions}`, see `sandbox.rights`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from sandbox.oauth import Consumer, OAuthProblem, SignedRequest, header_paramete
 from sandbox.rights import Rights, password_of
 from sandbox.service import Service
 
-# `logins`: the kinds that the administrator allows. `refusal`: the format of the login error: html,
-# text, json, or empty (200 without a body). `anonymous_on_bad_login`: a wrong login is treated as
-# anonymous, with 200. `captcha`: the lock-out after too many failed logins is active.
+# `logins`: allowed authentication schemes. `refusal`: format of the response to a rejected login:
+# html, text, json, or empty (200 without a body). `anonymous_on_bad_login`: run a request with a
+# wrong login anonymously. `captcha`: reject basic logins as after too many failures. `max_url`: in
+# characters.
 SETTINGS: dict[str, Any] = {
     "logins": ["basic", "bearer", "oauth"],
     "refusal": "html",
@@ -40,7 +41,7 @@ _SCOPE_KEY = "sandbox.login"
 
 @dataclass(frozen=True)
 class Login:
-    """User of a request: `user` None is anonymous, `reason` is the login result of the server."""
+    """Login of a request. `user`: None is anonymous. `reason`: result in the response header."""
 
     user: str | None
     reason: str | None = None
@@ -53,7 +54,7 @@ class _Refused(Exception):
 
 
 def token_kind(service: Service) -> str:
-    """Return the kind of the personal access tokens of a service in the store."""
+    """Return the kind of documents in the store for personal access tokens of a service."""
     return f"{service.name}.personal_token"
 
 
@@ -69,7 +70,7 @@ def rights_of(request: Request, service: Service) -> Rights:
 
 
 class Accounts:
-    """Login check of a service."""
+    """Check the logins of a service."""
 
     def __init__(self, service: Service) -> None:
         self.service = service
@@ -79,10 +80,10 @@ class Accounts:
         self._nonces.clear()
 
     def authenticate(self, request: Request) -> Response | None:
-        """Return None if the request may proceed, else the error response.
+        """Check the login. Return None if the request may proceed, else the error response.
 
-        The URL limit is checked first, because the web server in front of the application sets it
-        [tracker-10].
+        The length of the URL is checked first, because the web server limits it before the
+        application sees the request [tracker-10].
         """
         query = request.scope["query_string"].decode("latin-1")
         if len(request.scope["path"]) + len(query) > self.service.settings["max_url"]:
@@ -127,7 +128,7 @@ class Accounts:
         return name if kind == "basic" and known == password else None
 
     def _owner(self, secret: str) -> str | None:
-        """Return the owner of a valid personal access token [tracker-41]."""
+        """Return the owner of a personal access token, or None if it is invalid [tracker-41]."""
         context = self.service.context
         for token in context.store.values(token_kind(self.service)):
             expired = token["expiring"] is not None and token["expiring"] <= context.now_ms()
@@ -184,7 +185,7 @@ class Accounts:
         return HTMLResponse(_page(403, text), 403, headers)
 
     def note(self, request: Request, response: Response) -> None:
-        """Add headers that name the authenticated user [tracker-3]."""
+        """Add the response headers that report the login and its user [tracker-3]."""
         login = request.scope.get(_SCOPE_KEY)
         if login is None:
             return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The application: the five services and the control interface under a single root."""
+"""The ASGI application with the five services and the control interface."""
 
 from __future__ import annotations
 
@@ -26,39 +26,43 @@ if TYPE_CHECKING:
 
     from sandbox.store import Snapshot, Store
 
-# Each package `sandbox.<name>` exports its service as `SERVICE`.
+# Each package `sandbox.<name>` exports its service class as `SERVICE`.
 SERVICES = ("repo", "tracker", "wiki", "ci", "analysis")
 SEEDS = Path(__file__).parent / "seeds"
-# Seeds contain relative times; a reset within this many seconds reuses the snapshot, because nobody
-# notices such a shift.
-_SEEDED_LATELY = 10.0
+# A reset within this many seconds reuses the snapshot. Seeds contain times relative to now, which
+# are then at most this late.
+_SNAPSHOT_SECONDS = 10.0
 
 Seed = dict[str, Any]
 
 
 def load_seed(path: Path) -> Seed:
-    """Load a seed file: YAML, `{service: {settings, credentials, ...}}`."""
+    """Load a seed file, YAML with `{service: {settings, credentials, ...}}`.
+
+    Raises `ValueError` if it is not a mapping in YAML.
+    """
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
     except yaml.YAMLError as error:
         raise ValueError(f"{path} is not YAML: {error}") from error
     if not isinstance(data, dict):
-        raise ValueError(f"{path}: a seed is a mapping of services")
+        raise ValueError(f"{path} is not a seed: it must be a mapping with a key per service")
     return data
 
 
 def default_seeds() -> list[Seed]:
-    """Return the seeds of the demo: a file per service."""
+    """Return the seeds of the demo, one per service."""
     return [load_seed(SEEDS / f"{name}.yml") for name in SERVICES]
 
 
 def build_app(
     store: Store, seeds: Sequence[Seed] | None = None, flavours: dict[str, str] | None = None
 ) -> Starlette:
-    """Build the sandbox application over this store.
+    """Build the sandbox application on a store.
 
-    `seeds` (None: the default seeds) fill an empty store, in order. A store with content is not
-    changed. `flavours` (service: `written` or `real`) apply in both cases, and again after a reset.
+    :param seeds: data for an empty store, merged in order; None means the default seeds. A store
+        with content stays unchanged
+    :param flavours: `written` or `real` by service; also set again after a reset
     """
     current = Context(store)
     for name in SERVICES:
@@ -66,7 +70,7 @@ def build_app(
     chosen_seeds = default_seeds() if seeds is None else list(seeds)
 
     def fill(with_seeds: bool) -> None:
-        # All or nothing: a half-filled database would never be filled completely.
+        # In a transaction, because only an empty database is filled at the next start.
         with store.transaction():
             for seed in chosen_seeds if with_seeds else ():
                 current.seed(seed)
@@ -75,7 +79,7 @@ def build_app(
 
     fill(store.is_empty())
     apps = {name: ServiceApp(service) for name, service in current.services.items()}
-    mounts = [Mount(f"/{name}", app=each) for name, each in apps.items()]
+    mounts = [Mount(f"/{name}", app=service_app) for name, service_app in apps.items()]
     roots = [Route(f"/{name}", _context_root, methods=["GET"]) for name in current.services]
     app = Starlette(
         routes=[Mount("/_sandbox", routes=_control_routes()), *roots, *mounts, _outside(apps)]
@@ -87,30 +91,30 @@ def build_app(
 
 
 def _resetting(current: Context, fill: Callable[[bool], None]) -> Callable[[], None]:
-    """Return a function that restores the seeds; repeated resets use a snapshot and are faster."""
-    lately: list[tuple[float, Snapshot]] = []
+    """Return a function that restores the seeds. It uses a snapshot for repeated resets."""
+    latest: list[tuple[float, Snapshot]] = []
 
     def reset() -> None:
-        if lately and time.monotonic() - lately[0][0] < _SEEDED_LATELY:
-            current.reset(lately[0][1])
+        if latest and time.monotonic() - latest[0][0] < _SNAPSHOT_SECONDS:
+            current.reset(latest[0][1])
             return
         current.reset(NOTHING)
         fill(True)
-        lately[:] = [(time.monotonic(), current.store.snapshot())]
+        latest[:] = [(time.monotonic(), current.store.snapshot())]
 
     return reset
 
 
 def _outside(apps: dict[str, ServiceApp]) -> Mount:
-    """Route addresses outside of a service's prefix to the service that serves them."""
+    """Route paths outside of all prefixes to the service that serves them."""
 
     async def find(scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["raw_path"].decode("latin-1")
-        for name, each in apps.items():
-            inside = each.service.inside(path)
+        for name, service_app in apps.items():
+            inside = service_app.service.inside(path)
             if inside is not None:
-                place = {"raw_path": inside.encode("latin-1"), "root_path": f"/{name}"}
-                await each({**scope, **place}, receive, send)
+                mapped = {"raw_path": inside.encode("latin-1"), "root_path": f"/{name}"}
+                await service_app({**scope, **mapped}, receive, send)
                 return
         await Response("Not Found", 404)(scope, receive, send)
 
@@ -118,7 +122,7 @@ def _outside(apps: dict[str, ServiceApp]) -> Mount:
 
 
 async def _context_root(request: Request) -> Response:
-    """Redirect the bare context path to its folder, as a servlet container does."""
+    """Redirect the context path without a slash at the end, like a servlet container."""
     return RedirectResponse(f"{request.scope['path']}/", 302)
 
 
@@ -140,9 +144,10 @@ async def _health(request: Request) -> Response:
 
 
 async def _requests(request: Request) -> Response:
-    """Return or clear the log.
+    """Handle the request log.
 
-    GET `?service=&since=&writes=1` returns `requests`, `last`, `forgotten`. DELETE clears the log.
+    GET `?service=&since=&writes=1` returns `requests`, `last` and `forgotten`, see
+    `sandbox.log.Log`. DELETE clears the log.
     """
     log = context(request).log
     if request.method == "DELETE":
@@ -158,7 +163,7 @@ async def _requests(request: Request) -> Response:
 
 
 async def _faults(request: Request) -> Response:
-    """Handle faults. GET: pending faults. POST: add a fault or a list. DELETE: remove all."""
+    """Handle faults. GET returns pending faults, POST adds one or a list, DELETE removes all."""
     current = context(request)
     faults = current.faults
     if request.method == "DELETE":
@@ -176,7 +181,7 @@ async def _faults(request: Request) -> Response:
 
 
 async def _settings(request: Request) -> Response:
-    """Handle settings. GET: all. PATCH: `{service: {key: value}}`; returns all settings."""
+    """Handle settings. PATCH changes them: `{service: {key: value}}`. Both return all settings."""
     current = context(request)
     if request.method == "PATCH":
         try:
@@ -196,7 +201,7 @@ async def _reset(request: Request) -> Response:
 
 
 async def _seed(request: Request) -> Response:
-    """Merge more seed data: JSON in the format of a seed file."""
+    """Merge seed data, which is JSON in the format of a seed file."""
     try:
         context(request).seed(_mapping(await request.json(), "a seed"))
     except ValueError as error:
@@ -204,9 +209,9 @@ async def _seed(request: Request) -> Response:
     return Response(status_code=204)
 
 
-def _mapping(value: Any, what: str) -> dict[str, Any]:
+def _mapping(value: Any, name: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise ValueError(f"{what} is to be an object")
+        raise ValueError(f"{name} must be a JSON object")
     return value
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Test client: start a sandbox in a separate process, add faults, read its log."""
+"""Test client: start a sandbox in a separate process, add faults and read its log."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CALL_SECONDS = 10.0
 
 
 class Sandbox:
-    """A running sandbox, a context manager; `urls` contains the base address of each service."""
+    """A running sandbox, which is a context manager. `urls`: base URL by service."""
 
     def __init__(
         self,
@@ -51,13 +51,16 @@ class Sandbox:
     ) -> Sandbox:
         """Start the sandbox on a free port and wait until it listens.
 
-        `seed` is merged into the default seed. `flavour` applies to all services (None: as seeded).
-        `settings` are `{service: {key: value}}`. Raises RuntimeError with the error message of the
-        process if it does not start.
+        Raises `RuntimeError` with the error message of the process if it does not start.
+
+        :param seed: merged into the default seeds
+        :param flavour: flavour of all services; None means that of the seeds
+        :param database: file for the state; None means in memory
+        :param settings: `{service: {key: value}}`
         """
         folder = tempfile.TemporaryDirectory(prefix="sandbox-client-")
         ready_file = Path(folder.name) / "ready.json"
-        # The sandbox may run on another Python, with other libraries, than the tests.
+        # The sandbox may need another Python and other libraries than the tests.
         python = os.environ.get("SANDBOX_PYTHON", sys.executable)
         command = [python, "-m", "sandbox", "--port", "0", "--ready-file", str(ready_file)]
         if seed is not None:
@@ -88,15 +91,19 @@ class Sandbox:
     def requests(
         self, service: str | None = None, writes: bool | None = None, since: int = 0
     ) -> list[dict[str, Any]]:
-        """Return logged requests after `since`.
+        """Return logged requests.
 
-        `writes=True` returns only writes, `False` only reads.
+        Raises `RuntimeError` if the log no longer contains all of them.
 
-        Raises RuntimeError if the log no longer contains all of these requests.
+        :param writes: True returns only writes, False only reads, None all requests
+        :param since: number of a request, see `mark()`; only later requests are returned
         """
         log = self._call("GET", "/requests", service=service or "", since=since)
         if log["forgotten"] > since:
-            raise RuntimeError(f"the log begins after request {log['forgotten']}, not {since}")
+            raise RuntimeError(
+                f"the log no longer contains all requests after {since}: the first"
+                f" {log['forgotten']} were discarded"
+            )
         found: list[dict[str, Any]] = log["requests"]
         return [entry for entry in found if writes is None or entry["write"] == writes]
 
@@ -116,21 +123,21 @@ class Sandbox:
         self._call("DELETE", "/faults")
 
     def settings(self, service: str, **changes: Any) -> dict[str, Any]:
-        """Change settings of a service; return all of its settings."""
+        """Change settings of a service. Return all its settings."""
         all_settings: dict[str, dict[str, Any]] = self._call(
             "PATCH", "/settings", {service: changes}
         )
         return all_settings[service]
 
     def reset(self) -> None:
-        """Restore the seed and the flavours of the start."""
+        """Restore the seeds and the flavours of the start."""
         self._call("POST", "/reset")
 
     def seed(self, data: dict[str, Any]) -> None:
         self._call("POST", "/seed", data)
 
     def stop(self) -> int:
-        """End the process and return its exit code (0 after a clean end)."""
+        """Stop the process and return its exit code."""
         self._session.close()
         if self._process.poll() is None:
             self._process.terminate()
@@ -162,9 +169,9 @@ def _wait_ready(
         if process.poll() is not None or time.monotonic() > deadline:
             process.kill()
             process.wait()
-            words = (Path(folder.name) / "errors").read_text(encoding="utf-8", errors="replace")
+            message = (Path(folder.name) / "errors").read_text(encoding="utf-8", errors="replace")
             folder.cleanup()
-            raise RuntimeError(f"the sandbox did not start: {words}")
+            raise RuntimeError(f"the sandbox did not start: {message}")
         time.sleep(0.02)
     ready: dict[str, Any] = json.loads(ready_file.read_text(encoding="utf-8"))
     return ready

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Multipart forms, parsed like older servers do."""
+"""Parse multipart forms in memory, like older servers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PARAMETER = re.compile(rb'[; ](name|filename)="([^"]*)"')
 
 @dataclass(frozen=True)
 class Part:
-    """A field of a form; `filename` is None if the field is not a file."""
+    """A field of a form. `filename`: None if it is not a file. `kind`: its media type."""
 
     name: str
     filename: str | None
@@ -39,5 +39,5 @@ def parts_of(content_type: str, body: bytes) -> list[Part] | None:
 
 
 def base_name(filename: str) -> str:
-    """Return the last part of a path in a file name [tracker-27, wiki-15]."""
+    """Return a file name without folders, which servers remove [tracker-27, wiki-15]."""
     return re.split(r"[/\\]", filename)[-1]

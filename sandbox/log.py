@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 BODY_LIMIT = 64 * 1024
-# Maximum number of entries; a sandbox that runs for weeks must not grow.
+# Maximum number of entries, so that a sandbox that runs for weeks does not grow.
 KEPT = 10_000
 
 _SECRETS = "password|ltoken|sourcePassword|access_token|refresh_token"
@@ -34,7 +34,7 @@ def mask(text: str) -> str:
 
 
 def mask_headers(headers: list[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Return headers by lower-case name; a credential is reduced to its kind (`Basic ***`)."""
+    """Return headers by lower-case name, with masked credentials such as `Basic ***`."""
     shown: dict[str, str] = {}
     for raw_name, raw_value in headers:
         name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
@@ -48,13 +48,15 @@ def mask_headers(headers: list[tuple[bytes, bytes]]) -> dict[str, str]:
 
 @dataclass
 class Entry:
-    """A request. `path` and `query` are as sent (percent-encoded), without the service's prefix.
+    """A request.
 
-    `time` is epoch milliseconds. `status` is None until the response starts, and remains None if
-    the connection was cut. `connection` is the client's port. `served` is the status that the
-    service itself returned, None if the service was not called: a fault may have sent another
-    status to the client. `routed`: whether the sandbox knows the address, or the action in the
-    form.
+    `path`, `query`: percent-encoded as sent, without the prefix of the service.
+    `connection`: port of the client.
+    `status`: None until the response starts, and if the connection is closed without a response.
+    `served`: status of the service itself, which a fault may have replaced; None if the service was
+    not called.
+    `routed`: whether the sandbox knows the route, or the action in the form.
+    `time`: epoch milliseconds.
     """
 
     service: str
@@ -76,8 +78,7 @@ class Entry:
 class Log:
     """The newest `KEPT` requests, in order of arrival.
 
-    `last` is the `seq` of the newest request. `forgotten` is the `seq` of the newest discarded
-    request (0: none): a selection since an earlier request is incomplete.
+    `last`: `seq` of the newest request. `forgotten`: `seq` of the newest discarded request, or 0.
     """
 
     def __init__(self) -> None:
@@ -96,7 +97,12 @@ class Log:
     def select(
         self, service: str | None = None, since: int = 0, writes: bool = False
     ) -> list[dict[str, Any]]:
-        """Return entries with `seq` above `since`, of all services or one, or only writes."""
+        """Return entries as dicts.
+
+        :param service: name of a service; None means all
+        :param since: return only entries with a higher `seq`
+        :param writes: return only writes
+        """
         return [
             asdict(entry)
             for entry in self._entries
@@ -106,6 +112,6 @@ class Log:
         ]
 
     def clear(self) -> None:
-        """Remove all entries; `seq` continues to count."""
+        """Remove all entries. `seq` continues to count."""
         self._entries.clear()
         self.forgotten = 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Streaming parser for multipart forms: fields as strings, files of any size into the store."""
+"""Parse multipart forms as a stream, and store their files, which may have any size."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _PARAMETER = re.compile(rb'(?i)\b(name|filename)="((?:[^"\\]|\\.)*)"')
 
 
 class Broken(ValueError):
-    """The body is not a multipart form, or ends too early."""
+    """Error for a body that is not a multipart form, or ends too early."""
 
 
 @dataclass(frozen=True)
 class Upload:
-    """A file in a form."""
+    """A file in a form. `name`: its file name."""
 
     name: str
     blob: Blob
@@ -30,14 +30,14 @@ class Upload:
 
 @dataclass
 class Form:
-    """The parts of a form; a field may be repeated."""
+    """A parsed form. `fields`: values by name; a field may be repeated. `files`: by name."""
 
     fields: dict[str, list[str]] = field(default_factory=dict)
     files: dict[str, Upload] = field(default_factory=dict)
 
 
 class _Reader:
-    """Splits a stream at a delimiter, with only a part of the stream in memory."""
+    """Split a stream at delimiters without reading all of it into memory."""
 
     def __init__(self, chunks: AsyncIterator[bytes]) -> None:
         self._chunks = chunks
@@ -53,10 +53,10 @@ class _Reader:
     async def until(self, delimiter: bytes) -> AsyncIterator[bytes]:
         """Yield the chunks before the delimiter, and consume the delimiter."""
         while True:
-            head, found, rest = self._buffer.partition(delimiter)
+            before, found, after = self._buffer.partition(delimiter)
             if found:
-                self._buffer = rest
-                yield head
+                self._buffer = after
+                yield before
                 return
             # The end of the buffer may be the start of the delimiter.
             safe = max(len(self._buffer) - len(delimiter), 0)
@@ -75,7 +75,7 @@ class _Reader:
 
 
 async def read(content_type: str, chunks: AsyncIterator[bytes], blobs: Blobs) -> Form:
-    """Parse the form; a part without a file name is a field."""
+    """Parse a form and store its files in `blobs`. A part without a file name is a field."""
     boundary = _BOUNDARY.search(content_type)
     if boundary is None:
         raise Broken("the form has no boundary")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""OAuth 1.0a verification of tracker and wiki: requests signed with a consumer's RSA key.
+"""Verify OAuth 1.0a requests to tracker and wiki, which an RSA key of the consumer signs.
 
-RFC 5849, sections 3.4 (signature) and 3.2 (verification). The signature covers the query, but not a
-JSON body [tracker-14].
+See RFC 5849, sections 3.2 and 3.4. The signature covers the query, but not a JSON body
+[tracker-14].
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _CLOCK_SECONDS = 300
 
 
 class OAuthProblem(Exception):
-    """Reason for rejecting a signed request: an `oauth_problem` word."""
+    """Error for a rejected request. The string is the value of `oauth_problem`."""
 
 
 @dataclass(frozen=True)
 class Consumer:
-    """A registered consumer; `public_key` is PEM (a key or a certificate)."""
+    """A registered consumer. `public_key`: a key or certificate in PEM. `methods`: signatures."""
 
     key: str
     access_token: str
@@ -49,7 +49,7 @@ class Consumer:
 class SignedRequest:
     """A signed request.
 
-    `url` is absolute and without query, `query` is as sent, `parameters` are those of the header.
+    `url`: absolute, without query. `query`: percent-encoded. `parameters`: of the header.
     """
 
     method: str
@@ -68,7 +68,10 @@ def header_parameters(authorization: str) -> dict[str, str]:
 
 
 def verify(request: SignedRequest, consumer: Consumer, now_s: int) -> str:
-    """Verify the signature and return the nonce; raise `OAuthProblem` if it is invalid."""
+    """Verify a request and return its timestamp and nonce. Raises `OAuthProblem`.
+
+    :param now_s: current time in epoch seconds
+    """
     parameters = request.parameters
     if any(name not in parameters for name in _NEEDED):
         raise OAuthProblem("parameter_absent")

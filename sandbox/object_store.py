@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An object store on another host, to which services redirect clients for large contents.
+"""An object store on another host, to which services redirect downloads of large files.
 
-Its addresses are signed, valid for a limited time, and only for GET. The store rejects any
-additional login: server facts [repo-26, ci-24].
+Its URLs are signed, expire after a minute and only allow GET. It rejects requests that also contain
+a login: server facts [repo-26, ci-24].
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 PREFIX = "/_store/"
 _SECONDS = 60
 _KEY = secrets.token_bytes()
-# This machine under another name, which is another origin.
+# Another name of this machine, so that the store has another origin than the service.
 _OTHER_NAMES = {"127.0.0.1": "localhost", "localhost": "127.0.0.1"}
 
 
 def address(request: Request, service: str, sha256: str) -> str:
-    """Return a signed address of a stored content."""
+    """Return a signed URL for the content with a SHA-256."""
     host, _colon, port = (request.headers.get("host") or "127.0.0.1").partition(":")
     expires = str(int(time.time()) + _SECONDS)
-    where = f"{_OTHER_NAMES.get(host, '127.0.0.1')}:{port}".rstrip(":")
+    store = f"{_OTHER_NAMES.get(host, '127.0.0.1')}:{port}".rstrip(":")
     return (
-        f"{request.scope['scheme']}://{where}/{service}{PREFIX}{sha256}"
+        f"{request.scope['scheme']}://{store}/{service}{PREFIX}{sha256}"
         f"?X-Amz-Expires={expires}&X-Amz-Signature={_signature(sha256, expires)}"
     )
 
@@ -45,7 +45,7 @@ def _signature(sha256: str, expires: str) -> str:
 
 
 def asked(request: Request, service: str) -> bool:
-    """Return whether a request goes to the store, which needs no login."""
+    """Return whether a request goes to the store, which requires no login."""
     path: str = request.scope["path"]
     return path.startswith(f"/{service}{PREFIX}")
 

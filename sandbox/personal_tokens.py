@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Personal access tokens of issue tracker and wiki: server fact [tracker-41]."""
+"""Personal access tokens of issue tracker and wiki, as in server fact [tracker-41]."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from sandbox.service import Service, json_body
 
 ADDRESS = "/rest/pat/latest/tokens"
 _DAY_MS = 86_400_000
-_MOST = 10
+#: Maximum number of tokens per account.
+_MAX_TOKENS = 10
 
 
 class PersonalTokens:
-    """The tokens of all accounts of a service."""
+    """Request handlers for the tokens of a service."""
 
     def __init__(self, service: Service) -> None:
         self._service, self._kind = service, token_kind(service)
 
     async def tokens(self, request: Request) -> Response:
-        """List the tokens of the account, or create one."""
+        """List the tokens of the account (GET), or create one (POST)."""
         if self._is_missing():
             return self._service.not_found(request)
         if request.method == "GET":
@@ -58,7 +59,7 @@ class PersonalTokens:
             return _refusal(400, "The token name is missing or too long")
         if days is not None and (not isinstance(days, int) or days < 1):
             return _refusal(400, "expirationDuration must be a positive number of days")
-        if len(self._owned(request)) >= _MOST:
+        if len(self._owned(request)) >= _MAX_TOKENS:
             return _refusal(400, "You have reached the maximum number of tokens")
         context = self._service.context
         now, number = context.now_ms(), context.store.next_id(self._kind)

@@ -570,7 +570,7 @@ def test_addresses_are_printed_and_interrupt_exits_cleanly(tmp_path: Path) -> No
     ("seed", "words"),
     [
         ("a: [", "is not YAML"),
-        ("- a", "a seed is a mapping of services"),
+        ("- a", "is not a seed: it must be a mapping"),
         ("nope: {}", "unknown services: nope"),
         ("repo: {files: [{path: a}]}", "the seed of repo cannot be read: KeyError('content')"),
         (None, "No such file"),
@@ -602,5 +602,5 @@ def test_port_in_use_is_explained(sandbox: Sandbox) -> None:
 
 
 def test_unknown_flavour_is_rejected() -> None:
-    with pytest.raises(RuntimeError, match="not a flavour: wild"):
+    with pytest.raises(RuntimeError, match="--flavour is 'wild'"):
         Sandbox.start(flavour="wild")
