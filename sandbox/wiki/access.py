@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Permissions for reading, writing and deleting in the wiki [wiki-1, wiki-3].
+"""Permissions of accounts in the wiki [wiki-1, wiki-3].
 
-Permissions of a space: `view`, `add` (create and edit), `delete`, `attach`, `delete_attachments`,
-`administer`. A page may be restricted: `restrictions: {read: [name], update: [name]}`. If a page is
-hidden, its descendants are hidden too.
+Permissions of a space: `view`, `add` (create and edit), `delete`, `attach`, `delete_attachments`
+and `administer`. A page may also have `restrictions: {read: [name], update: [name]}`. An account
+that may not read a page cannot see its descendants either.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _PAGE_CLASS = "class com.atlassian.confluence.pages.Page"
 
 
 class Access:
-    """Permissions of an account.
+    """Check the permissions of an account.
 
-    :param rights: None: all permissions (the sandbox itself)
+    :param rights: permissions of the account; None means all permissions, for the sandbox itself
     """
 
     def __init__(self, context: Context, rights: Rights | None) -> None:
@@ -37,9 +37,7 @@ class Access:
         return permission == "view" and bool(known.get("anonymous", False))
 
     def sees(self, page: Json) -> bool:
-        """Return whether the account can see the page. Hidden pages are treated like
-        missing pages.
-        """
+        """Return whether the account can see a page. Requests treat other pages as missing."""
         if page.get("hidden", False) or not self.may("view", page["space"]):
             return False
         above: Json | None = page
@@ -63,9 +61,7 @@ class Access:
         return allowed and not page.get("read_only", False)
 
     def must_edit(self, page: Json) -> None:
-        """Raise a 403 if the account may not edit the page. Some servers respond with
-        404 [wiki-3].
-        """
+        """Raise a 403 if the account may not edit a page. On some servers it is a 404 [wiki-3]."""
         if self.edits(page):
             return
         if self.settings["uneditable_status"] == 404:
@@ -86,7 +82,10 @@ class Access:
             )
 
     def must_purge(self, page: Json) -> None:
-        """[wiki-12]: permanent deletion needs the permission to administer the space."""
+        """Raise a 403 if the account may not delete a page permanently.
+
+        Server fact [wiki-12]: this requires the permission to administer the space.
+        """
         if not self.may("administer", page["space"]):
             raise forbidden(f"Could not purge Content with id {page['id']}")
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Attachments of a page: list, add, update, download, delete [wiki-15].
+"""Attachments of a page: list, add, update, download and delete [wiki-15].
 
-- POST of an existing name is an error. A new version goes to `{attachment}/data`.
-- The first responds with a list, the second with an object.
-- Only the cloud supports `PUT` on the listing.
+- POST on the list adds files and returns a list. The name of an existing attachment is an error.
+- POST on `{attachment}/data` adds a version and returns an object.
+- PUT on the list adds files or versions, but only in the cloud.
 - An attachment has its own version number, independent of the page.
-- The listing contains size, media type and comment in `extensions`, the comment in `metadata` too,
-  and no digest. `version` is present only if it is expanded.
+- The list contains size, media type and comment in `extensions`, the comment also in `metadata`,
+  and no digest. It contains `version` only if that is expanded.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LONGEST_COMMENT = 255
 
 
 def form_of(content_type: str, body: bytes) -> list[Part]:
-    """Parse a form. Raise a 415 if the body is not a form."""
+    """Parse a multipart form. Raises a 415 if the body is not a form."""
     parts = parts_of(content_type, body)
     if parts is None:
         raise error(415, "Unsupported Media Type: multipart/form-data is expected")
@@ -32,14 +32,14 @@ def form_of(content_type: str, body: bytes) -> list[Part]:
 
 
 def add(pages: Pages, page: Json, form: list[Part], *, replaces: bool) -> list[Json]:
-    """Add files (POST on the listing).
+    """Add the files of a form (POST on the list).
 
-    :param replaces: accept existing names too and add a new version (PUT)
+    :param replaces: whether to add a version if an attachment has the name (PUT)
     """
     stored = []
     for file in _files(form):
         name = base_name(file.filename or "")
-        known = next((each for each in page["attachments"] if each["name"] == name), None)
+        known = next((known for known in page["attachments"] if known["name"] == name), None)
         if known is not None and not replaces:
             message = "Cannot add a new attachment with same file name as an existing attachment"
             raise error(int(pages.settings["duplicate_attachment_status"]), f"{message}: {name}")
@@ -52,7 +52,7 @@ def add(pages: Pages, page: Json, form: list[Part], *, replaces: bool) -> list[J
 
 
 def replace(pages: Pages, page: Json, number: str, form: list[Part]) -> Json:
-    """Add a new version of a file (POST on `data`). The file keeps its name."""
+    """Add a version of an attachment, which keeps its name (POST on `data`)."""
     file = _files(form)[0]
     for attachment in page["attachments"]:
         if attachment["id"].removeprefix("att") == number.removeprefix("att"):
@@ -69,7 +69,7 @@ def content_of(pages: Pages, page: Json, name: str) -> tuple[str, bytes]:
 
 
 def find(pages: Pages, number: str) -> tuple[Json, Json] | None:
-    """Return (page, attachment) for an attachment id, or None if the page is not visible."""
+    """Return the page and the attachment with an id, or None if the page is not visible."""
     for page in pages.all():
         for attachment in page["attachments"]:
             if attachment["id"] == number:
@@ -79,12 +79,12 @@ def find(pages: Pages, number: str) -> tuple[Json, Json] | None:
 
 def delete(pages: Pages, page: Json, attachment: Json) -> None:
     pages.access.must_delete_attachments(page)
-    others = [each for each in page["attachments"] if each["id"] != attachment["id"]]
+    others = [other for other in page["attachments"] if other["id"] != attachment["id"]]
     pages.store.put("wiki.page", page["id"], {**page, "attachments": others})
 
 
 def view(base: str, page: Json, attachment: Json, *, version: bool) -> Json:
-    """Return an attachment as in the listing."""
+    """Return the JSON of an attachment. `version`: whether to include the version."""
     comment, kind = attachment["comment"], attachment["media_type"]
     file = f"{quote(attachment['name'], safe='')}?version={attachment['version']}"
     shown: Json = {
@@ -121,7 +121,10 @@ def _comment(form: list[Part]) -> str:
 def _store(
     pages: Pages, page: Json, form: list[Part], file: Part, attachment: Json
 ) -> tuple[Json, Json]:
-    """Store an attachment. Return (page, attachment). Identical content is a new version too."""
+    """Store a version of an attachment. Return the changed page and the attachment.
+
+    The server also adds a version if the content is the same.
+    """
     pages.access.must_attach(page)
     comment, limit = _comment(form), int(pages.settings["upload_limit"])
     if len(file.content) > limit:
@@ -135,7 +138,7 @@ def _store(
         "size": blob.size,
         "sha256": blob.sha256,
     }
-    others = [each for each in page["attachments"] if each["id"] != attachment["id"]]
+    others = [other for other in page["attachments"] if other["id"] != attachment["id"]]
     changed = {**page, "attachments": [*others, stored]}
     pages.store.put("wiki.page", page["id"], changed)
     return changed, stored

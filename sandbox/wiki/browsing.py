@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Requests beyond a single page: trees, spaces, searches, accounts [wiki-9, wiki-11]."""
+"""Requests for trees, restrictions, spaces, searches and accounts [wiki-9, wiki-11, wiki-19]."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from sandbox.wiki import cql, tree
-from sandbox.wiki.asking import answered, expansions, part
 from sandbox.wiki.errors import error
+from sandbox.wiki.parameters import expansions, part
 from sandbox.wiki.views import Views, group, listing
 
 Json = dict[str, Any]
@@ -20,17 +20,17 @@ _KINDS = ("page", "attachment", "comment")
 
 
 class Browsing:
-    """Request handlers. `views` returns the data that the account of a request can see."""
+    """Request handlers. `views`: returns the data that the account of a request can see."""
 
     def __init__(self, views: Callable[[Request], Views]) -> None:
         self._views = views
 
     def _pages(self, request: Request, views: Views, found: list[Json]) -> Response:
         expand = expansions(request)
-        return answered(part(request, views, found, lambda page: views.page(page, expand)))
+        return JSONResponse(part(request, views, found, lambda page: views.page(page, expand)))
 
     async def children(self, request: Request) -> Response:
-        """GET /content/{id}/child/page: current pages in display order."""
+        """GET /content/{id}/child/page: the current child pages in display order."""
         views = self._views(request)
         page = views.pages.get(request.path_params["id"])
         return self._pages(request, views, tree.children(views.pages, page["space"], page["id"]))
@@ -39,24 +39,24 @@ class Browsing:
         """GET /content/{id}/child: only the expanded kinds of children."""
         views = self._views(request)
         page = views.pages.get(request.path_params["id"])
-        asked = expansions(request)
-        shown = {kind: views.embedded(page, kind) for kind in _KINDS if kind in asked}
-        rest = dict.fromkeys((kind for kind in _KINDS if kind not in asked), "")
-        return JSONResponse({**shown, "_expandable": rest, "_links": {"base": views.base}})
+        expand = expansions(request)
+        shown = {kind: views.embedded(page, kind) for kind in _KINDS if kind in expand}
+        expandable = dict.fromkeys((kind for kind in _KINDS if kind not in expand), "")
+        return JSONResponse({**shown, "_expandable": expandable, "_links": {"base": views.base}})
 
     async def comments(self, request: Request) -> Response:
-        """GET /content/{id}/child/comment: always empty, the sandbox stores no comments."""
+        """GET /content/{id}/child/comment: always empty, because the sandbox has no comments."""
         self._views(request).pages.get(request.path_params["id"])
         return JSONResponse(listing([]))
 
     async def descendants(self, request: Request) -> Response:
-        """GET /content/{id}/descendant/page: descendants of all levels."""
+        """GET /content/{id}/descendant/page: the descendants of all levels."""
         views = self._views(request)
         page = views.pages.get(request.path_params["id"])
         return self._pages(request, views, list(tree.descendants(views.pages, page)))
 
     async def move(self, request: Request) -> Response:
-        """PUT /content/{id}/move/{position}/{target}: only in the cloud and on newer servers."""
+        """PUT /content/{id}/move/{position}/{target}, in the cloud and on newer servers."""
         views = self._views(request)
         pages, params = views.pages, request.path_params
         if not (pages.cloud or pages.settings["move_address"]):
@@ -73,7 +73,7 @@ class Browsing:
         return JSONResponse({**views.restrictions(page), "_links": {"base": views.base}})
 
     async def restrict(self, request: Request) -> Response:
-        """PUT /content/{id}/restriction: replace the named operations [wiki-19]."""
+        """PUT /content/{id}/restriction: replace the given operations [wiki-19]."""
         views = self._views(request)
         pages = views.pages
         if not pages.cloud and not pages.access.settings["restriction_address"]:
@@ -82,10 +82,10 @@ class Browsing:
         pages.access.must_edit(page)
         users = dict(page.get("restrictions") or {})
         groups = dict(page.get("restricted_groups") or {})
-        for one in await request.json():
-            named = one["restrictions"]
-            users[one["operation"]] = [_user_in(pages.cloud, each) for each in named["user"]]
-            groups[one["operation"]] = [each["name"] for each in named["group"]]
+        for given in await request.json():
+            named = given["restrictions"]
+            users[given["operation"]] = [_user_in(pages.cloud, user) for user in named["user"]]
+            groups[given["operation"]] = [entry["name"] for entry in named["group"]]
         changed = {**page, "restrictions": users, "restricted_groups": groups}
         pages.store.put("wiki.page", page["id"], changed)
         return await self.restrictions(request)
@@ -97,7 +97,7 @@ class Browsing:
         wanted = _user_in(cloud, dict(request.query_params))
         known = views.pages.store.items("wiki.group")
         names = [name for name, members in known if wanted in members["members"]]
-        return answered(part(request, views, [group(name) for name in sorted(names)], dict))
+        return JSONResponse(part(request, views, [group(name) for name in sorted(names)], dict))
 
     # -- spaces ------------------------------------------------------------------------------
 
@@ -110,7 +110,8 @@ class Browsing:
             for key, space in views.pages.store.items("wiki.space")
             if views.pages.access.may("view", key) and (not wanted or key in wanted)
         ]
-        return answered(part(request, views, found, lambda one: views.space(one["key"], expand)))
+        shown = part(request, views, found, lambda space: views.space(space["key"], expand))
+        return JSONResponse(shown)
 
     async def space(self, request: Request) -> Response:
         views = self._views(request)
@@ -118,7 +119,7 @@ class Browsing:
         return JSONResponse(views.space(key, expansions(request)))
 
     async def space_content(self, request: Request) -> Response:
-        """GET /space/{key}/content/page; with `depth=root` only pages at the top."""
+        """GET /space/{key}/content/page: all pages, or those at the top with `depth=root`."""
         views = self._views(request)
         key = views.pages.access.space(request.path_params["key"])["key"]
         if request.query_params.get("depth") == "root":
@@ -137,15 +138,15 @@ class Browsing:
         return cql.select(views.pages, query, views.pages.unindexed())
 
     async def content_search(self, request: Request) -> Response:
-        """GET /content/search?cql=: the results are pages."""
+        """GET /content/search?cql=: pages that match."""
         views, expand = self._views(request), expansions(request)
         found = self._found(request, views)
         cursor = views.pages.cloud
-        shown = part(request, views, found, lambda one: views.page(one, expand), cursor=cursor)
-        return answered({**shown, "totalSize": len(found)})
+        shown = part(request, views, found, lambda page: views.page(page, expand), cursor=cursor)
+        return JSONResponse({**shown, "totalSize": len(found)})
 
     async def search(self, request: Request) -> Response:
-        """GET /search?cql=: each result contains a page."""
+        """GET /search?cql=: results that contain the pages that match."""
         views = self._views(request)
         expand = [
             name.removeprefix("content.")
@@ -167,12 +168,10 @@ class Browsing:
         found = self._found(request, views)
         shown = part(request, views, found, show, cursor=views.pages.cloud)
         query = request.query_params.get("cql", "")
-        return answered({**shown, "totalSize": len(found), "cqlQuery": query})
+        return JSONResponse({**shown, "totalSize": len(found), "cqlQuery": query})
 
     async def current_user(self, request: Request) -> Response:
-        """GET /user/current: the account of the request. Requests without a login get a response
-        too.
-        """
+        """GET /user/current: the account of the request, which may be anonymous."""
         views = self._views(request)
         if views.pages.user == "anonymous":
             return JSONResponse({"type": "anonymous", "displayName": "Anonymous"})
@@ -180,7 +179,7 @@ class Browsing:
 
 
 def _user_in(cloud: bool, given: dict[str, Any]) -> str:
-    """Return the name of an account in a request."""
+    """Return the user name for the account in a request."""
     if cloud:
         return str(given.get("accountId")).removeprefix("account-")
     return str(given.get("username"))

@@ -14,7 +14,7 @@ _JAVA = "com.atlassian.confluence.api.service.exceptions"
 
 
 def error(status: int, message: str) -> ErrorResponse:
-    """Return an error response of the wiki. `authorized` is false for every error [wiki-2]."""
+    """Return an error response of the wiki. `authorized` is false in all errors [wiki-2]."""
     return ErrorResponse(
         JSONResponse(
             {
@@ -50,7 +50,7 @@ def forbidden(message: str) -> ErrorResponse:
 
 
 def json_object(body: bytes) -> dict[str, Any]:
-    """Return the JSON object in a body. Raise a 400 for anything else."""
+    """Parse a body that must be a JSON object. Raises a 400 otherwise."""
     members = json_body(body)
     if not isinstance(members, dict):
         raise bad_request("Could not parse the request body as a JSON object")
@@ -58,7 +58,7 @@ def json_object(body: bytes) -> dict[str, Any]:
 
 
 def member(value: Any, *path: str) -> Any:
-    """Return `value[a][b]`, or None if a key is missing."""
+    """Return the nested member `value[path[0]][path[1]]...`, or None if it is missing."""
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None
     return value

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pages: read, create, replace, trash [wiki-1, wiki-3, wiki-7, wiki-9]."""
+"""Pages: read, create, replace and trash [wiki-1, wiki-3, wiki-7, wiki-9]."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ Json = dict[str, Any]
 
 _FIRST_ID = 2000
 _MAX_TITLE = 255
+#: Members that the written interface requires in a PUT.
 _WRITTEN = (
     ("id",),
     ("type",),
@@ -30,9 +31,9 @@ _WRITTEN = (
 
 
 class Pages:
-    """Access to pages with the permissions of an account.
+    """Read and write pages with the permissions of an account.
 
-    :param rights: permissions of the account (None: all permissions, for the sandbox itself)
+    :param rights: permissions of the account; None means all permissions, for the sandbox itself
     """
 
     def __init__(self, context: Context, rights: Rights | None) -> None:
@@ -47,7 +48,10 @@ class Pages:
     # -- reading -----------------------------------------------------------------------------
 
     def get(self, page_id: str, statuses: Collection[str] = ("current",)) -> Json:
-        """Return a page. Raise a 404 if it is missing, not in one of `statuses`, or restricted."""
+        """Return a page. Raises a 404 if it is missing, not visible, or has another status.
+
+        :param statuses: accepted statuses; `any` accepts all
+        """
         page = self.store.get("wiki.page", page_id)
         if page is None or not self.access.sees(page):
             raise no_content(page_id)
@@ -56,7 +60,7 @@ class Pages:
         return page
 
     def version(self, page_id: str, number: int) -> Json:
-        """Return a page with the content of an older version."""
+        """Return a page in an older version. Raises a 404 if there is no such version."""
         page = self.get(page_id)
         if page["version"]["number"] == number:
             return page
@@ -72,13 +76,14 @@ class Pages:
                 yield page
 
     def keep_title(self, page: Json) -> None:
-        """Register the current title of a page for lookups. Entries of former titles may remain."""
+        """Add the title of a page to the index of titles, which may keep former titles."""
         key = f"{page['space']}/{page['title'].lower()}/{page['id']}"
         self.store.put("wiki.title", key, {"id": page["id"]})
 
     def titled(self, space: str, title: str) -> Iterator[Json]:
-        """Yield the pages with a title in any letter case (wiki 3.2), including pages the account
-        cannot see.
+        """Yield the pages of a space with a title, ignoring case.
+
+        This includes pages that the account cannot see.
         """
         for _key, noted in self.store.items("wiki.title", f"{space}/{title.lower()}/"):
             page = self.store.get("wiki.page", noted["id"])
@@ -102,7 +107,7 @@ class Pages:
     # -- writing -----------------------------------------------------------------------------
 
     def create(self, data: Json) -> Json:
-        """Server facts [wiki-13]: titles are unique per space."""
+        """Create a page. Raises a 400 if the title is in use: it is unique per space [wiki-13]."""
         space = str(self.access.space(member(data, "space", "key"))["key"])
         self.access.must_add(space)
         if data.get("type") not in ("page", "blogpost"):
@@ -130,7 +135,10 @@ class Pages:
         return page
 
     def replace(self, page_id: str, data: Json) -> Json:
-        """[W4.3, wiki-3]."""
+        """Save the next version of a page [W4.3, wiki-3].
+
+        Raises a 409 if the request does not contain the next version number.
+        """
         page = self.get(page_id, ("any",))
         self._check_members(page, data)
         self.access.must_edit(page)
@@ -163,7 +171,7 @@ class Pages:
         return changed
 
     def _restored(self, page: Json, data: Json) -> Json:
-        """[wiki-12]: restore a page from the trash. Other members of the request are ignored."""
+        """Restore a page from the trash. Other members of the request are ignored [wiki-12]."""
         number = page["version"]["number"] + 1
         back = {**page, "status": "current", "version": self._new_version(data, number)}
         self._title({"title": page["title"], "type": page["type"]}, page["space"], page["id"])
@@ -171,8 +179,9 @@ class Pages:
         return back
 
     def trash(self, page_id: str, statuses: Collection[str]) -> None:
-        """Move a current page to the trash; its children move up. Delete a trashed page
-        permanently.
+        """Move a current page to the trash, or delete a trashed page permanently.
+
+        The children of a page in the trash get its parent as parent.
         """
         page = self.get(page_id, statuses)
         if page["status"] == "trashed":
@@ -195,13 +204,11 @@ class Pages:
                 self.keep_title(after)
 
     def _edited_by_another(self, page: Json) -> Json:
-        """Simulate an edit by another user between the client's read and write
-        (`edits_before_put`).
-        """
-        left = int(self.settings["edits_before_put"])
-        if left <= 0:
+        """Simulate an edit by another user before this PUT, as `edits_before_put` requires."""
+        edits = int(self.settings["edits_before_put"])
+        if edits <= 0:
             return page
-        self.context.update_settings("wiki", {"edits_before_put": left - 1})
+        self.context.update_settings("wiki", {"edits_before_put": edits - 1})
         body = self.settings["edit_body"]
         version = {**page["version"], "number": page["version"]["number"] + 1, "by": "another"}
         edited = {**page, "body": page["body"] if body is None else body, "version": version}
@@ -221,16 +228,17 @@ class Pages:
             raise bad_request("The content id in the path and in the body are not the same")
 
     def _default_parent(self, space: str) -> str | None:
-        """[wiki-9]: new pages without a parent are at the top of the space or below the
-        home page.
+        """Return the parent of a new page that names no parent.
+
+        Server fact [wiki-9]: it is the home page on some servers, and None on others.
         """
         known = self.store.get("wiki.space", space) or {}
         return known.get("home") if self.settings["orphans_below_home"] else None
 
     def _labels(self, data: Json) -> list[str]:
-        """[wiki-9]: the cloud accepts labels of a new page."""
+        """Return the labels of a new page, which only the cloud accepts [wiki-9]."""
         given = member(data, "metadata", "labels") if self.cloud else None
-        names = [str(member(one, "name")).lower() for one in given or []]
+        names = [str(member(label, "name")).lower() for label in given or []]
         return list(dict.fromkeys(names))
 
     def _delay_index(self, page_id: str) -> None:
@@ -239,7 +247,7 @@ class Pages:
             self.store.put("wiki.unindexed", page_id, {"searches": searches})
 
     def unindexed(self) -> set[str]:
-        """Return the pages that this search does not find, because the index lags [wiki-11]."""
+        """Return the ids of new pages that this search does not find yet [wiki-11]."""
         waiting = self.store.items("wiki.unindexed")
         for page_id, lag in waiting:
             if lag["searches"] > 1:
@@ -249,9 +257,9 @@ class Pages:
         return {page_id for page_id, _lag in waiting}
 
     def _target_space(self, page: Json, data: Json) -> str:
-        """Return the space of the changed page.
+        """Return the key of the space for the changed page.
 
-        A different space is an error, or a move if the setting `differing_space` is `move`.
+        Raises a 400 for another space unless the setting `differing_space` is `move`.
         """
         wanted = member(data, "space", "key")
         if wanted in (None, page["space"]):
@@ -277,11 +285,14 @@ class Pages:
         return title
 
     def _blocking(self) -> tuple[str, ...]:
-        """[wiki-12]: servers differ in whether a title in the trash can be used again."""
+        """Return the statuses of pages whose titles are in use.
+
+        Server fact [wiki-12]: servers differ in whether the title of a trashed page can be reused.
+        """
         return ("current", "trashed") if self.settings["trash_blocks_titles"] else ("current",)
 
     def _body(self, data: Json, space: str) -> str | None:
-        """Return the body to store, or None if the request does not change the body."""
+        """Return the body to store, or None if the request has no body."""
         body = member(data, "body", "storage", "value")
         if body is None:
             return None
@@ -299,8 +310,9 @@ class Pages:
         return str(body)
 
     def _new_parent(self, page: Json, data: Json, space: str) -> str | None:
-        """Return the new parent. Reports about omitted ancestors contradict each other, hence the
-        settings [wiki-4].
+        """Return the id of the new parent, or None for the top of the space.
+
+        Settings choose the effect of omitted ancestors, about which reports disagree [wiki-4].
         """
         given = data.get("ancestors") if self.real else None
         if given is None:
@@ -312,7 +324,7 @@ class Pages:
         return None if moves or space != page["space"] else page.get("parent")
 
     def _parent_of(self, data: Json, space: str, page_id: str | None) -> str | None:
-        """Return the new parent: the last entry of `ancestors`."""
+        """Return the id of the parent in a request, which is the last entry of `ancestors`."""
         given = data.get("ancestors")
         if given in (None, []):
             return None

@@ -15,10 +15,10 @@ from sandbox.context import Context
 from sandbox.personal_tokens import ADDRESS, PersonalTokens
 from sandbox.service import ErrorResponse, Service, route
 from sandbox.wiki import attachments, details, tree
-from sandbox.wiki.asking import answered, expansions, part, statuses
 from sandbox.wiki.browsing import Browsing
 from sandbox.wiki.errors import json_object
 from sandbox.wiki.pages import Pages
+from sandbox.wiki.parameters import expansions, part, statuses
 from sandbox.wiki.spaces import SpaceEditing
 from sandbox.wiki.version2 import GONE, Version2, gone
 from sandbox.wiki.views import GET_DEFAULT, POST_DEFAULT, Views, label, listing, written_page
@@ -27,7 +27,7 @@ AsyncHandler = Callable[[Request], Awaitable[Response]]
 
 _ATTACHMENTS_LIMIT = 50
 _TENANT = "/_edge/tenant_info"
-# Content types that a browser can send from another site; they need the anti-forgery header.
+# Content types that a browser can send to another site, so they require the anti-forgery header.
 _FORGEABLE = ("multipart/form-data", "application/x-www-form-urlencoded", "text/plain")
 _CREATED = "2026-01-05T09:00:00.000Z"
 _DEFAULTS: dict[str, Any] = {
@@ -63,28 +63,30 @@ class WikiService(Service):
     """The wiki. Settings in addition to those of `sandbox.accounts`:
 
     - `deployment`: `Server` or `Cloud`
-    - `require_xsrf`: writes that need the anti-forgery header (True: all, as in some installations;
-      False: none; None: forms, and all in the written interface)
-    - `rewrite_on_save`: rewrite bodies (None: depends on the flavour)
+    - `require_xsrf`: whether writes require the anti-forgery header. None means that forms do, and
+      in the written interface all writes
+    - `rewrite_on_save`: whether bodies are rewritten. None means in the real flavour only
     - `omit_ancestors_moves`, `empty_ancestors_moves`: a PUT without a parent moves the page to the
       top
     - `orphans_below_home`: a new page without a parent is created below the home page
     - `differing_space`: `error` or `move`
-    - `edits_before_put`: before this number of PUTs, another user saves the page with the body
-      `edit_body` (None: unchanged body)
-    - `downloads_refuse_tokens`: redirect downloads with a token to the login page, because a
-      download is not part of the REST interface [tracker-7]
+    - `edits_before_put`: number of PUTs before which another user saves the page with the body
+      `edit_body`. None means the unchanged body
+    - `downloads_refuse_tokens`: redirect downloads with a token to the login page, because
+      downloads do not belong to the REST interface [tracker-7]
     - `uneditable_status`: 403 or 404, for a page that is readable but not writable
     - `duplicate_attachment_status`: 400 or 409
     - `upload_limit`, `max_body`: maximum number of bytes
-    - `space_permissions`: false: servers before 9.1; `known_users`: accounts found by name
-    - `restriction_address`: false: servers before 8.8, which cannot set restrictions
-    - `move_address`: servers also have the endpoint to move pages
+    - `space_permissions`: false for servers before 9.1, which do not report permissions
+    - `known_users`: accounts that can be found by name
+    - `restriction_address`: false for servers before 8.8, which cannot set restrictions
+    - `move_address`: whether servers have the endpoint that moves pages
     - `rename_rewrites_links`: renaming a page updates the links to it
     - `trash_blocks_titles`: titles of trashed pages cannot be used again
-    - `index_lag_searches`: this number of searches does not find a new page
-    - `version_2`: the cloud's version 2 is there [wiki-30]
-    - `version_1_pages`: 200, 410 or 401, for pages, spaces, children and properties by version 1
+    - `index_lag_searches`: number of searches that do not find a new page yet
+    - `version_2`: whether version 2 of the cloud exists [wiki-30]
+    - `version_1_pages`: status of pages, spaces, children and properties in version 1: 200, 410 or
+      401
     - `cloud_id`: id of the site, which is also served at the gateway [tracker-40]
     """
 
@@ -110,8 +112,9 @@ class WikiService(Service):
         return self._xsrf(request)
 
     def _xsrf(self, request: Request) -> Response | None:
-        """Check the anti-forgery header: server fact [wiki-3]. The written interface names the
-        header `X-Vendor-Token`.
+        """Return a 403 if a write lacks the anti-forgery header [wiki-3], else None.
+
+        The written interface calls the header `X-Vendor-Token`.
         """
         names = ["x-atlassian-token"] if self.real else ["x-atlassian-token", "x-vendor-token"]
         values = [request.headers.get(name, "").lower() for name in names]
@@ -124,7 +127,7 @@ class WikiService(Service):
         return None
 
     def inside(self, path: str) -> str | None:
-        """Map the gateway and the id of the site to this service: server fact [tracker-40]."""
+        """Map the paths of the gateway and of the site's id to this service [tracker-40]."""
         gateway = f"/ex/confluence/{self.settings['cloud_id']}/{self.name}/"
         if not self.settings["cloud_id"] or not path.startswith((gateway, _TENANT)):
             return None
@@ -133,7 +136,7 @@ class WikiService(Service):
         )
 
     async def tenant(self, request: Request) -> Response:
-        """Server fact [tracker-40]: the id of the site, without a login."""
+        """Return the id of the site, which requires no login [tracker-40]."""
         return JSONResponse({"cloudId": self.settings["cloud_id"]})
 
     def reset(self) -> None:
@@ -215,7 +218,7 @@ class WikiService(Service):
     ) -> Route:
         """Return the route of an endpoint.
 
-        :param written: the written interface defines the endpoint too
+        :param written: whether the written interface defines the endpoint too
         """
 
         async def known(request: Request) -> Response:
@@ -225,8 +228,8 @@ class WikiService(Service):
                 return gone(int(self.settings["version_1_pages"]))
             try:
                 response = await handler(request)
-            except ErrorResponse as answer:
-                response = answer.response
+            except ErrorResponse as error:
+                response = error.response
             self.accounts.note(request, response)
             return response
 
@@ -247,7 +250,7 @@ class WikiService(Service):
         return Views(self._pages(request), self.context.base_url(request, self.name))
 
     async def read(self, request: Request) -> Response:
-        """Written interface [W4.3] (query parameters are ignored); server fact [wiki-1]."""
+        """GET /content/{id} [wiki-1]. The written interface ignores query parameters [W4.3]."""
         pages, page_id = self._pages(request), request.path_params["id"]
         if not self.real:
             return self._shown(request, pages.get(page_id), ())
@@ -257,7 +260,7 @@ class WikiService(Service):
         return self._shown(request, pages.get(page_id, statuses(request)), GET_DEFAULT)
 
     async def find(self, request: Request) -> Response:
-        """Server fact [wiki-7]; list results expand nothing by default [wiki-1]."""
+        """GET /content: pages by space and title [wiki-7]. By default nothing is expanded."""
         query = request.query_params
         wanted = statuses(request)
         pages, space, title = self._pages(request), query.get("spaceKey"), query.get("title")
@@ -273,15 +276,18 @@ class WikiService(Service):
         ]
         views = self._views(request)
         expand = expansions(request)
-        return answered(part(request, views, found, lambda page: views.page(page, expand)))
+        return JSONResponse(part(request, views, found, lambda page: views.page(page, expand)))
 
     async def create(self, request: Request) -> Response:
-        """Server facts [wiki-3]."""
+        """POST /content: create a page [wiki-3]."""
         page = self._pages(request).create(json_object(await request.body()))
         return self._shown(request, page, POST_DEFAULT)
 
     async def replace(self, request: Request) -> Response:
-        """[W4.3, wiki-3]: the response contains the body only if it is expanded."""
+        """PUT /content/{id}: save a page [W4.3, wiki-3].
+
+        The response contains the body only if it is expanded.
+        """
         data = json_object(await request.body())
         pages, page_id = self._pages(request), request.path_params["id"]
         before = pages.get(page_id, ("any",))
@@ -292,9 +298,9 @@ class WikiService(Service):
         return self._shown(request, page, GET_DEFAULT)
 
     async def delete(self, request: Request) -> Response:
-        """Move a page to the trash, or delete it permanently with `status=trashed`.
+        """DELETE /content/{id}: trash a page, or delete it with `status=trashed`.
 
-        Attachments have their own ids.
+        The id of an attachment deletes the attachment.
         """
         pages, number = self._pages(request), request.path_params["id"]
         found = attachments.find(pages, number) if number.startswith("att") else None
@@ -305,23 +311,24 @@ class WikiService(Service):
         return Response(status_code=204)
 
     async def history(self, request: Request) -> Response:
-        """Return the author of the page and its newest version."""
+        """GET /content/{id}/history: the author of the page and its newest version."""
         page = self._pages(request).get(request.path_params["id"])
         return JSONResponse(self._views(request).history(page, whole=True))
 
     async def properties(self, request: Request) -> Response:
-        """Server fact [wiki-6]: POST creates a property, or responds with 409 if it exists."""
+        """List the properties of a page (GET), or create one (POST): 409 if it exists [wiki-6]."""
         pages, views = self._pages(request), self._views(request)
         page = pages.get(request.path_params["id"])
         if request.method == "POST":
             key = details.create_property(pages, page, await request.body())
             return JSONResponse(views.property(page, key))
         known = [views.property(page, key) for key in page["properties"]]
-        return answered(part(request, views, known, dict))
+        return JSONResponse(part(request, views, known, dict))
 
     async def property(self, request: Request) -> Response:
-        """Server fact [wiki-6]: 404 if the property is missing; PUT needs the next
-        version number.
+        """Return (GET), save (PUT) or delete (DELETE) a property [wiki-6].
+
+        A missing property is a 404. PUT requires the next version number.
         """
         pages, key = self._pages(request), request.path_params["key"]
         page = pages.get(request.path_params["id"])
@@ -334,7 +341,7 @@ class WikiService(Service):
         return JSONResponse(self._views(request).property(page, key))
 
     async def labels(self, request: Request) -> Response:
-        """GET, POST `[{prefix, name}]`, DELETE `?name=`."""
+        """List the labels of a page (GET), add labels (POST), or remove one (DELETE `?name=`)."""
         pages = self._pages(request)
         page = pages.get(request.path_params["id"])
         if request.method == "DELETE":
@@ -345,14 +352,14 @@ class WikiService(Service):
         return JSONResponse(listing([label(name) for name in page["labels"]]))
 
     async def label(self, request: Request) -> Response:
-        """DELETE of a label by its path."""
+        """DELETE /content/{id}/label/{name}: remove a label."""
         pages = self._pages(request)
         page = pages.get(request.path_params["id"])
         details.remove_label(pages, page, request.path_params["name"])
         return Response(status_code=204)
 
     async def attachments(self, request: Request) -> Response:
-        """GET `?filename=&start=&limit=`, 50 entries per page by default; POST a form."""
+        """List the attachments of a page (GET), by default 50, or add files (POST, PUT)."""
         pages, views = self._pages(request), self._views(request)
         page = pages.get(request.path_params["id"])
         if request.method == "PUT" and not pages.cloud:
@@ -360,20 +367,20 @@ class WikiService(Service):
         if request.method != "GET":
             form = attachments.form_of(_content_type(request), await request.body())
             added = attachments.add(pages, page, form, replaces=request.method == "PUT")
-            shown = [attachments.view(views.base, page, each, version=True) for each in added]
+            shown = [attachments.view(views.base, page, file, version=True) for file in added]
             return JSONResponse(listing(shown))
         wanted, expand = request.query_params.get("filename"), expansions(request)
         found = [
             attachment for attachment in page["attachments"] if wanted in (None, attachment["name"])
         ]
 
-        def show(each: dict[str, Any]) -> dict[str, Any]:
-            return attachments.view(views.base, page, each, version="version" in expand)
+        def show(attachment: dict[str, Any]) -> dict[str, Any]:
+            return attachments.view(views.base, page, attachment, version="version" in expand)
 
-        return answered(part(request, views, found, show, default=_ATTACHMENTS_LIMIT))
+        return JSONResponse(part(request, views, found, show, default=_ATTACHMENTS_LIMIT))
 
     async def attachment(self, request: Request) -> Response:
-        """Store a new version of an attachment."""
+        """POST /content/{id}/child/attachment/{attachment}/data: add a version."""
         pages, views = self._pages(request), self._views(request)
         page = pages.get(request.path_params["id"])
         form = attachments.form_of(_content_type(request), await request.body())
@@ -381,7 +388,7 @@ class WikiService(Service):
         return JSONResponse(attachments.view(views.base, page, stored, version=True))
 
     async def download(self, request: Request) -> Response:
-        """Return the newest version of a file."""
+        """GET /download/attachments/{id}/{name}: the newest version of an attachment."""
         by_token = request.headers.get("authorization", "").startswith("Bearer ")
         if self.settings["downloads_refuse_tokens"] and by_token:
             return RedirectResponse(f"/{self.name}/login.action?os_destination=x", 302)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Parsing of common request parameters: paging, expansions, statuses [wiki-7, wiki-11]."""
+"""Common query parameters: paging, expansions and statuses [wiki-7, wiki-11]."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse
 
 from sandbox.wiki.errors import bad_request
 from sandbox.wiki.views import Views
@@ -31,11 +30,12 @@ def part(
     default: int = DEFAULT_LIMIT,
     cursor: bool = False,
 ) -> Json:
-    """Return the requested page of a list, with a link to the next page.
+    """Return the requested part of a list, with a link to the next part.
 
     A limit above the maximum is silently reduced.
 
-    :param cursor: page by cursor, as searches of the cloud do
+    :param show: converts an entry to JSON
+    :param cursor: use a cursor instead of `start`, like searches in the cloud
     """
     start, limit = _start(request, cursor=cursor), integer(request, "limit", default)
     bodies = views.pages.cloud and any("body" in name for name in expansions(request))
@@ -43,15 +43,11 @@ def part(
     shown = [show(record) for record in found[start : start + limit]]
     links = {"base": views.base, "context": "/wiki"}
     if start + limit < len(found):
-        place = {"cursor": _cursor(start + limit)} if cursor else {"start": start + limit}
-        query = {**request.query_params, **place, "limit": limit}
+        position = {"cursor": _cursor(start + limit)} if cursor else {"start": start + limit}
+        query = {**request.query_params, **position, "limit": limit}
         links["next"] = f"{request.url.path.removeprefix('/wiki')}?{urlencode(query)}"
     response = {"results": shown, "start": start, "limit": limit, "size": len(shown)}
     return {**response, "_links": links}
-
-
-def answered(answer: Any) -> JSONResponse:
-    return JSONResponse(answer)
 
 
 def _start(request: Request, *, cursor: bool) -> int:
