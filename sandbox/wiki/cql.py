@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The wiki's query language: the subset that release tools use [wiki-11].
+"""CQL, the wiki's query language: the subset that release tools use [wiki-11].
 
 - fields: `ancestor`, `creator`, `id`, `label`, `parent`, `space`, `text`, `title`, `type`
 - operators: `=`, `!=`, `in`, `not in`, `~`, `!~`
@@ -27,9 +27,9 @@ _ORDERS = ("title", "created", "id", "lastmodified")
 
 
 def select(pages: Pages, cql: str, fresh: set[str]) -> list[Json]:
-    """Return the current visible pages that match, in order.
+    """Return the current visible pages that match a query, in its order.
 
-    :param fresh: ids of pages that are too new to be in the index
+    :param fresh: ids of new pages that are not yet in the index
     """
     parsed = _Parser(pages, cql)
     found = [
@@ -49,7 +49,7 @@ def _rank(page: Json, field: str) -> Any:
 
 
 class _Parser:
-    """Recursive descent parser."""
+    """Recursive descent parser. `test` is the condition, `order` the fields of `order by`."""
 
     def __init__(self, pages: Pages, cql: str) -> None:
         self.pages = pages
@@ -67,13 +67,13 @@ class _Parser:
         return bad_request(f"Could not parse cql : {self.cql} : {what}")
 
     def _tokens(self, cql: str) -> list[str]:
-        found, place = [], 0
-        while cql[place:].strip():
-            token = _TOKEN.match(cql, place)
+        found, position = [], 0
+        while cql[position:].strip():
+            token = _TOKEN.match(cql, position)
             if token is None:
-                raise self._wrong(f"unexpected {cql[place:].strip()[:1]}")
+                raise self._wrong(f"unexpected {cql[position:].strip()[:1]}")
             found.append(token[0].strip())
-            place = token.end()
+            position = token.end()
         return found
 
     def _word(self) -> str:
@@ -152,7 +152,7 @@ class _Parser:
         return lambda page: any(value.lower() in wanted for value in self._known(page, field))
 
     def _known(self, page: Json, field: str) -> list[str]:
-        """Return the values of a field of a page."""
+        """Return the values that a field of a page has."""
         if field == "ancestor":
             return [above["id"] for above in self.pages.ancestors(page)]
         if field == "label":

@@ -17,13 +17,13 @@ _NOT_IN_LABELS = "()!#&*,.:;<>?@[]^"
 
 
 def find_property(page: Json, key: str) -> None:
-    """Raise a 404 if the page has no such property."""
+    """Raise a 404 if a page does not have a property."""
     if key not in page["properties"]:
         raise error(404, f"Could not find property with key {key} on content {page['id']}")
 
 
 def create_property(pages: Pages, page: Json, body: bytes) -> str:
-    """Create a property (POST `{key, value}`) and return its key. Raise a 409 if it exists."""
+    """Create a property (POST `{key, value}`) and return its key. Raises a 409 if it exists."""
     data = json_object(body)
     key = data.get("key")
     if not isinstance(key, str) or not key or "value" not in data:
@@ -36,7 +36,10 @@ def create_property(pages: Pages, page: Json, body: bytes) -> str:
 
 
 def replace_property(pages: Pages, page: Json, key: str, body: bytes) -> None:
-    """Store the next version of a property (PUT). Version 1 creates the property."""
+    """Store the next version of a property (PUT). Raises a 409 for another version number.
+
+    Version 1 creates the property.
+    """
     data = json_object(body)
     known = page["properties"].get(key)
     expected = known["version"] + 1 if known is not None else 1
@@ -65,7 +68,7 @@ def _store(pages: Pages, page: Json, key: str, value: Any, version: int) -> None
 
 
 def add_labels(pages: Pages, page: Json, body: bytes) -> None:
-    """Add labels (POST `[{prefix, name}]`). Blanks split a name into several labels."""
+    """Add labels (POST `[{prefix, name}]`). A name with blanks becomes several labels."""
     data = json_body(body)
     pages.access.must_edit(page)
     for entry in data if isinstance(data, list) else [data]:
@@ -74,11 +77,11 @@ def add_labels(pages: Pages, page: Json, body: bytes) -> None:
 
 
 def with_labels(labels: list[str], name: Any) -> list[str]:
-    """Return `labels` with the labels in `name` added."""
+    """Return the labels and those in `name`, without duplicates."""
     names = str(name or "").lower().split()
-    if not names or any(char in _NOT_IN_LABELS for one in names for char in one):
+    if not names or any(char in _NOT_IN_LABELS for label in names for char in label):
         raise bad_request(f"Not a label: {name}")
-    if any(len(one) > _LONGEST_NAME for one in names):
+    if any(len(label) > _LONGEST_NAME for label in names):
         raise bad_request(f"A label has at most {_LONGEST_NAME} characters")
     return list(dict.fromkeys([*labels, *names]))
 

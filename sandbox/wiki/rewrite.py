@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rewriting of page bodies on save [wiki-5].
+"""Rewrite page bodies on save, like the server [wiki-5].
 
-The result depends only on the body and the space: ids are derived from the content and the place
-in the document. Rewriting a rewritten body changes nothing.
+The result depends only on the body and the space, because ids are derived from the content.
+Rewriting a rewritten body changes nothing.
 
 - Elements get `ac:macro-id`, `ac:schema-version`, `local-id`, `ac:local-id` and
   `ri:version-at-save`. Tasks get an `ac:task-uuid`.
@@ -10,8 +10,8 @@ in the document. Rewriting a rewritten body changes nothing.
 - Tables get a `tbody`.
 - Parameters are sorted by name.
 - Whitespace between blocks is removed.
-- `storage.serialize` sorts attributes, closes empty elements with `<br />`, writes characters for
-  named entities and has its own way to split CDATA sections.
+- `storage.serialize()` sorts attributes, closes empty elements like `<br />`, replaces named
+  entities with characters, and splits CDATA sections differently than clients.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _IDS = uuid.UUID("6f0d7f0e-2f5b-5d0c-9a53-3b6a0c1b7c11")
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _BLOCKS = ("p", *_HEADINGS, "div", "table", "ul", "ol", "dl", "blockquote", "pre", "hr")
 _BLOCKS_OF_WIKI = ("ac:structured-macro", "ac:layout", "ac:task-list")
-# elements without text of their own: whitespace in them has no meaning
+# Elements without text, in which whitespace is insignificant.
 _STRUCTURES = (
     *("table", "thead", "tbody", "tfoot", "tr", "colgroup", "ul", "ol", "dl"),
     *("ac:layout", "ac:layout-section", "ac:task-list", "ac:task"),
@@ -40,8 +40,9 @@ _VERSIONED = ("ri:page", "ri:attachment")
 
 
 def rewrite(body: str, space: str) -> str:
-    """Return `body` as the server stores it on a page of `space`. Raise `storage.StorageError` if
-    it is malformed.
+    """Return a body as the server stores it. Raises `StorageError` if it is malformed.
+
+    :param space: key of the page's space
     """
     root = parse(body)
     _drop_whitespace(root)
@@ -56,7 +57,7 @@ def rewrite(body: str, space: str) -> str:
 
 
 class _Ids:
-    """Generates ids that depend only on the content and are not in use yet."""
+    """Generate unused ids that depend only on the content of elements."""
 
     def __init__(self, used: set[str]) -> None:
         self.used = used
@@ -70,7 +71,7 @@ class _Ids:
         return found
 
 
-def _each(root: Element, *names: str) -> list[Element]:
+def _elements(root: Element, *names: str) -> list[Element]:
     return [element for element in root.iter(etree.Element) if name_of(element) in names]
 
 
@@ -113,7 +114,7 @@ def _drop_blanks_at_blocks(element: Element, *, wide: bool) -> None:
 
 
 def _insert_table_bodies(root: Element) -> None:
-    for table in _each(root, "table"):
+    for table in _elements(root, "table"):
         body: Element | None = None
         for child in list(table):
             if name_of(child) != "tr":
@@ -127,15 +128,15 @@ def _insert_table_bodies(root: Element) -> None:
 
 def _drop_own_space(root: Element, space: str) -> None:
     key = qualified("ri:space-key")
-    for page in _each(root, "ri:page"):
+    for page in _elements(root, "ri:page"):
         if page.get(key) == space:
             del page.attrib[key]
 
 
 def _number_macros(root: Element) -> None:
-    """Add macro ids. Existing ids are kept across versions unless two macros have the same id."""
+    """Add macro ids. Existing ids are kept, except for the second of two equal ids."""
     key, version = qualified("ac:macro-id"), qualified("ac:schema-version")
-    macros = _each(root, "ac:structured-macro")
+    macros = _elements(root, "ac:structured-macro")
     ids = _Ids({str(macro.get(key)) for macro in macros})
     seen: set[str] = set()
     for macro in macros:
@@ -148,8 +149,8 @@ def _number_macros(root: Element) -> None:
 
 
 def _number_tasks(root: Element) -> None:
-    ids = _Ids({str(element.text) for element in _each(root, "ac:task-uuid")})
-    for task in _each(root, "ac:task"):
+    ids = _Ids({str(element.text) for element in _elements(root, "ac:task-uuid")})
+    for task in _elements(root, "ac:task"):
         names = [name_of(child) for child in task]
         if "ac:task-uuid" in names:
             continue
@@ -160,7 +161,7 @@ def _number_tasks(root: Element) -> None:
 
 def _mark_links(root: Element) -> None:
     key = qualified("ri:version-at-save")
-    for target in _each(root, *_VERSIONED):
+    for target in _elements(root, *_VERSIONED):
         if target.get(key) is None:
             target.set(key, "1")
 
@@ -170,7 +171,7 @@ def _add_local_ids(root: Element) -> None:
         ("local-id", _WITH_LOCAL_ID),
         (qualified("ac:local-id"), _WITH_AC_LOCAL_ID),
     ):
-        elements = _each(root, *names)
+        elements = _elements(root, *names)
         ids = _Ids({str(element.get(key)) for element in elements})
         for element in elements:
             if element.get(key) is None:
@@ -178,9 +179,9 @@ def _add_local_ids(root: Element) -> None:
 
 
 def _sort_parameters(root: Element) -> None:
-    """Move parameters to the front, sorted by name. The order of equal names is kept."""
+    """Move the parameters of macros to the front, sorted by name (stable)."""
     key = qualified("ac:name")
-    for macro in _each(root, "ac:structured-macro"):
+    for macro in _elements(root, "ac:structured-macro"):
         parameters = [child for child in macro if name_of(child) == "ac:parameter"]
         parameters.sort(key=lambda parameter: str(parameter.get(key) or ""))
         for index, parameter in enumerate(parameters):

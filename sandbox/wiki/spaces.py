@@ -21,13 +21,13 @@ _NAMES = {"group": "groupName", "user": "userKey"}
 
 
 class SpaceEditing:
-    """Request handlers. `views` returns the data that the account of a request can see."""
+    """Request handlers. `views`: returns the data that the account of a request can see."""
 
     def __init__(self, views: Callable[[Request], Views]) -> None:
         self._views = views
 
     async def create(self, request: Request) -> Response:
-        """POST /space: 200; a new space has a home page."""
+        """POST /space: create a space."""
         views, data = self._views(request), json_body(await request.body())
         pages = views.pages
         rights = pages.access.rights
@@ -44,7 +44,7 @@ class SpaceEditing:
         return JSONResponse(views.space(key, ("description.plain",)))
 
     async def update(self, request: Request) -> Response:
-        """PUT /space/{key}: absent members stay."""
+        """PUT /space/{key}: change the given members of a space."""
         views, data = self._views(request), json_body(await request.body())
         space = self._administered(views, request)
         changed = {**space, "name": data.get("name", space["name"])}
@@ -56,7 +56,7 @@ class SpaceEditing:
         return JSONResponse(views.space(space["key"], ("description.plain", "homepage")))
 
     async def delete(self, request: Request) -> Response:
-        """DELETE /space/{key}: 202, a long task."""
+        """DELETE /space/{key}: 202, because a real server deletes in the background."""
         views = self._views(request)
         space = self._administered(views, request)
         for page in views.pages.all():
@@ -72,7 +72,7 @@ class SpaceEditing:
         return space
 
     async def permissions(self, request: Request) -> Response:
-        """GET and POST /space/{key}/permissions; without the right a 500."""
+        """GET and POST /space/{key}/permissions. A missing permission is a 500 [wiki-21]."""
         views = self._views(request)
         access = views.pages.access
         if views.pages.cloud or not access.settings["space_permissions"]:
@@ -85,19 +85,19 @@ class SpaceEditing:
             given = json_body(await request.body())
             if len(given) > _MAX_SUBJECTS:
                 raise bad_request("too many subjects")
-            for one in given:
+            for entry in given:
                 pairs = [
                     f"{operation['targetType']}:{operation['operationKey']}"
-                    for operation in one["operations"]
+                    for operation in entry["operations"]
                 ]
-                known[_subject_in(one)] = sorted(pairs)
+                known[_subject_in(entry)] = sorted(pairs)
             views.pages.store.put("wiki.space", space["key"], {**space, "permissions": known})
             return Response(status_code=204)
         shown = [_shown(subject, pair) for subject, pairs in known.items() for pair in pairs]
         return JSONResponse(shown)
 
     async def user(self, request: Request) -> Response:
-        """GET /user: an account by its name or its key."""
+        """GET /user: an account by its name or key."""
         views, query = self._views(request), request.query_params
         name = query.get("username", query.get("key", "").removeprefix("key-"))
         if name not in views.pages.access.settings["known_users"]:
@@ -117,7 +117,7 @@ def _subject_in(given: Json) -> str:
 def _shown(subject: str, pair: str) -> Json:
     kind, _colon, name = subject.partition(":")
     target, _colon, operation = pair.partition(":")
-    whose: Json = {"type": kind}
+    shown: Json = {"type": kind}
     if kind != "anonymous":
-        whose["name" if kind == "group" else "userKey"] = name
-    return {"operation": {"targetType": target, "operationKey": operation}, "subject": whose}
+        shown["name" if kind == "group" else "userKey"] = name
+    return {"operation": {"targetType": target, "operationKey": operation}, "subject": shown}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Storage format: XHTML fragments with the wiki's own elements, parsed and serialized as XML.
+"""Parse and serialize storage format: XHTML with elements of the wiki.
 
-Server facts [wiki-3]: malformed bodies are rejected with row and column.
+Server fact [wiki-3]: the error for a malformed body contains row and column.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _PLAIN_BODIES = ("ac:plain-text-body", "ac:plain-text-link-body")
 
 
 class StorageError(Exception):
-    """The body is not well-formed. The string is the server's error message."""
+    """Error for a malformed body. The string is the error message of the server."""
 
-    def __init__(self, words: str, row: int, column: int) -> None:
-        place = f"at [row,col {{unknown-source}}]: [{row},{column}]"
-        super().__init__(f"Error parsing xhtml: {words}\n {place}")
+    def __init__(self, reason: str, row: int, column: int) -> None:
+        position = f"at [row,col {{unknown-source}}]: [{row},{column}]"
+        super().__init__(f"Error parsing xhtml: {reason}\n {position}")
 
 
 def qualified(name: str) -> str:
@@ -51,21 +51,19 @@ def qualified(name: str) -> str:
 
 
 def name_of(element: Element) -> str:
-    """Return the name of an element (`ac:parameter`, `p`), or "" for comments and processing
-    instructions.
-    """
+    """Return the name of an element, such as `ac:parameter`. Empty for comments and the like."""
     return _prefixed(element.tag) if isinstance(element.tag, str) else ""
 
 
 def parse(body: str) -> Element:
-    """Parse the body below an added root element. Raise `StorageError` if it is malformed."""
+    """Parse a body below an added root element. Raises `StorageError` if it is malformed."""
     parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True)
     text = f"{_OPENING}{_decode_entities(body)}\n</{_ROOT}>"
     try:
         root = etree.fromstring(text.encode("utf-8"), parser)
     except etree.XMLSyntaxError as error:
         row, column = error.position
-        raise StorageError(_words(str(error.msg)), max(row - 1, 1), max(column, 1)) from None
+        raise StorageError(_reason(str(error.msg)), max(row - 1, 1), max(column, 1)) from None
     for element in root.iter(etree.Element):
         for name in (element.tag, *element.attrib):
             if etree.QName(name).namespace not in (*_PREFIXES, None):
@@ -74,7 +72,7 @@ def parse(body: str) -> Element:
 
 
 def _decode_entities(body: str) -> str:
-    """Replace named entities by characters, except in CDATA and comments."""
+    """Replace named entities with characters, except in CDATA sections and comments."""
 
     def character(match: re.Match[str]) -> str:
         name = match[1]
@@ -89,7 +87,7 @@ def _decode_entities(body: str) -> str:
     return _OPAQUE_OR_ENTITY.sub(character, body)
 
 
-def _words(message: str) -> str:
+def _reason(message: str) -> str:
     mismatch = _MISMATCH.match(message)
     if mismatch is not None:
         return f"Unexpected close tag </{mismatch[2]}>; expected </{mismatch[1]}>."
@@ -97,9 +95,9 @@ def _words(message: str) -> str:
 
 
 def serialize(root: Element) -> str:
-    """Serialize the content of `root`.
+    """Serialize the content of a root element.
 
-    Attributes are sorted by name, empty elements are written as `<br />`, plain-text bodies as
+    Attributes are sorted by name. Empty elements are written like `<br />`, plain-text bodies as
     CDATA, and entities as characters.
     """
     return _text(root.text) + "".join(_write(child) for child in root)
@@ -138,5 +136,5 @@ def _attribute(value: str) -> str:
 
 
 def _cdata(text: str) -> str:
-    """Return a CDATA section. `]]>` is split differently than clients usually do."""
+    """Return a CDATA section. `]]>` is split differently than most clients split it."""
     return "<![CDATA[" + text.replace("]]>", "]]]><![CDATA[]>") + "]]>"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Page trees: display order, moves, and links that follow a title [wiki-10, wiki-11]."""
+"""Trees of pages: display order, moves, and links after a rename [wiki-10, wiki-11]."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _POSITIONS = ("append", "before", "after")
 
 
 def _display_order(page: Json) -> tuple[bool, int, list[tuple[bool, int, str]]]:
-    """Return the sort key of a page in its branch.
+    """Return the sort key of a page among its siblings.
 
-    Pages are sorted by position if the branch was ordered manually, else by title. Digits in titles
+    Siblings are sorted by position if they were ordered manually, else by title. Digits in titles
     are compared as numbers.
     """
     parts = re.findall(r"\d+|\D+", page["title"].lower())
@@ -29,9 +29,9 @@ def _display_order(page: Json) -> tuple[bool, int, list[tuple[bool, int, str]]]:
 
 
 def children(pages: Pages, space: str, parent: str | None) -> list[Json]:
-    """Return the current child pages in display order.
+    """Return the current children of a page in display order.
 
-    :param parent: id of the parent page (None: top of the space)
+    :param parent: id of the page; None means the top of the space
     """
     found = [
         page
@@ -46,14 +46,14 @@ def children(pages: Pages, space: str, parent: str | None) -> list[Json]:
 
 
 def descendants(pages: Pages, page: Json) -> Iterator[Json]:
-    """Yield the descendants of all levels."""
+    """Yield the descendants of a page, each page before its children."""
     for child in children(pages, page["space"], page["id"]):
         yield child
         yield from descendants(pages, child)
 
 
 def move(pages: Pages, page: Json, position: str, target: Json) -> None:
-    """Move a page with its descendants. The move creates no new version."""
+    """Move a page with its descendants. This creates no new version."""
     if position not in _POSITIONS:
         raise bad_request(f"Unknown position: {position}")
     pages.access.must_edit(page)
@@ -69,21 +69,21 @@ def move(pages: Pages, page: Json, position: str, target: Json) -> None:
     ]
     by_hand = any(other.get("position") is not None for other in others)
     if position != "append":
-        place = next(index for index, one in enumerate(others) if one["id"] == target["id"])
-        others.insert(place + (position == "after"), moved)
+        index = next(i for i, other in enumerate(others) if other["id"] == target["id"])
+        others.insert(index + (position == "after"), moved)
     else:
         others.append(moved)
     if by_hand or position != "append":
-        for number, one in enumerate(others):
-            pages.store.put("wiki.page", one["id"], {**one, "position": number})
+        for number, sibling in enumerate(others):
+            pages.store.put("wiki.page", sibling["id"], {**sibling, "position": number})
     else:
         pages.store.put("wiki.page", moved["id"], moved)
     pages.keep_title(moved)
     if moved["space"] != page["space"]:
-        _take_along(pages, page, moved["space"])
+        _move_descendants(pages, page, moved["space"])
 
 
-def _take_along(pages: Pages, page: Json, space: str) -> None:
+def _move_descendants(pages: Pages, page: Json, space: str) -> None:
     for child in list(descendants(pages, page)):
         changed = {**child, "space": space}
         pages.store.put("wiki.page", child["id"], changed)
@@ -91,7 +91,7 @@ def _take_along(pages: Pages, page: Json, space: str) -> None:
 
 
 def follow_title(pages: Pages, before: Json, after: Json) -> None:
-    """Update links by title in other pages after a rename. This creates no new versions."""
+    """Update links to a renamed page in all pages. This creates no new versions."""
     former, title = (html.escape(record["title"]) for record in (before, after))
     for _key, page in pages.store.items("wiki.page"):
         if former not in page["body"]:
@@ -101,7 +101,7 @@ def follow_title(pages: Pages, before: Json, after: Json) -> None:
             space = re.search(r'ri:space-key="([^"]*)"', found[0])
             if (home if space is None else space[1]) != before["space"]:
                 return found[0]
-            old, new = (f'ri:content-title="{one}"' for one in (former, title))
+            old, new = (f'ri:content-title="{name}"' for name in (former, title))
             return found[0].replace(old, new)
 
         body = re.sub(r"<ri:page [^>]*>", renamed, page["body"])

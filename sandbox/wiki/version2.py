@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Routes of version 2 of the cloud: server facts [wiki-30]."""
+"""Routes of version 2 of the interface, which the cloud has [wiki-30]."""
 
 from __future__ import annotations
 
@@ -34,7 +34,12 @@ _REMOVED = "GoneException: This deprecated endpoint has been removed."
 
 
 class Version2:
-    """Request handlers. `views` returns the data that the account of a request can see."""
+    """Request handlers.
+
+    :param views: returns the data that the account of a request can see
+    :param note: adds the headers about the login to a response
+    :param is_there: returns whether the server has version 2
+    """
 
     def __init__(
         self,
@@ -71,10 +76,10 @@ class Version2:
             if not self._is_there():
                 return Response("Not Found", 404)
             try:
-                answer = handler(request)
-                response = answer if isinstance(answer, Response) else await answer
-            except ErrorResponse as answer:
-                response = _refusal(answer.response)
+                result = handler(request)
+                response = result if isinstance(result, Response) else await result
+            except ErrorResponse as error:
+                response = _refusal(error.response)
             self._note(request, response)
             return response
 
@@ -135,7 +140,10 @@ class Version2:
         return JSONResponse(shown)
 
     def _page(self, request: Request, views: Views, *types: str) -> Json:
-        """Return the page of the address. A folder is not a page."""
+        """Return the page in the path. Raises a 404 for other content, such as a folder.
+
+        :param types: accepted types instead of `page`
+        """
         page = views.pages.get(request.path_params["id"], ("current", "archived"))
         if page["type"] not in (types or ("page",)):
             raise error(404, f"No page with id {page['id']}")
@@ -203,7 +211,7 @@ class Version2:
     def ancestors(self, request: Request) -> Response:
         views = self._views(request)
         above = views.pages.ancestors(self._page(request, views))
-        return _part(request, views, [{"id": one["id"], "type": one["type"]} for one in above])
+        return _part(request, views, [{"id": page["id"], "type": page["type"]} for page in above])
 
     # -- labels, attachments, properties -------------------------------------------------------
 
@@ -241,23 +249,23 @@ class Version2:
         views = self._views(request)
         page = self._page(request, views)
         key = details.create_property(views.pages, page, await request.body())
-        return JSONResponse(next(one for one in _properties(page) if one["key"] == key))
+        return JSONResponse(next(entry for entry in _properties(page) if entry["key"] == key))
 
     async def property(self, request: Request) -> Response:
         views = self._views(request)
         page, number = self._page(request, views), request.path_params["property"]
-        known = next((one for one in _properties(page) if one["id"] == number), None)
+        known = next((entry for entry in _properties(page) if entry["id"] == number), None)
         if known is None:
             raise error(404, f"No property with id {number}")
         if request.method == "DELETE":
             details.delete_property(views.pages, page, known["key"])
             return Response(status_code=204)
         details.replace_property(views.pages, page, known["key"], await request.body())
-        return JSONResponse(next(one for one in _properties(page) if one["id"] == number))
+        return JSONResponse(next(entry for entry in _properties(page) if entry["id"] == number))
 
 
 def _content(data: Json) -> Json:
-    """Return the page in the form of version 1."""
+    """Convert the page in a request to the JSON of version 1."""
     body = data.get("body") or {}
     storage = body.get("storage", body)
     content = {"type": "page", "title": data.get("title"), "body": {"storage": storage}}
@@ -268,12 +276,12 @@ def _content(data: Json) -> Json:
 
 
 def _shown(request: Request, views: Views, page: Json) -> Json:
-    """Return a page; the body only if it is asked for."""
+    """Return the JSON of a page. A GET returns the body only with `body-format=storage`."""
     space = views.pages.store.get("wiki.space", page["space"]) or {}
     parent, version = page.get("parent"), page["version"]
     above = None if parent is None else views.pages.store.get("wiki.page", parent)
     body = {"storage": {"representation": "storage", "value": page["body"]}}
-    asked = request.method != "GET" or request.query_params.get("body-format") == "storage"
+    with_body = request.method != "GET" or request.query_params.get("body-format") == "storage"
     return {
         "id": page["id"],
         "status": page["status"],
@@ -288,7 +296,7 @@ def _shown(request: Request, views: Views, page: Json) -> Json:
             "minorEdit": version["minorEdit"],
             "createdAt": version["when"],
         },
-        "body": body if asked else {},
+        "body": body if with_body else {},
         "_links": {"webui": f"/spaces/{page['space']}/pages/{page['id']}", "base": views.base},
     }
 
@@ -306,20 +314,23 @@ def _properties(page: Json) -> list[Json]:
 
 
 def _below(pages: Pages, page: Json, depth: int, level: int = 1) -> Iterator[Json]:
-    """Yield the entries below a page, folders included, level by level in each branch."""
-    entries = [
-        one
-        for _key, one in sorted(pages.store.items("wiki.page"))
-        if one.get("parent") == page["id"]
-        and one["status"] in ("current", "archived")
-        and pages.access.sees(one)
+    """Yield the JSON of pages and folders below a page, each before its children.
+
+    :param depth: number of levels
+    """
+    children = [
+        child
+        for _key, child in sorted(pages.store.items("wiki.page"))
+        if child.get("parent") == page["id"]
+        and child["status"] in ("current", "archived")
+        and pages.access.sees(child)
     ]
-    for number, one in enumerate(entries):
+    for number, child in enumerate(children):
         names = ("id", "status", "title", "type")
-        place = {"parentId": page["id"], "depth": level, "childPosition": number}
-        yield {**{name: one[name] for name in names}, **place}
+        position = {"parentId": page["id"], "depth": level, "childPosition": number}
+        yield {**{name: child[name] for name in names}, **position}
         if level < depth:
-            yield from _below(pages, one, depth, level + 1)
+            yield from _below(pages, child, depth, level + 1)
 
 
 def _words(request: Request, name: str) -> list[str]:
@@ -327,7 +338,7 @@ def _words(request: Request, name: str) -> list[str]:
 
 
 def _part(request: Request, views: Views, found: Sequence[Json]) -> Response:
-    """Return a part of a list. The link to the next part has a cursor, and begins with `/wiki`."""
+    """Return the requested part of a list. The link to the next part contains a cursor."""
     query = request.query_params
     limit = min(int(query.get("limit", _DEFAULT_LIMIT)), _MAX_LIMIT)
     start = int(base64.urlsafe_b64decode(query["cursor"])) if "cursor" in query else 0
@@ -341,19 +352,20 @@ def _part(request: Request, views: Views, found: Sequence[Json]) -> Response:
 
 
 def _refusal(response: Response) -> Response:
-    """Return an error of version 1 in the form of version 2."""
+    """Convert an error response of version 1 to version 2."""
     reported = json.loads(bytes(response.body))
-    status, words = (
-        response.status_code,
-        str(member(reported, "message")).rpartition("Exception: ")[2],
-    )
+    status = response.status_code
+    message = str(member(reported, "message")).rpartition("Exception: ")[2]
     code = {404: "NOT_FOUND", 409: "CONFLICT"}.get(status, "INVALID_REQUEST_PARAMETER")
-    entry = {"status": status, "code": code, "title": words, "detail": None}
+    entry = {"status": status, "code": code, "title": message, "detail": None}
     return JSONResponse({"errors": [entry]}, status)
 
 
 def gone(status: int) -> Response:
-    """Server fact [wiki-30]: 410, or 401 for a token whose scopes are those of version 2."""
+    """Return the response of a removed route of version 1 [wiki-30].
+
+    :param status: 410, or 401 for a token that only has scopes of version 2
+    """
     if status == 410:
         body = {"statusCode": 410, "data": {"authorized": True}, "message": _REMOVED}
         return JSONResponse(body, 410)

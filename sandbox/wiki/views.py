@@ -19,11 +19,11 @@ _CHILDREN = ("page", "attachment", "comment")
 #: Server fact [wiki-11]: maximum number of entries in an embedded list.
 _EMBEDDED = 25
 _EXPANDABLE = ("ancestors", "body", "children", "container", "descendants", "history", "metadata")
-_EXPANDABLE_REST = ("operations", "restrictions", "space", "version")
+_ALSO_EXPANDABLE = ("operations", "restrictions", "space", "version")
 
 
 def written_page(page: Json) -> Json:
-    """Return a page with only the members of written interface [W2.3]."""
+    """Return the JSON of a page with the members of the written interface only [W2.3]."""
     return {
         "id": page["id"],
         "type": page["type"],
@@ -35,53 +35,53 @@ def written_page(page: Json) -> Json:
 
 
 class Views:
-    """JSON representation of pages. `base` is the base URL of the wiki."""
+    """Convert pages and spaces to JSON. `base`: base URL of the wiki."""
 
     def __init__(self, pages: Pages, base: str) -> None:
         self.pages = pages
         self.base = base
 
     def page(self, page: Json, expand: Sequence[str]) -> Json:
-        """Return a page with the expanded members. The others are listed in `_expandable`."""
-        asked = set(expand)
+        """Return a page with expanded members. `_expandable` lists the other members."""
+        expanded = set(expand)
         shown = self._short(page)
-        if {"space", "space.homepage"} & asked:
-            home = ("homepage",) if "space.homepage" in asked else ()
+        if {"space", "space.homepage"} & expanded:
+            home = ("homepage",) if "space.homepage" in expanded else ()
             shown["space"] = self.space(page["space"], home)
-        if "version" in asked:
+        if "version" in expanded:
             shown["version"] = self._version(page)
-        if any(name.startswith("history") for name in asked):
-            shown["history"] = self.history(page, whole="history.lastUpdated" in asked)
+        if any(name.startswith("history") for name in expanded):
+            shown["history"] = self.history(page, whole="history.lastUpdated" in expanded)
         embedded = {
-            kind: self.embedded(page, kind) for kind in _CHILDREN if f"children.{kind}" in asked
+            kind: self.embedded(page, kind) for kind in _CHILDREN if f"children.{kind}" in expanded
         }
         if embedded:
             shown["children"] = embedded
-        if "ancestors" in asked:
+        if "ancestors" in expanded:
             shown["ancestors"] = [self._short(above) for above in self.pages.ancestors(page)]
-        if "body.storage" in asked:
+        if "body.storage" in expanded:
             storage = {"value": page["body"], "representation": "storage", "_expandable": {}}
             shown["body"] = {"storage": storage, "_expandable": {"view": "", "editor": ""}}
-        metadata = self._metadata(page, asked)
+        metadata = self._metadata(page, expanded)
         if metadata:
             shown["metadata"] = metadata
-        if "operations" in asked:
+        if "operations" in expanded:
             shown["operations"] = self._operations(page)
-        if any(name.startswith("restrictions.") for name in asked):
+        if any(name.startswith("restrictions.") for name in expanded):
             shown["restrictions"] = self.restrictions(page)
-        rest = [name for name in (*_EXPANDABLE, *_EXPANDABLE_REST) if name not in shown]
-        shown["_expandable"] = dict.fromkeys(rest, "")
+        others = [name for name in (*_EXPANDABLE, *_ALSO_EXPANDABLE) if name not in shown]
+        shown["_expandable"] = dict.fromkeys(others, "")
         return shown
 
     def _operations(self, page: Json) -> list[Json]:
-        """Server fact [wiki-18]: the operations that the account may perform on the page."""
+        """Return the operations that the account may perform on a page [wiki-18]."""
         access = self.pages.access
         may = {"read": True, "update": access.edits(page), "delete": access.deletes(page)}
         names = [name for name, allowed in may.items() if allowed]
         return [{"operation": name, "targetType": page["type"]} for name in names]
 
     def restrictions(self, page: Json) -> Json:
-        """Server fact [wiki-19]: the users and groups that may read or update the page."""
+        """Return the users and groups that may read or update a page [wiki-19]."""
         users, groups = page.get("restrictions") or {}, page.get("restricted_groups") or {}
         return {
             operation: {
@@ -129,17 +129,20 @@ class Views:
         if "description.plain" in expand:
             text = space.get("description", "")
             shown["description"] = {"plain": {"value": text, "representation": "plain"}}
-        rest = [name for name in ("description", "homepage", "metadata") if name not in shown]
-        return {**shown, "_expandable": dict.fromkeys(rest, "")}
+        others = [name for name in ("description", "homepage", "metadata") if name not in shown]
+        return {**shown, "_expandable": dict.fromkeys(others, "")}
 
     def embedded(self, page: Json, kind: str) -> Json:
-        """[wiki-11]: embedded lists have 25 entries and their own `next` link."""
+        """Return the list of children of a kind that an expanded page contains.
+
+        Server fact [wiki-11]: it has at most 25 entries, and a `next` link.
+        """
         whole = children(self.pages, page["space"], page["id"]) if kind == "page" else []
-        shown = [self._short(each) for each in whole[:_EMBEDDED]]
+        shown = [self._short(child) for child in whole[:_EMBEDDED]]
         if kind == "attachment":
             whole = page["attachments"]
             shown = [
-                attachments.view(self.base, page, each, version=True) for each in whole[:_EMBEDDED]
+                attachments.view(self.base, page, file, version=True) for file in whole[:_EMBEDDED]
             ]
         response = {**listing(shown), "limit": _EMBEDDED}
         if len(whole) > _EMBEDDED:
@@ -148,7 +151,7 @@ class Views:
         return response
 
     def user(self, name: str) -> Json:
-        """Return a user: with user name on a server, with account id in the cloud."""
+        """Return the JSON of a user: name and key on a server, account id in the cloud."""
         shown = {"type": "known", "displayName": name.capitalize()}
         if self.pages.cloud:
             return {**shown, "accountId": f"account-{name}"}
@@ -169,11 +172,12 @@ class Views:
             shown["lastUpdated"] = self._version(page)
         return shown
 
-    def _metadata(self, page: Json, asked: set[str]) -> Json:
+    def _metadata(self, page: Json, expanded: set[str]) -> Json:
         metadata: Json = {}
-        if "metadata.labels" in asked:
+        if "metadata.labels" in expanded:
             metadata["labels"] = listing([label(name) for name in page["labels"]])
-        wanted = {name.split(".")[2] for name in asked if name.startswith("metadata.properties.")}
+        prefix = "metadata.properties."
+        wanted = {name.split(".")[2] for name in expanded if name.startswith(prefix)}
         if wanted:
             metadata["properties"] = {
                 key: self.property(page, key) for key in sorted(wanted) if key in page["properties"]
@@ -181,7 +185,7 @@ class Views:
         return metadata
 
     def property(self, page: Json, key: str) -> Json:
-        """Server fact [wiki-6]: a property has its own version number."""
+        """Return a content property, which has its own version number [wiki-6]."""
         found = page["properties"][key]
         address = f"{self.base}/rest/api/content/{page['id']}/property/{quote(key, safe='')}"
         return {
@@ -194,7 +198,7 @@ class Views:
 
 
 def _position(page: Json) -> Any:
-    """Return the position, or `none` if the branch was never ordered manually [wiki-11]."""
+    """Return the position among siblings, or `none` if they are sorted by title [wiki-11]."""
     position = page.get("position")
     return "none" if position is None else position
 
@@ -208,6 +212,6 @@ def label(name: str) -> Json:
 
 
 def listing(results: list[Json]) -> Json:
-    """Return a list response with all results on a single page."""
+    """Return a list that contains all results in one part."""
     size = len(results)
     return {"results": results, "start": 0, "limit": 200, "size": size, "_links": {}}
