@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""JSON representation of the objects that issues refer to: projects, versions, users, statuses
-[tracker-3, tracker-8, tracker-16, tracker-26].
+"""Convert the objects that issues refer to, such as versions and users, to JSON.
+
+They follow server facts [tracker-3, tracker-8, tracker-16, tracker-26].
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from sandbox.tracker.visible import CATEGORIES, VisibleData
 
 Json = dict[str, Any]
 
-# Translations of the names in the seed data.
+# Translations of names in the default seed, by language.
 _WORDS = {
     "de": {
         "Open": "Offen",
@@ -30,22 +31,22 @@ _ACCOUNT = "account-"
 
 
 def user_date(day: str) -> str:
-    """Format a date as `31/May/24` [tracker-16]."""
+    """Format an ISO date like `31/May/24` [tracker-16]."""
     return date.fromisoformat(day).strftime("%d/%b/%y")
 
 
 def account_name(account_id: str) -> str | None:
-    """Return the user name for an account id of the cloud, or None."""
+    """Return the user name of an account id of the cloud, or None if it is not an id."""
     return account_id.removeprefix(_ACCOUNT) if account_id.startswith(_ACCOUNT) else None
 
 
 class References:
-    """JSON representation of the objects that issues refer to.
+    """Convert the objects that issues refer to to JSON.
 
     :param base: base URL of the tracker
-    :param cloud: use the user objects and attachment URLs of the cloud
+    :param cloud: whether users and URLs of attachments are those of the cloud
     :param language: language of names
-    :param documents: return texts as documents, as in version 3 of the interface
+    :param documents: whether texts are documents, as in version 3 of the interface
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class References:
         self.catalogue = Fields(visible.store, self.words)
 
     def project(self, project: Json) -> Json:
-        """Server fact [tracker-8]: leading blanks of names are kept."""
+        """Return a project. Leading blanks in its name stay [tracker-8]."""
         return {
             "self": f"{self.base}/rest/api/2/project/{project['id']}",
             "id": project["id"],
@@ -92,13 +93,13 @@ class References:
         }
 
     def versions(self, project: str) -> list[Json]:
-        """[tracker-15]: versions are in the order of the project, not sorted by name."""
+        """Return the versions of a project in its order, not sorted by name [tracker-15]."""
         known = self.visible.store.values("tracker.version", f"{project}/")
-        ordered = sorted(known, key=lambda one: float(one.get("sequence", one["id"])))
+        ordered = sorted(known, key=lambda entry: float(entry.get("sequence", entry["id"])))
         return [self.version(project, entry["name"]) for entry in ordered]
 
     def version(self, project: str, name: str) -> Json:
-        """[tracker-16]: members without a value are absent."""
+        """Return a version, without members that have no value [tracker-16]."""
         entry = self.visible.named("version", f"{project}/{name}")
         shown: Json = {
             "self": f"{self.base}/rest/api/2/version/{entry['id']}",
@@ -128,7 +129,7 @@ class References:
         return self._named("component", self.visible.named("component", f"{project}/{name}"), name)
 
     def whole_component(self, project: str, entry: Json) -> Json:
-        """Return a component as the requests for components show it [tracker-29]."""
+        """Return a component with all members, as in `/component/{id}` [tracker-29]."""
         kind = entry.get("assigneeType", "PROJECT_DEFAULT")
         shown: Json = {**self.component(project, entry["name"]), "name": entry["name"]}
         shown |= {"assigneeType": kind, "isAssigneeTypeValid": True, "project": project}
@@ -139,7 +140,7 @@ class References:
         return shown if self.cloud else {**shown, "archived": bool(entry.get("archived"))}
 
     def attachment(self, item: Json) -> Json:
-        """Server fact [tracker-6]: there is no checksum, and names need not be unique."""
+        """Return an attachment. It has no digest, and its name may not be unique [tracker-6]."""
         return {
             "self": f"{self.base}/rest/api/2/attachment/{item['id']}",
             "id": item["id"],
@@ -160,7 +161,7 @@ class References:
         return f"{self.base}/secure/attachment/{item['id']}/{quote(item['filename'], safe='')}"
 
     def user(self, name: str | None) -> Json | None:
-        """Server fact [tracker-3]: a server has user names, the cloud has account ids."""
+        """Return a user: name and key on a server, account id in the cloud [tracker-3]."""
         if name is None:
             return None
         known = self.visible.store.get("tracker.user", name) or {}
@@ -180,7 +181,7 @@ class References:
         }
 
     def named(self, kind: str, name: str | None) -> Json | None:
-        """Return an issuetype, priority or resolution."""
+        """Return an issue type, a priority or a resolution."""
         return None if name is None else self._named(kind, self.visible.named(kind, name), name)
 
     def _named(self, kind: str, entry: Json, name: str) -> Json:

@@ -14,7 +14,7 @@ Json = dict[str, Any]
 
 CREATE, EDIT = "create", "edit"
 _NOT_NAVIGABLE = ("attachment", "comment")
-#: Maintained by the server, therefore on no screen.
+#: Fields that only the server sets, so they are on no screen.
 _KEPT = ("attachment", "created", "resolution", "status", "updated")
 _ONLY_CREATED = ("issuetype", "project")
 _ONLY_EDITED = ("comment", "issuelinks")
@@ -22,7 +22,11 @@ _ONLY_EDITED = ("comment", "issuelinks")
 
 @dataclass(frozen=True)
 class Field:
-    """A field. `type` and `items` follow the server's schema. `options` are the allowed choices."""
+    """A field of issues.
+
+    `type`, `items`: as in the server's schema. `options`: allowed values. `projects`: keys of the
+    projects that have the field; empty means all.
+    """
 
     id: str
     name: str
@@ -37,7 +41,7 @@ class Field:
 
     @property
     def operations(self) -> list[str]:
-        """Supported update verbs [tracker-22]."""
+        """Return the update verbs that the field supports [tracker-22]."""
         if self.id == "comment":
             return ["add", "edit", "remove"]
         if self.id == "issuelinks":
@@ -59,7 +63,7 @@ class Field:
         return f"{self.id.rpartition('_')[2]}{index:02d}"
 
     def of(self, issue: Issue) -> Any:
-        """Return the stored value of this field."""
+        """Return the stored value of the field in an issue."""
         return issue.get("custom", {}).get(self.id) if self.custom else issue.get(self.id)
 
     def put(self, issue: Issue, value: Any) -> None:
@@ -97,7 +101,7 @@ _SYSTEM = {
 
 
 class Fields:
-    """System fields and the custom fields of the seed. `words` contains translated names."""
+    """System fields, and custom fields of the seed. `words`: translations of names."""
 
     def __init__(self, store: Store, words: dict[str, str]) -> None:
         self.words = words
@@ -109,7 +113,7 @@ class Fields:
             )
 
     def name(self, field: Field) -> str:
-        """[tracker-22]: names of system fields are translated."""
+        """Return the translated name of a field [tracker-22]."""
         return self.words.get(field.name, field.name)
 
     def names(self) -> dict[str, str]:
@@ -119,7 +123,7 @@ class Fields:
         return {number: field.schema() for number, field in sorted(self.all.items())}
 
     def listing(self) -> list[Json]:
-        """Return all fields, including fields that are on no screen."""
+        """Return the JSON of all fields, including those that are on no screen."""
         return [
             {
                 "id": number,
@@ -135,7 +139,12 @@ class Fields:
         ]
 
     def on_screen(self, project: Json, screen: str) -> dict[str, Field]:
-        """Return the fields on a screen of the project: those in `screens` of the seed, or all."""
+        """Return the fields on a screen of a project by id.
+
+        These are the fields in `screens` of the seed, by default all fields.
+
+        :param screen: `CREATE` or `EDIT`
+        """
         named = project.get("screens", {}).get(screen)
         absent = _ONLY_EDITED if screen == CREATE else _ONLY_CREATED
         return {
@@ -147,5 +156,5 @@ class Fields:
         }
 
     def required(self, project: Json) -> Collection[str]:
-        """Return the fields that a new issue requires."""
+        """Return the ids of the fields that a new issue of a project requires."""
         return ("project", "issuetype", "summary", *project.get("required", ()))

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Texts of the cloud [tracker-25]: version 3 of the interface has documents. Version 2 has markup
-that the server renders from the document.
+"""Convert texts of the cloud [tracker-25].
+
+Version 3 of the interface uses documents. Version 2 returns markup that the server generates from
+the document.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ def is_document(value: Any) -> bool:
 
 
 def to_document(text: str) -> Json:
-    """Convert text to a document with a paragraph for each block of lines."""
+    """Convert a string to a document. Empty lines separate paragraphs."""
     blocks = [block for block in re.split(r"\n{2,}", text) if block != ""]
     return {"type": "doc", "version": 1, "content": [_paragraph(block) for block in blocks]}
 
@@ -55,7 +57,7 @@ def from_document(node: Json) -> str:
     return f"h{node['attrs']['level']}. {text}" if kind == "heading" else text
 
 
-def rendered_anew(text: str) -> str:
-    """Return text as version 2 shows it: lists with stars, smart links, no trailing blanks."""
+def regenerated(text: str) -> str:
+    """Return markup as version 2 regenerates it: `*` lists, smart links, no trailing blanks."""
     lines = [re.sub(r"^(\s*)- ", r"\1* ", line.rstrip()) for line in text.split("\n")]
     return _ADDRESS.sub(lambda found: f"[{found[0]}|{found[0]}|smart-link]", "\n".join(lines))

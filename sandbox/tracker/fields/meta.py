@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Metadata of fields: createmeta by server version, editmeta, lists of values [tracker-21,
-tracker-22].
-"""
+"""Metadata of fields: createmeta, editmeta and lists of values [tracker-21, tracker-22]."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ from sandbox.tracker.visible import Issue
 
 
 def described(call: Call, field: Field, project: str, *, required: bool) -> Json:
-    """Describe a field of a screen."""
+    """Return the metadata of a field on a screen."""
     shown: Json = {
         "required": required,
         "schema": field.schema(),
@@ -47,7 +45,7 @@ def _list(call: Call, kind: str) -> list[Json]:
 
 
 def list_of(call: Call) -> Response:
-    """GET /priority, /resolution, /issuetype, /status."""
+    """GET /priority, /resolution, /issuetype and /status: all values."""
     kind = call.request.url.path.rpartition("/")[2]
     if kind == "status":
         return JSONResponse([call.views.status(name) for name in call.store.keys("tracker.status")])
@@ -55,7 +53,7 @@ def list_of(call: Call) -> Response:
 
 
 def _creatable(call: Call, wanted: str) -> Json | None:
-    """Return the project if the account may create issues there, else None."""
+    """Return the project with a key or id if the account may create issues there, else None."""
     for key, project in call.visible.projects.items():
         if wanted in (key, project["id"]) and call.may("create", key):
             return project
@@ -71,8 +69,9 @@ def _fields(call: Call, project: Json) -> dict[str, Json]:
 
 
 def createmeta(call: Call) -> Response:
-    """GET /issue/createmeta in the cloud and on servers before 9. Server 9 reads "createmeta" as an
-    issue key.
+    """GET /issue/createmeta: projects, issue types and fields of new issues.
+
+    Only in the cloud and on servers before 9. Server 9 takes "createmeta" for an issue key.
     """
     gone = not call.cloud and server_version(call)[0] >= 9
     require(not gone, refusal(404, UNSEEN_SERVER))
@@ -97,7 +96,7 @@ def server_version(call: Call) -> tuple[int, ...]:
 
 
 def _new_createmeta(call: Call) -> Json:
-    """Return the project of an endpoint that exists since server 8.4."""
+    """Return the project in the path of an endpoint that servers before 8.4 do not have."""
     known = call.cloud or server_version(call) >= (8, 4)
     require(known, refusal(404, f"null for uri: {call.request.url.path}"))
     project = _creatable(call, call.part("project"))
@@ -107,26 +106,25 @@ def _new_createmeta(call: Call) -> Json:
 
 
 def create_types(call: Call) -> Response:
-    """GET /issue/createmeta/{project}/issuetypes."""
+    """GET /issue/createmeta/{project}/issuetypes: the issue types of a project."""
     _new_createmeta(call)
     name = "issueTypes" if call.cloud else "values"
     return JSONResponse(call.page(_list(call, "issuetype"), name))
 
 
 def create_fields(call: Call) -> Response:
-    """GET /issue/createmeta/{project}/issuetypes/{id}: the default page size is 50."""
+    """GET /issue/createmeta/{project}/issuetypes/{id}: the fields of a new issue, by page."""
     project = _new_createmeta(call)
     known = {record["id"] for record in _list(call, "issuetype")}
     require(call.part("id") in known, refusal(400, "The issue type selected is invalid."))
-    fields = [{**one, "fieldId": number} for number, one in _fields(call, project).items()]
+    found = _fields(call, project)
+    fields = [{**metadata, "fieldId": number} for number, metadata in found.items()]
     size = int(call.settings["createmeta_page"])
     return JSONResponse(call.page(fields, "fields" if call.cloud else "values", size))
 
 
 def edit_fields(call: Call, issue: Issue) -> Json:
-    """Return the editable fields. The result is empty without the permission to edit, or in a
-    status that is closed to changes.
-    """
+    """Return the metadata of the fields that the account may set now, by id."""
     return {
         number: described(
             call, field, issue["project"], required=number in ("summary", "issuetype")

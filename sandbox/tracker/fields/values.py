@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Conversion of field values in requests to stored values [tracker-22]."""
+"""Convert the values of fields in requests to stored values [tracker-22]."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TEXTS = ("description", "environment")
 
 
 class Values:
-    """Parses values for an issue of `call`."""
+    """Parse values for the fields of an issue. Raises `Unsuitable` for invalid values."""
 
     def __init__(self, call: Call, issue: Issue) -> None:
         self.call = call
@@ -39,28 +39,28 @@ class Values:
         }
 
     def read(self, field: Field, value: Any) -> Any:
-        """Convert a value to its stored form. Raise `Unsuitable` if it is invalid."""
+        """Convert a value to its stored form."""
         if field.type != "array":
             return self.one(field, field.type, value)
         if value is None:
             return []
         if not isinstance(value, list):
             raise Unsuitable("data was not an array")
-        return _once([self.one(field, str(field.items), each) for each in value])
+        return _distinct([self.one(field, str(field.items), item) for item in value])
 
     def change(self, field: Field, verb: str, value: Any, current: Any) -> Any:
-        """Apply an update verb and return the new value.
+        """Apply an update verb to the current value and return the new value.
 
-        Adding an existing item or removing a missing item is not an error.
+        It is no error to add an item twice, or to remove a missing item.
         """
         if verb not in field.operations:
             raise Unsuitable(f"Field '{field.id}' does not support operation '{verb}'")
         if verb == "set":
             return self.read(field, value)
-        one, there = self.one(field, str(field.items), value), list(current or [])
+        item, items = self.one(field, str(field.items), value), list(current or [])
         if verb == "add":
-            return _once([*there, one])
-        return [each for each in there if each != one]
+            return _distinct([*items, item])
+        return [other for other in items if other != item]
 
     def one(self, field: Field, kind: str, value: Any) -> Any:
         if value is None and kind not in ("version", "component", "issuetype"):
@@ -144,7 +144,10 @@ def read_date(value: Any) -> str:
 
 
 def _chosen(entries: list[dict[str, Any]], value: Any, word: str) -> str:
-    """Return the name of the entry that `{name}` or `{id}` refers to."""
+    """Return the name of the entry that a value `{name}` or `{id}` refers to.
+
+    :param word: kind of the entry, for the error message
+    """
     if not isinstance(value, dict):
         raise Unsuitable("data was not an object")
     member = "id" if "id" in value else "name"
@@ -173,5 +176,5 @@ def _label(value: str) -> str:
     return value
 
 
-def _once(values: list[Any]) -> list[Any]:
+def _distinct(values: list[Any]) -> list[Any]:
     return list(dict.fromkeys(values))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Downloads of attachments from servers and from the cloud [tracker-7]."""
+"""Downloads of attachments, on servers and in the cloud [tracker-7]."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from sandbox.tracker.visible import VisibleData
 
 Json = dict[str, Any]
 
-#: Paths that need no login: the media host of the cloud, and the login page.
+#: Paths that require no login: the media host of the cloud, and the login page.
 MEDIA, LOGIN_PAGE = "/media/", "/login.jsp"
 _TOKEN_MS = 60_000
-# Another name of this machine is another origin, like the media host of the cloud.
+# Another name of this machine, so that the media host has another origin than the service.
 _OTHER_NAMES = {"127.0.0.1": "localhost", "localhost": "127.0.0.1"}
 _NOT_FOUND = "<html><body>Page not found</body></html>"
 _LOGIN_FORM = (
@@ -32,23 +32,24 @@ _LOGIN_FORM = (
 
 
 class Attachments:
-    """Handlers for attachment downloads."""
+    """Request handlers for downloads of attachments."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
         self._secret = secrets.token_bytes()
 
     async def secure(self, request: Request) -> Response:
-        """GET /secure/attachment/{id}/{name} [W4.2]; the name may be omitted.
+        """GET /secure/attachment/{id}/{name}: the content; the name may be omitted [W4.2].
 
-        Server fact [tracker-7]: the server redirects to the login page if the user may not see the
-        attachment. It does the same for authentication schemes that only the REST interface accepts
-        (personal tokens in older releases).
+        Server fact [tracker-7]: the server redirects to its login page if an anonymous account may
+        not see the attachment. Older releases also do so for logins that only the REST interface
+        accepts, such as personal tokens.
         """
         kind = request.headers.get("authorization", "").partition(" ")[0].lower()
-        taken = kind in ("", *self._service.settings["attachment_logins"])
+        accepted = kind in ("", *self._service.settings["attachment_logins"])
         found = self.visible(request)
-        if self._service.real and (not taken or (found is None and login_of(request).user is None)):
+        is_hidden = found is None and login_of(request).user is None
+        if self._service.real and (not accepted or is_hidden):
             back = quote(request.scope["path"], safe="")
             address = f"/{self._service.name}{LOGIN_PAGE}?os_destination={back}"
             return RedirectResponse(address, 302)
@@ -58,8 +59,9 @@ class Attachments:
         return self._file(found)
 
     async def content(self, request: Request) -> Response:
-        """GET /rest/api/{2,3}/attachment/content/{id} of the cloud: redirect to a signed URL on
-        another host, unless the request has `redirect=false`.
+        """GET /rest/api/{2,3}/attachment/content/{id} of the cloud.
+
+        It redirects to a signed URL on another host, unless the query has `redirect=false`.
         """
         found = self.visible(request)
         if found is None:
@@ -69,15 +71,15 @@ class Attachments:
             return self._file(found)
         context = self._service.context
         base = context.base_url(request, self._service.name)
-        scheme, _separator, rest = base.partition("://")
-        name, colon, port = rest.partition(":")
+        scheme, _separator, netloc = base.partition("://")
+        name, colon, port = netloc.partition(":")
         host = f"{_OTHER_NAMES.get(name, name)}{colon}{port}"
         expires = str(context.now_ms() + _TOKEN_MS)
         token = f"{expires}.{self._signature(found['id'], expires)}"
         return RedirectResponse(f"{scheme}://{host}{MEDIA}file/{found['id']}?token={token}", 303)
 
     async def media(self, request: Request) -> Response:
-        """Serve a file on the media host. It requires only the token in the URL."""
+        """Return a file of the media host, which only requires the token in the URL."""
         number = request.path_params["id"]
         expires, _dot, signature = request.query_params.get("token", "").partition(".")
         good = hmac.compare_digest(signature, self._signature(number, expires))
@@ -87,7 +89,7 @@ class Attachments:
         return Response(status_code=404) if found is None else self._file(found)
 
     async def login_page(self, request: Request) -> Response:
-        """Return the login page with status 200, so that clients may mistake it for the file."""
+        """Return the login page. Its status 200 may mislead clients that expect a file."""
         return HTMLResponse(_LOGIN_FORM)
 
     def visible(self, request: Request) -> Json | None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Changes to an issue: apply verbs and values to fields, all or nothing, with history [tracker-19,
-tracker-22].
+"""Change an issue: apply values and verbs to its fields, and add to its history.
+
+If a field is rejected, nothing is changed [tracker-19, tracker-22].
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from sandbox.tracker.fields.fields import EDIT, Field
 from sandbox.tracker.fields.values import Values
 from sandbox.tracker.visible import Issue
 
-#: Verbs on these fields are separate steps, executed after the fields are saved.
+#: Fields whose verbs are applied after the other fields are saved.
 APART = ("comment", "issuelinks")
 _HISTORY_NAMES = {"fixVersions": "Fix Version", "versions": "Version", "components": "Component"}
 _NAMED_KINDS = ("status", "issuetype", "priority", "resolution")
 
 
 class Changes:
-    """The new values of an issue. `screen` contains the fields that may be set."""
+    """Collect the changes of an issue. `screen`: fields that may be set, by id."""
 
     def __init__(self, call: Call, issue: Issue, screen: Mapping[str, Field]) -> None:
         self.call = call
@@ -34,8 +35,9 @@ class Changes:
         self.apart: dict[str, list[Json]] = {}
 
     def take(self, members: Json) -> None:
-        """Apply the `fields` (new values) and the `update` (verbs). Reject a field that
-        is in both.
+        """Apply the members `fields` (new values) and `update` (verbs) of a request.
+
+        Errors are collected in `errors`. A field that is in both members is an error.
         """
         fields, update = members.get("fields") or {}, members.get("update") or {}
         if not isinstance(fields, dict) or not isinstance(update, dict):
@@ -68,7 +70,7 @@ class Changes:
             self.errors[field.id] = str(problem)
 
     def _change(self, values: Values, field: Field, verbs: Any) -> None:
-        """Apply verbs in order."""
+        """Apply verbs to a field in order."""
         try:
             for step in verbs:
                 for verb, value in step.items():
@@ -77,22 +79,25 @@ class Changes:
         except Unsuitable as problem:
             self.errors[field.id] = str(problem)
         except (AttributeError, TypeError):
-            self.errors[field.id] = "Operations are to be a list of objects"
+            self.errors[field.id] = "Operations must be a list of objects"
 
     def require(self, names: Mapping[str, str]) -> None:
-        """Record an error for each field without a value. `names` maps fields to error messages."""
-        for number, words in names.items():
+        """Record an error for each field without a value.
+
+        :param names: error messages by field
+        """
+        for number, message in names.items():
             field = self.call.views.catalogue.all[number]
             if number not in self.errors and field.of(self.issue) in (None, "", []):
-                self.errors[number] = words
+                self.errors[number] = message
 
     def refuse(self) -> None:
-        """Raise a 400 if any field was rejected."""
+        """Raise a 400 if there are errors."""
         if self.errors:
             raise refusal(400, errors=self.errors)
 
     def save(self) -> Issue:
-        """Save the issue under the same key if it changed, with a history entry."""
+        """Save the issue and its history entry if it changed. Raises a 400 if there are errors."""
         self.refuse()
         if self.issue != self.before:
             save(self.call, self.before, self.issue)
@@ -100,10 +105,9 @@ class Changes:
 
 
 def editable(call: Call, issue: Issue) -> dict[str, Field]:
-    """Return the fields that the account may set now.
+    """Return the fields that the account may set now, by id.
 
-    The result is empty without the permission to edit, or if the status is closed to changes
-    [tracker-22].
+    Empty without the permission to edit, or if the status does not allow changes [tracker-22].
     """
     status = call.visible.named("status", issue["status"])
     if not call.may("edit", issue["project"]) or not status.get("editable", True):
@@ -116,7 +120,7 @@ def editable(call: Call, issue: Issue) -> dict[str, Field]:
 
 
 def save(call: Call, before: Issue, after: Issue) -> None:
-    """Store a changed issue and its history entry."""
+    """Save a changed issue and its history entry."""
     note(call, after, _items(call, before, after))
     after["updated"] = call.now()
     call.store.put("tracker.issue", after["key"], after)
@@ -132,7 +136,7 @@ def note(call: Call, issue: Issue, items: list[Json]) -> None:
 
 
 def item(field: str, before: tuple[Any, Any], after: tuple[Any, Any]) -> Json:
-    """Return a history item. `before` and `after` are (id, string)."""
+    """Return an item of a history entry. `before` and `after`: pairs of id and string."""
     return {
         "field": field,
         "fieldtype": "custom" if field.startswith("customfield_") else "jira",
@@ -157,15 +161,15 @@ def _items(call: Call, before: Issue, after: Issue) -> list[Json]:
 
 
 def _entries(call: Call, project: str, field: Field, old: list[str], new: list[str]) -> list[Json]:
-    """Return a history item for each added or removed version or component."""
+    """Return an item of a history entry for each added or removed version or component."""
 
     def pair(name: str) -> tuple[Any, Any]:
         known = call.store.get(f"tracker.{field.items}", f"{project}/{name}") or {}
         return known.get("id"), name
 
     name, nothing = _HISTORY_NAMES[field.id], (None, None)
-    gone = [item(name, pair(one), nothing) for one in old if one not in new]
-    return [*gone, *(item(name, nothing, pair(one)) for one in new if one not in old)]
+    removed = [item(name, pair(entry), nothing) for entry in old if entry not in new]
+    return [*removed, *(item(name, nothing, pair(entry)) for entry in new if entry not in old)]
 
 
 def _pair(call: Call, field: Field, value: Any) -> tuple[Any, Any]:

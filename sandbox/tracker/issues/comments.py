@@ -17,8 +17,9 @@ _ALL = 1048576
 
 
 def comments(call: Call) -> Response:
-    """GET: all comments on a server, a page in the cloud. POST: 201, also for a
-    duplicate comment.
+    """List the comments of an issue (GET, in the cloud by page), or add a comment (POST).
+
+    The same comment can be added twice.
     """
     issue = call.issue()
     if call.request.method == "POST":
@@ -55,7 +56,7 @@ def comment(call: Call) -> Response:
 
 
 def add(call: Call, issue: Issue, given: Any) -> Json:
-    """Store a comment by the account of the request."""
+    """Add a comment by the account of the request. Raises a 400 or 403."""
     text = _text(call, given.get("body") if isinstance(given, dict) else None)
     if not call.may("comment", issue["project"]):
         message = f"{call.user}, you do not have the permission to comment on this issue."

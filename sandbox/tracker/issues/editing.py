@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Requests that create, edit, assign and delete issues [tracker-20, tracker-22, tracker-23]."""
+"""Create, edit, assign and delete issues [tracker-20, tracker-22, tracker-23]."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _MISSING = {
 
 
 def create(call: Call) -> Response:
-    """POST /issue: 201; the response contains only id, key and URL."""
+    """POST /issue: create an issue. The response only contains id, key and URL."""
     return JSONResponse(_created(call, call.members()), 201)
 
 
 def create_many(call: Call) -> Response:
-    """POST /issue/bulk: invalid issues do not prevent the creation of the others."""
+    """POST /issue/bulk: create issues. Invalid issues are reported, the others created."""
     wanted = call.members().get("issueUpdates") or []
     require(len(wanted) <= _BULK, refusal(400, f"The limit of {_BULK} issues was exceeded."))
     made: list[Json] = []
@@ -40,9 +40,9 @@ def create_many(call: Call) -> Response:
     for number, members in enumerate(wanted):
         try:
             made.append(_created(call, members))
-        except ErrorResponse as answer:
-            words = json_body(bytes(answer.response.body))
-            failed.append({"status": 400, "elementErrors": words, "failedElementNumber": number})
+        except ErrorResponse as error:
+            errors = json_body(bytes(error.response.body))
+            failed.append({"status": 400, "elementErrors": errors, "failedElementNumber": number})
     return JSONResponse({"issues": made, "errors": failed}, 201 if made else 400)
 
 
@@ -54,31 +54,29 @@ def _created(call: Call, members: Json) -> Json:
     fields = {name: value for name, value in members["fields"].items() if name != "project"}
     changes.take({**members, "fields": fields})
     names = call.views.catalogue
-    words = {
+    messages = {
         number: _MISSING.get(number, f"{names.name(names.all[number])} is required.")
         for number in names.required(project)
     }
-    changes.require(words)
+    changes.require(messages)
     changes.refuse()
     return _kept(call, project, changes.issue, members)
 
 
 def _project(call: Call, members: Json) -> Json:
-    """Return the project of the new issue. Raise a 400 if the account may not create
-    issues there.
-    """
+    """Return the project of a new issue. Raises a 400 if the account may not create it there."""
     fields = members.get("fields")
     require(isinstance(fields, dict), refusal(400, "Field 'fields' is required"))
     given: Any = members["fields"].get("project")
     if not isinstance(given, dict):
         present = members["fields"]
-        missing = {name: words for name, words in _MISSING.items() if name not in present}
+        missing = {name: message for name, message in _MISSING.items() if name not in present}
         raise refusal(400, errors={**missing, "project": _MISSING["project"]})
     wanted = {str(value) for name, value in given.items() if name in ("key", "id")}
     for project in call.visible.projects.values():
         if wanted & {project["key"], project["id"]}:
-            words = {"project": "You cannot create issues in this project."}
-            require(call.may("create", project["key"]), refusal(400, errors=words))
+            errors = {"project": "You cannot create issues in this project."}
+            require(call.may("create", project["key"]), refusal(400, errors=errors))
             return project
     raise refusal(400, errors={"project": "valid project is required"})
 
@@ -99,7 +97,8 @@ def _kept(call: Call, project: Json, issue: Issue, members: Json) -> Json:
     issue["id"] = call.next_id("issue")
     issue["key"] = f"{project['key']}-{_next_number(call, project['key'])}"
     issue["status"] = initial_status(call, project["key"])
-    issue["properties"] = {one["key"]: one.get("value") for one in members.get("properties") or []}
+    properties = members.get("properties") or []
+    issue["properties"] = {entry["key"]: entry.get("value") for entry in properties}
     call.store.put("tracker.issue", issue["key"], issue)
     call.store.put("tracker.other_key", issue["id"], {"key": issue["key"]})
     lag, searches = call.settings["index_lag_ms"], call.settings["index_lag_searches"]
@@ -111,7 +110,7 @@ def _kept(call: Call, project: Json, issue: Issue, members: Json) -> Json:
 
 
 def _next_number(call: Call, project: str) -> int:
-    """Return the next issue number. Numbers are never reused, even after a deletion."""
+    """Return the next issue number of a project. Numbers of deleted issues are not reused."""
     known = call.store.get("tracker.number", project) or {"last": 0}
     numbers = [issue_number(key) for key in call.store.keys("tracker.issue", f"{project}-")]
     number = max([known["last"], *numbers]) + 1
@@ -120,7 +119,7 @@ def _next_number(call: Call, project: str) -> int:
 
 
 def edit(call: Call) -> Response:
-    """PUT /issue/{key}: 204 without a body."""
+    """PUT /issue/{key}: change fields, and add comments and links."""
     issue = call.issue()
     members = call.members()
     if call.query("notifyUsers") == "false" and not call.cloud:
@@ -135,14 +134,14 @@ def edit(call: Call) -> Response:
         comments.add(call, changed, step.get("add"))
     for step in changes.apart.get("issuelinks", []):
         links.add(call, step.get("add"), subject=changed)
-    for one in members.get("properties") or []:
-        changed.setdefault("properties", {})[one["key"]] = one.get("value")
+    for entry in members.get("properties") or []:
+        changed.setdefault("properties", {})[entry["key"]] = entry.get("value")
         call.store.put("tracker.issue", changed["key"], changed)
     return Response(status_code=204)
 
 
 def assign(call: Call) -> Response:
-    """PUT /issue/{key}/assignee: does not need the permission to edit."""
+    """PUT /issue/{key}/assignee: assign an issue, without the permission to edit."""
     issue = call.issue()
     changes = Changes(call, issue, {})
     try:
@@ -154,7 +153,7 @@ def assign(call: Call) -> Response:
 
 
 def delete(call: Call) -> Response:
-    """DELETE /issue/{key}."""
+    """DELETE /issue/{key}: delete an issue with its comments, attachments and links."""
     issue = call.issue()
     message = "You do not have permission to delete issues in this project."
     require(call.may("delete", issue["project"]), refusal(403, message))
@@ -169,14 +168,13 @@ def delete(call: Call) -> Response:
 
 
 def issue_property(call: Call) -> Response:
-    """GET, PUT and DELETE of an issue property."""
+    """Return (GET), set (PUT) or delete (DELETE) a property of an issue."""
     issue, name = call.issue(), call.part("name")
     known = issue.setdefault("properties", {})
     if call.request.method == "GET":
         require(name in known, refusal(404, f"The property {name} does not exist."))
         return JSONResponse({"key": name, "value": known[name]})
-    words = not_on_screen(name)
-    require(call.may("edit", issue["project"]), refusal(403, words))
+    require(call.may("edit", issue["project"]), refusal(403, not_on_screen(name)))
     status = 200 if name in known else 201
     if call.request.method == "DELETE":
         require(known.pop(name, None) is not None, refusal(404, f"No property {name}."))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Links between issues [tracker-26]: the `inwardIssue` of a request is the source."""
+"""Links between issues. The `inwardIssue` of a request is the source [tracker-26]."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sandbox.tracker.visible import Issue
 
 
 def link_types(call: Call) -> Response:
-    """Return the link types. Raise a 404 if linking is disabled."""
+    """Return the link types. Raises a 404 if linking is disabled."""
     require(call.settings["linking"], refusal(404, "Issue linking is currently disabled."))
     names = call.store.keys("tracker.linktype")
     return JSONResponse({"issueLinkTypes": [call.views.link_type(name) for name in names]})
@@ -29,7 +29,7 @@ def link_type(call: Call) -> Response:
 
 
 def create(call: Call) -> Response:
-    """POST /issueLink: 201 without a body, also for a duplicate."""
+    """POST /issueLink: create a link. An existing link gets the same response."""
     add(call, call.members())
     return Response(status_code=201)
 
@@ -49,9 +49,13 @@ def link(call: Call) -> Response:
 
 
 def add(call: Call, given: Any, subject: Issue | None = None) -> None:
-    """Link two issues. In an edit, `subject` is the side that `given` does not contain."""
+    """Link two issues.
+
+    :param given: the link in a request
+    :param subject: in an edit, the edited issue, which `given` does not contain
+    """
     if not isinstance(given, dict):
-        raise refusal(400, "A link is to be an object")
+        raise refusal(400, "A link must be an object")
     name = _type(call, given.get("type"))
     source = _side(call, given, "inwardIssue", subject)
     target = _side(call, given, "outwardIssue", subject)
@@ -62,7 +66,7 @@ def add(call: Call, given: Any, subject: Issue | None = None) -> None:
     if not _exists(call, name, source, target):
         _keep(call, name, source, target)
     if given.get("comment"):
-        # for a duplicate link, the comment is added again
+        # The comment is also added if the link exists already.
         comments.add(call, source, given["comment"])
 
 
@@ -98,13 +102,13 @@ def _keep(call: Call, name: str, source: Issue, target: Issue) -> None:
     number, known = call.next_id("link"), call.visible.named("linktype", name)
     stored = {"id": number, "type": name, "source": source["id"], "target": target["id"]}
     call.store.put("tracker.link", number, stored)
-    for one, other, phrase in (
+    for issue, other, phrase in (
         (source, target, known["outward"]),
         (target, source, known["inward"]),
     ):
-        call.store.put("tracker.linked", f"{one['id']}/{number}", stored)
+        call.store.put("tracker.linked", f"{issue['id']}/{number}", stored)
         message = f"This issue {phrase} {other['key']}"
-        note(call, one, [item("Link", (None, None), (other["key"], message))])
+        note(call, issue, [item("Link", (None, None), (other["key"], message))])
 
 
 def _drop(call: Call, stored: Json) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Requests that read issues, projects and server information [W4.2, tracker-0]."""
+"""Read issues, projects, fields and information about the server [W4.2, tracker-0]."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sandbox.tracker.issues import views, workflow
 
 
 def issue(call: Call) -> Response:
-    """Return an issue [W4.2]; a moved issue has its new key [tracker-5]."""
+    """GET /issue/{key}: an issue by key [W4.2], or by a former key after a move [tracker-5]."""
     found, fields = call.issue(), call.query_list("fields")
     if not call.context.real("tracker"):
         return JSONResponse(call.views.written_issue(found, fields))
@@ -31,12 +31,12 @@ def issue(call: Call) -> Response:
 
 
 def changelog(call: Call) -> Response:
-    """GET /issue/{key}/changelog of the cloud, with paging."""
+    """GET /issue/{key}/changelog of the cloud: the history of an issue, by page."""
     return JSONResponse(call.page(call.views.changelog(call.issue()), size=100))
 
 
 def projects(call: Call) -> Response:
-    """Return all projects [W4.2] without paging [tracker-8]."""
+    """GET /project: all visible projects [W4.2], without paging [tracker-8]."""
     found = call.visible.projects.values()
     if not call.context.real("tracker"):
         return JSONResponse([{"key": record["key"], "name": record["name"]} for record in found])
@@ -45,18 +45,18 @@ def projects(call: Call) -> Response:
 
 
 def projects_by_page(call: Call) -> Response:
-    """[tracker-8]: the paged list, which replaces the list of projects in the cloud."""
+    """GET /project/search: projects by page, which replaces the list in the cloud [tracker-8]."""
     found = [call.views.project(record) for record in call.visible.projects.values()]
     return JSONResponse(call.page(found))
 
 
 def project(call: Call) -> Response:
-    """Return a project by key or id."""
+    """GET /project/{key}: a project by key or id."""
     return JSONResponse(call.views.whole_project(call.project(call.part("key"))))
 
 
 def server_info(call: Call) -> Response:
-    """[tracker-3]: clients distinguish servers and the cloud by this response."""
+    """GET /serverInfo: clients use it to distinguish servers and the cloud [tracker-3]."""
     numbers = [1001, 0, 0] if call.cloud else list(meta.server_version(call))
     return JSONResponse(
         {
@@ -72,5 +72,5 @@ def server_info(call: Call) -> Response:
 
 
 def fields(call: Call) -> Response:
-    """Return all fields. Clients read them before their first search."""
+    """GET /field: all fields, which clients read before their first search."""
     return JSONResponse(call.views.catalogue.listing())

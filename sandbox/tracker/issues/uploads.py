@@ -16,7 +16,7 @@ _FORGERY_HEADER = "x-atlassian-token"
 
 
 def upload(call: Call) -> Response:
-    """POST /issue/{key}/attachments: 200 with a list; a second file with the same name is added."""
+    """POST /issue/{key}/attachments: attach files. Several files may have the same name."""
     token = call.request.headers.get(_FORGERY_HEADER, "").lower()
     require(
         token in ("no-check", "nocheck"), ErrorResponse(PlainTextResponse("XSRF check failed", 403))
@@ -70,7 +70,7 @@ def _stored(call: Call, issue: Issue, part: Part) -> Json:
 
 
 def limits(call: Call) -> Response:
-    """GET /attachment/meta."""
+    """GET /attachment/meta: the maximum size of an upload."""
     limit = int(call.settings["upload_limit"])
     return JSONResponse({"enabled": True, "uploadLimit": limit})
 
@@ -89,6 +89,6 @@ def attachment(call: Call) -> Response:
     message = f"You do not have permission to delete attachment with id: {found['id']}"
     require(allowed, refusal(403, message))
     call.store.delete("tracker.attachment", found["id"])
-    kept = [one for one in issue["attachments"] if one["id"] != found["id"]]
+    kept = [other for other in issue["attachments"] if other["id"] != found["id"]]
     call.store.put("tracker.issue", issue["key"], {**issue, "attachments": kept})
     return Response(status_code=204)

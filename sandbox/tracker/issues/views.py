@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""JSON representation of issues [W2.2, tracker-5, tracker-9, tracker-22]."""
+"""Convert issues to JSON [W2.2, tracker-5, tracker-9, tracker-22]."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from sandbox.tracker.fields.fields import Field
-from sandbox.tracker.fields.markup import rendered_anew, to_document
+from sandbox.tracker.fields.markup import regenerated, to_document
 from sandbox.tracker.references import References
 from sandbox.tracker.visible import Issue
 
@@ -19,18 +19,18 @@ _NOT_NAVIGABLE = ("attachment", "comment")
 
 
 def comma_list(values: Sequence[str]) -> list[str]:
-    """Split comma-separated values. `fields=a,b&fields=c` is a single list [tracker-10]."""
+    """Split comma-separated values. `fields=a,b&fields=c` is one list [tracker-10]."""
     return [part.strip() for value in values for part in value.split(",") if part.strip()]
 
 
 class Views(References):
-    """JSON representation of the issues in `visible`."""
+    """Convert visible issues to JSON."""
 
-    #: Maximum number of comments in an issue [tracker-25] (None: all).
+    #: Maximum number of comments in an issue [tracker-25]; None means all.
     embedded: int | None = None
 
     def written_issue(self, issue: Issue, fields: Sequence[str] | None) -> Json:
-        """Return an issue with only the members of written interface [W2.2]."""
+        """Return an issue with the members of the written interface only [W2.2]."""
         whole = {
             "summary": issue["summary"],
             "status": {"name": issue["status"]},
@@ -45,7 +45,10 @@ class Views(References):
         return {"key": issue["key"], "fields": {name: whole[name] for name in names}}
 
     def issue(self, issue: Issue, fields: Sequence[str], properties: Collection[str]) -> Json:
-        """Server facts [tracker-5]: fields that were not requested are absent, not null."""
+        """Return an issue with the requested fields. Other fields are absent, not null [tracker-5].
+
+        :param properties: names of the issue properties to return
+        """
         whole = self._fields(issue)
         shown = {
             "expand": "operations,editmeta,changelog,transitions,renderedFields",
@@ -62,7 +65,7 @@ class Views(References):
         return {"id": issue["id"], "self": address, "key": issue["key"]}
 
     def _fields(self, issue: Issue) -> dict[str, Callable[[], Any]]:
-        """Return a function for each field. Searches evaluate only the requested fields."""
+        """Return a function for each field, so that only the requested fields are computed."""
         return {
             **self._own(issue),
             **self._named_values(issue),
@@ -109,17 +112,17 @@ class Views(References):
         }
 
     def text(self, text: str | None) -> Any:
-        """[tracker-25]: a server returns a text unchanged."""
+        """Return a text: unchanged on a server, as document or markup in the cloud [tracker-25]."""
         if text is None or not self.cloud:
             return text
-        return to_document(text) if self.documents else rendered_anew(text)
+        return to_document(text) if self.documents else regenerated(text)
 
     def value(self, field: Field, issue: Issue) -> Any:
-        """Return the value of a custom field; numbers are floats [tracker-22]."""
+        """Return the value of a custom field. Numbers are floats [tracker-22]."""
         value = field.of(issue)
         if field.type != "array":
             return None if value is None else self._one(field, field.type, value, issue)
-        shown = [self._one(field, str(field.items), one, issue) for one in value or []]
+        shown = [self._one(field, str(field.items), item, issue) for item in value or []]
         return shown or None
 
     def _one(self, field: Field, kind: str, value: Any, issue: Issue) -> Any:
@@ -134,7 +137,7 @@ class Views(References):
     # -- comments and links ------------------------------------------------------------------
 
     def comment(self, number: str, comment: Json) -> Json:
-        """Return a comment of the issue with the id `number` [tracker-25]."""
+        """Return a comment [tracker-25]. `number`: id of its issue."""
         author = self.user(comment["author"])
         return {
             "self": f"{self.base}/rest/api/2/issue/{number}/comment/{comment['id']}",
@@ -148,28 +151,30 @@ class Views(References):
         }
 
     def comments(self, issue: Issue) -> list[Json]:
-        """Return all comments, oldest first."""
+        """Return all comments of an issue, oldest first."""
         known = self.visible.store.values("tracker.comment", f"{issue['id']}/")
         return [self.comment(issue["id"], comment) for comment in known]
 
     def _comments(self, issue: Issue) -> Json:
-        """[tracker-25]: in the cloud, an issue contains only the first page of comments."""
+        """Return the comments that an issue contains, in the cloud the first page [tracker-25]."""
         whole = self.comments(issue)
         page = whole[: self.embedded]
         size = len(whole) if self.embedded is None else self.embedded
         return {"comments": page, "maxResults": size, "total": len(whole), "startAt": 0}
 
     def links(self, issue: Issue) -> list[Json]:
-        """[tracker-26]: the source issue shows the link as `outwardIssue`, the target issue as
-        `inwardIssue`. Links to issues that the account cannot see are omitted.
+        """Return the links of an issue to visible issues.
+
+        Server fact [tracker-26]: the other issue is the `outwardIssue` of the source, and the
+        `inwardIssue` of the target.
         """
         shown = []
         for link in self.visible.store.values("tracker.linked", f"{issue['id']}/"):
-            for mine, other, side in (
+            for role, other, side in (
                 ("source", "target", "outwardIssue"),
                 ("target", "source", "inwardIssue"),
             ):
-                found = self.visible.find(link[other]) if link[mine] == issue["id"] else None
+                found = self.visible.find(link[other]) if link[role] == issue["id"] else None
                 if found is not None:
                     shown.append({**self._link(link), side: self.linked(found)})
         return shown
@@ -179,7 +184,7 @@ class Views(References):
         source, target = self.visible.find(link["source"]), self.visible.find(link["target"])
         if source is None or target is None:
             return None
-        # the issue sent as `inwardIssue` is the source
+        # The source is the issue that was sent as `inwardIssue`.
         sides = {"inwardIssue": self.linked(source), "outwardIssue": self.linked(target)}
         return {**self._link(link), **sides}
 
@@ -199,13 +204,13 @@ class Views(References):
     # -- history -----------------------------------------------------------------------------
 
     def changelog(self, issue: Issue) -> list[Json]:
-        """Return the history, oldest first on a server, newest first in the cloud."""
+        """Return the history of an issue: oldest first on a server, newest first in the cloud."""
         known = self.visible.store.values("tracker.history", f"{issue['id']}/")
         shown = [{**entry, "author": self.user(entry["author"])} for entry in known]
         return shown[::-1] if self.cloud else shown
 
     def expanded(self, issue: Issue, expand: Collection[str]) -> Json:
-        """Return the members that `expand` adds to an issue."""
+        """Return the members that `expand` adds to the JSON of an issue."""
         if "changelog" not in expand:
             return {}
         histories = self.changelog(issue)
@@ -216,8 +221,9 @@ class Views(References):
 
 
 def _selection(whole: Collection[str], asked: Sequence[str]) -> list[str]:
-    """Return the selected names. `asked` has `*all`, `*navigable`, names, and `-name` to exclude a
-    field.
+    """Return the names of the selected fields.
+
+    :param asked: names, `*all`, `*navigable`, and `-name` to exclude a field
     """
     wanted = [name for name in asked if not name.startswith("-")] or [ALL]
     unwanted = {name[1:] for name in asked if name.startswith("-")}

@@ -23,7 +23,7 @@ def watchers(call: Call) -> Response:
 
 
 def add(call: Call) -> Response:
-    """POST: the body is the name of an account as a string in JSON; without a body the own one."""
+    """POST: add a watcher. The body is the name as a JSON string; by default the account itself."""
     return _stored(call, json.loads(call.body) if call.body else call.user, there=True)
 
 

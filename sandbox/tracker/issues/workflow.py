@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Transitions: available transitions and their screens [tracker-24].
+"""Workflows: available transitions and their screens [tracker-24].
 
 Seed: `workflows: {PROJECT or "*": {initial, transitions: [{id, name, to, from?, screen?, required?,
 validator?, resolution?, then?}]}}`.
 
-- `from`: list of statuses (absent: all)
-- `screen`: list of fields (absent: no screen)
-- `required`: fields of the screen that need a value
-- `validator`: {field: error message}: fields that also need a value, but are not listed as required
-- `resolution`: a post function sets it (null clears it)
-- `then`: a post function moves the issue on to this status
+- `from`: list of statuses; all if absent
+- `screen`: list of fields; if absent, the transition has no screen
+- `required`: fields of the screen that require a value
+- `validator`: {field: error message}: fields that also require a value, although the metadata does
+  not report that
+- `resolution`: value that a post function sets; null clears the resolution
+- `then`: status to which a post function moves the issue after the transition
 
 In a project without a workflow, every status can change to every other status.
 """
@@ -44,9 +45,9 @@ def initial_status(call: Call, project: str) -> str:
 
 
 def _offered(call: Call, issue: Issue) -> list[Json]:
-    """Return the transitions that the account may execute now.
+    """Return the transitions that are available to the account.
 
-    Without the permission, the list is empty; the server reports no error.
+    Without the permission, the list is empty. The server reports no error.
     """
     if not call.may("transition", issue["project"]):
         return []
@@ -66,7 +67,7 @@ def _screen(call: Call, step: Json) -> dict[str, Field]:
 def offered(call: Call, issue: Issue, *, fields: bool) -> list[Json]:
     shown = []
     for step in _offered(call, issue):
-        one: Json = {
+        entry: Json = {
             "id": str(step["id"]),
             "name": step["name"],
             "to": call.views.status(step["to"]),
@@ -77,16 +78,16 @@ def offered(call: Call, issue: Issue, *, fields: bool) -> list[Json]:
         }
         if fields:
             needed = step.get("required") or ()
-            one["fields"] = {
+            entry["fields"] = {
                 number: described(call, field, issue["project"], required=number in needed)
                 for number, field in _screen(call, step).items()
             }
-        shown.append(one)
+        shown.append(entry)
     return shown
 
 
 def transitions(call: Call) -> Response:
-    """GET /issue/{key}/transitions; the list is empty if `transitionId` is not available."""
+    """GET /issue/{key}/transitions: the available transitions, or that with `transitionId`."""
     fields = "transitions.fields" in call.query_list("expand")
     found, wanted = offered(call, call.issue(), fields=fields), call.query("transitionId")
     if wanted:
@@ -95,7 +96,7 @@ def transitions(call: Call) -> Response:
 
 
 def transition(call: Call) -> Response:
-    """POST /issue/{key}/transitions: 204."""
+    """POST /issue/{key}/transitions: perform a transition."""
     issue, members = call.issue(), call.members()
     given = members.get("transition")
     wanted = given.get("id") if isinstance(given, dict) else given
@@ -104,20 +105,20 @@ def transition(call: Call) -> Response:
     if not step.get("screen") and call.settings["transition_fields_ignored"]:
         members = {**members, "fields": {}}
     update = {**(members.get("update") or {})}
-    spoken = update.pop("comment", [])
+    added_comments = update.pop("comment", [])
     changes = Changes(call, issue, _screen(call, step))
     changes.take({**members, "update": update})
     names = call.views.catalogue
-    words = {
+    messages = {
         number: f"{names.name(names.all[number])} is required."
         for number in step.get("required") or ()
     }
-    changes.require({**words, **(step.get("validator") or {})})
+    changes.require({**messages, **(step.get("validator") or {})})
     if "resolution" in step:
         changes.issue["resolution"] = step["resolution"]
     changes.issue["status"] = step.get("then") or step["to"]
     changed = changes.save()
-    _speak(call, changed, spoken, screen=bool(step.get("screen")))
+    _add_comments(call, changed, added_comments, screen=bool(step.get("screen")))
     return Response(status_code=204)
 
 
@@ -135,10 +136,8 @@ def _chosen(call: Call, issue: Issue, wanted: str) -> Json:
     raise refusal(400, message)
 
 
-def _speak(call: Call, issue: Issue, verbs: list[Any], *, screen: bool) -> None:
-    """Add the comments of a transition. A server silently drops them without a screen
-    [tracker-24].
-    """
+def _add_comments(call: Call, issue: Issue, verbs: list[Any], *, screen: bool) -> None:
+    """Add the comments of a transition. Without a screen, a server drops them [tracker-24]."""
     if screen or call.cloud:
         for verb in verbs:
             comments.add(call, issue, verb.get("add"))
