@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A request to the tracker, with the context that a handler needs."""
+"""A request to the tracker, with the data and helpers that handlers need."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Call:
-    """A request to the tracker. `views` contains only data that the account of `rights` can see."""
+    """A request to the tracker.
+
+    `views`: only contains data that the account can see. `rights`: permissions of the account.
+    """
 
     context: Context
     request: Request
@@ -50,7 +53,7 @@ class Call:
 
     @property
     def documents(self) -> bool:
-        """Whether texts are documents (version 3 of the cloud)."""
+        """Return whether texts are documents, as in version 3 of the cloud."""
         return self.views.documents
 
     @property
@@ -68,14 +71,14 @@ class Call:
         return comma_list(self.request.query_params.getlist(name))
 
     def number(self, name: str, default: int) -> int:
-        """Parse a number in the query. Raise a 404 if it is invalid, like the server does."""
+        """Parse a number in the query. Raises a 404 if it is invalid, like the server."""
         text = self.query(name, str(default))
         if not text.lstrip("-").isdigit():
             raise refusal(404, f"null for uri: {self.request.url.path}")
         return int(text)
 
     def members(self) -> Json:
-        """Return the JSON object in the body. Raise a 400 if the body is not an object."""
+        """Parse the body. Raises a 400 if it is not a JSON object, or has an unknown member."""
         found = json_body(self.body)
         if not isinstance(found, dict):
             raise refusal(400, "Unexpected end-of-input: expected a JSON object")
@@ -88,16 +91,14 @@ class Call:
         return self.rights.may(permission, project)
 
     def administers(self, project: str) -> bool:
-        """Return whether the account may administer the project.
+        """Return whether the account may administer a project.
 
-        An administrator of the server may administer every project [tracker-28].
+        Administrators of the server may administer all projects [tracker-28].
         """
         return self.may("administer", project) or self.rights.may_anywhere("system")
 
     def issue(self) -> Issue:
-        """Return the issue in the request path. Raise a 404 if the account cannot see it
-        [tracker-5].
-        """
+        """Return the issue in the path. Raises a 404 if it is not visible [tracker-5]."""
         return self.seen(self.part("key"))
 
     def seen(self, key: str) -> Issue:
@@ -110,16 +111,16 @@ class Call:
         raise refusal(404, UNSEEN_CLOUD if self.cloud else UNSEEN_SERVER)
 
     def project(self, wanted: str) -> Json:
-        """Return a visible project by key or id, or raise a 404."""
+        """Return the visible project with a key or id. Raises a 404."""
         for project in self.visible.projects.values():
             if wanted in (project["key"], project["id"]):
                 return project
         raise refusal(404, f"No project could be found with key '{wanted}'.")
 
     def readable(self, wanted: str) -> str:
-        """Return the key of a project whose parts the account may read, or raise a 404.
+        """Return the key of the project with a key or id. Raises a 404.
 
-        This needs the permission to browse or to administer the project.
+        The account must have the permission to browse or to administer the project.
         """
         for key, project in self.store.items("tracker.project"):
             seen = key in self.visible.projects or self.administers(key)
@@ -132,11 +133,15 @@ class Call:
         return f"{moment:%Y-%m-%dT%H:%M:%S}.{self.visible.now_ms % 1000:03d}+0000"
 
     def next_id(self, kind: str) -> str:
-        """Return the next id, from the same sequence as `sandbox.tracker.seeding`."""
+        """Return the next id of a kind. Seeds use the same sequence."""
         return str(FIRST_ID + self.store.next_id(f"tracker.{kind}"))
 
     def page(self, found: list[Json], name: str = "values", size: int = 50) -> Json:
-        """Return the requested page of a list, with the paging members."""
+        """Return the requested page of a list, with the members about paging.
+
+        :param name: member for the entries
+        :param size: default and maximum page size
+        """
         start = max(self.number("startAt", 0), 0)
         size = min(self.number("maxResults", size), size)
         part = found[start : start + size]
@@ -149,7 +154,7 @@ FIRST_ID = 10000
 Handler = Callable[[Call], Response]
 
 
-def require(answer: Any, otherwise: ErrorResponse) -> None:
-    """Raise `otherwise` if `answer` is false or empty."""
-    if not answer:
-        raise otherwise
+def require(condition: Any, error: ErrorResponse) -> None:
+    """Raise an error response if a condition is false or empty."""
+    if not condition:
+        raise error

@@ -12,18 +12,20 @@ UNSEEN_CLOUD = "Issue does not exist or you do not have permission to see it."
 
 
 def refusal(status: int, *messages: str, errors: dict[str, str] | None = None) -> ErrorResponse:
-    """Return an error response of the tracker: messages, and errors by field."""
+    """Return an error response of the tracker. `errors`: messages by field."""
     return ErrorResponse(
         JSONResponse({"errorMessages": list(messages), "errors": errors or {}}, status)
     )
 
 
 def not_on_screen(field: str) -> str:
-    """[tracker-22]: the message is the same for a missing screen, a missing permission and an
-    unknown id.
+    """Return the error message for a field that cannot be set.
+
+    Server fact [tracker-22]: it is the same for a field that is not on the screen, a missing
+    permission, and an unknown id.
     """
     return f"Field '{field}' cannot be set. It is not on the appropriate screen, or unknown."
 
 
 class Unsuitable(Exception):
-    """A field does not accept the value. The string is the server's error message."""
+    """Error for a value that a field does not accept. The string is the server's message."""

@@ -20,12 +20,12 @@ _FIELD = "components"
 
 
 def listed(call: Call) -> Response:
-    """GET /project/{key}/components: a list without paging."""
+    """GET /project/{key}/components: the components of a project, without paging."""
     return JSONResponse(_of(call, call.project(call.part("key"))["key"]))
 
 
 def paged(call: Call) -> Response:
-    """GET /project/{key}/component (cloud): a paged list."""
+    """GET /project/{key}/component of the cloud: the components of a project, by page."""
     return JSONResponse(call.page(_of(call, call.project(call.part("key"))["key"])))
 
 
@@ -35,7 +35,7 @@ def _of(call: Call, project: str) -> list[Json]:
 
 
 def _found(call: Call) -> tuple[str, Json]:
-    """Return (project key, entry) of the component in the request path."""
+    """Return the project key and the component in the path. Raises a 404."""
     number = call.part("id")
     for key, entry in call.store.items("tracker.component"):
         project = key.partition("/")[0]
@@ -51,14 +51,14 @@ def _administered(call: Call, project: str) -> None:
 
 
 def component(call: Call) -> Response:
-    """GET /component/{id}: unlike a change, it needs the permission to browse the project."""
+    """GET /component/{id}: a component. The account must be able to browse the project."""
     project, entry = _found(call)
     require(project in call.visible.projects, refusal(404, _MISSING.format(entry["id"])))
     return JSONResponse(call.views.whole_component(project, entry))
 
 
 def create(call: Call) -> Response:
-    """POST /component: 201."""
+    """POST /component: create a component."""
     members = call.members()
     wanted = str(members.get("project") or "")
     require(wanted, refusal(400, errors={"project": "Project must be specified."}))
@@ -72,7 +72,7 @@ def create(call: Call) -> Response:
 
 
 def update(call: Call) -> Response:
-    """PUT /component/{id}: absent members leave the component unchanged."""
+    """PUT /component/{id}: change the given members of a component."""
     project, entry = _found(call)
     _administered(call, project)
     members, former = call.members(), entry["name"]
@@ -82,7 +82,7 @@ def update(call: Call) -> Response:
     call.store.delete("tracker.component", f"{project}/{former}")
     call.store.put("tracker.component", f"{project}/{entry['name']}", entry)
     for issue in issues_of(call, project, former, _FIELD) if former != entry["name"] else ():
-        names = [entry["name"] if one == former else one for one in issue[_FIELD]]
+        names = [entry["name"] if name == former else name for name in issue[_FIELD]]
         call.store.put("tracker.issue", issue["key"], {**issue, _FIELD: names})
     return JSONResponse(call.views.whole_component(project, entry))
 
@@ -97,7 +97,7 @@ def _name(call: Call, project: str, given: object, own: str | None) -> str:
 
 
 def _take(call: Call, entry: Json, members: Json) -> None:
-    """Update an entry with all members except the name."""
+    """Update a component with the members of a request, except the name."""
     if members.get("description") is not None:
         entry["description"] = members["description"]
     kind = members.get("assigneeType")
@@ -119,7 +119,7 @@ def _lead(call: Call, member: str, given: object) -> str:
 
 
 def delete(call: Call) -> Response:
-    """DELETE /component/{id}: its issues get the component `moveIssuesTo`, or lose it."""
+    """DELETE /component/{id}: delete a component, or replace it by `moveIssuesTo` in issues."""
     project, entry = _found(call)
     _administered(call, project)
     target = call.query("moveIssuesTo")
@@ -127,14 +127,14 @@ def delete(call: Call) -> Response:
     names = [record["name"] for record in known if record["id"] == target != entry["id"]]
     require(names or not target, refusal(404, _MISSING.format(target)))
     for issue in issues_of(call, project, entry["name"], _FIELD):
-        kept = [one for one in issue[_FIELD] if one != entry["name"]]
+        kept = [name for name in issue[_FIELD] if name != entry["name"]]
         save(call, issue, {**issue, _FIELD: list(dict.fromkeys([*kept, *names]))})
     call.store.delete("tracker.component", f"{project}/{entry['name']}")
     return Response(status_code=204)
 
 
 def related(call: Call) -> Response:
-    """GET /component/{id}/relatedIssueCounts, including issues the account cannot see."""
+    """GET /component/{id}/relatedIssueCounts: the number of issues, also of hidden ones."""
     project, entry = _found(call)
     address = f"{call.views.base}/rest/api/2/component/{entry['id']}"
     count = len(issues_of(call, project, entry["name"], _FIELD))

@@ -21,7 +21,7 @@ _LIMIT = 50
 def read_user(call: Call, value: Any) -> str | None:
     """Parse a user: `{name}` on a server, `{accountId}` or `{id}` in the cloud.
 
-    Return None (no user) if the value, or its name or id, is null.
+    Returns None if the value, its name or its id is null: no user.
     """
     if value is None:
         return None
@@ -45,12 +45,12 @@ def _known(call: Call, name: Any) -> str | None:
 
 
 def read_assignee(call: Call, issue: Issue, value: Any) -> str | None:
-    """Parse the new assignee of an issue.
+    """Parse the new assignee of an issue, or None. Raises `Unsuitable`.
 
-    The caller needs the permission to assign issues, and the assignee must be assignable.
+    The account must have the permission to assign issues, and the assignee must be assignable.
     """
     name, project = None, issue["project"]
-    # a client may also send the number -1
+    # Clients may also send the number -1.
     named = (value.get("name"), value.get("accountId")) if isinstance(value, dict) else ()
     if _AUTOMATIC in map(str, named):
         name = call.visible.projects[project].get("lead")
@@ -70,7 +70,7 @@ def assignable(call: Call, name: str, project: str) -> bool:
 
 
 def myself(call: Call) -> Response:
-    """Return the account of the request. Clients check their login with this request."""
+    """GET /myself: the account of the request, with which clients check their login."""
     if call.rights.user is None:
         raise refusal(401, "You are not authenticated.")
     shown = call.views.user(call.rights.user)
@@ -82,7 +82,7 @@ def myself(call: Call) -> Response:
 
 
 def user(call: Call) -> Response:
-    """GET /user: by name on a server, by account id in the cloud."""
+    """GET /user: a user by name on a server, by account id in the cloud."""
     if call.cloud and (call.query("username") or call.query("key")):
         raise refusal(400, _STRICT)
     wanted = call.query("accountId") if call.cloud else call.query("username", call.query("key"))
@@ -93,19 +93,19 @@ def user(call: Call) -> Response:
 
 
 def users(call: Call) -> Response:
-    """GET /user/search."""
+    """GET /user/search: users by the start of their names."""
     return _people(call, _search(call))
 
 
 def assignable_users(call: Call) -> Response:
-    """GET /user/assignable/search: users who can be assigned to issues of a project."""
+    """GET /user/assignable/search: users that issues of a project can be assigned to."""
     project = call.query("project") or call.seen(call.query("issueKey"))["project"]
     call.project(project)
     return _people(call, [name for name in _search(call) if assignable(call, name, project)])
 
 
 def _search(call: Call) -> list[str]:
-    """Return the users whose name, display name or any word of it starts with the search string."""
+    """Return users by the start of their name, their display name, or one of its words."""
     if call.cloud and call.query("username"):
         raise refusal(400, _STRICT)
     wanted = call.query("query") if call.cloud else call.query("username")
@@ -123,8 +123,9 @@ def _people(call: Call, names: list[str]) -> Response:
 
 
 def permissions(call: Call) -> Response:
-    """GET /mypermissions, optionally for an issue or a project. The cloud requires the names of the
-    requested permissions [tracker-28].
+    """GET /mypermissions: permissions of the account, also for an issue or a project.
+
+    The cloud requires the names of permissions in the query [tracker-28].
     """
     asked = call.query_list("permissions")
     require(asked or not call.cloud, refusal(400, "The 'permissions' query parameter is required."))

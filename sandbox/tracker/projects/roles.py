@@ -9,7 +9,7 @@ from sandbox.tracker.call import Call, Json, require
 from sandbox.tracker.errors import refusal
 from sandbox.tracker.references import account_name
 
-#: The roles of a new server; they are global, their actors belong to a project.
+#: Roles of a new server. They are global, but their actors belong to a project.
 ROLES = {"Users": "10000", "Developers": "10001", "Administrators": "10002"}
 _USER, _GROUP = "atlassian-user-role-actor", "atlassian-group-role-actor"
 _CATEGORIES = {_USER: "users", _GROUP: "groups"}
@@ -20,7 +20,7 @@ _PRESENT = "'{}' is already a member of the project role."
 
 
 def listed(call: Call) -> Response:
-    """GET /project/{key}/role: role names with their addresses."""
+    """GET /project/{key}/role: the URLs of roles by name."""
     project = _project(call)
     return JSONResponse({name: _address(call, project, number) for name, number in ROLES.items()})
 
@@ -35,9 +35,9 @@ def _address(call: Call, project: Json, number: str) -> str:
 
 
 def _found(call: Call) -> tuple[Json, str, Json]:
-    """Return the project, the name and the actors of the role in the request path."""
+    """Return the project, and the name and actors of the role in the path."""
     project, number = _project(call), call.part("id")
-    name = next((name for name, one in ROLES.items() if one == number), None)
+    name = next((name for name, role_id in ROLES.items() if role_id == number), None)
     if name is None:
         raise refusal(404, f"Can not retrieve a role actor for a null project role: {number}")
     require(call.administers(project["key"]), refusal(403, _UNRIGHTFUL))
@@ -73,7 +73,7 @@ def _group(call: Call, name: str) -> Json:
 
 
 def _known(call: Call, member: str, given: object) -> str:
-    """Return the name of a user or a group; in the cloud users have ids. Raise a 404."""
+    """Return the name of a user or group, for which the cloud uses account ids. Raises a 404."""
     wanted = str(given)
     if member == "users" and call.cloud:
         wanted = account_name(wanted) or ""
@@ -88,31 +88,32 @@ def _stored(call: Call, project: Json, name: str, actors: Json) -> Response:
 
 
 def replace(call: Call) -> Response:
-    """PUT: set all actors; a category that is absent loses its actors."""
+    """PUT: replace all actors. Categories that are absent are emptied."""
     project, name, _actors = _found(call)
     given = call.members().get("categorisedActors") or {}
     actors = {
-        member: [_known(call, member, one) for one in given.get(category) or ()]
+        member: [_known(call, member, name) for name in given.get(category) or ()]
         for category, member in _CATEGORIES.items()
     }
     return _stored(call, project, name, actors)
 
 
 def add(call: Call) -> Response:
-    """POST: add users or groups, never both."""
+    """POST: add users or groups, but not both in a request."""
     project, name, actors = _found(call)
     given = {key: value for key, value in call.members().items() if value is not None}
     require(len(given) == 1 and set(given) <= set(_MEMBERS), refusal(400, "Specify user or group."))
     for key, names in given.items():
-        for one in names:
-            wanted = _known(call, _MEMBERS[key], one)
-            require(wanted not in actors[_MEMBERS[key]], refusal(400, _PRESENT.format(one)))
+        for given_name in names:
+            wanted = _known(call, _MEMBERS[key], given_name)
+            present = refusal(400, _PRESENT.format(given_name))
+            require(wanted not in actors[_MEMBERS[key]], present)
             actors[_MEMBERS[key]].append(wanted)
     return _stored(call, project, name, actors)
 
 
 def remove(call: Call) -> Response:
-    """DELETE: take away one user or group."""
+    """DELETE: remove a user or a group."""
     project, name, actors = _found(call)
     for key, member in _MEMBERS.items():
         if call.query(key):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Effects of a version change on its issues [tracker-16, tracker-18]."""
+"""Effects that changes of a version have on its issues [tracker-16, tracker-18]."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _WORDS = {"fixVersions": "fix", "versions": "affects"}
 
 
 def by_id(call: Call, number: str) -> tuple[str, Json] | None:
-    """Return (project key, entry) of a version, or None."""
+    """Return the project key and the version with an id, or None."""
     for key, entry in call.store.items("tracker.version"):
         if entry["id"] == number:
             return key.partition("/")[0], entry
@@ -21,7 +21,10 @@ def by_id(call: Call, number: str) -> tuple[str, Json] | None:
 
 
 def issues_of(call: Call, project: str, name: str, field: str) -> list[Issue]:
-    """Return all issues with this version, including issues that the account may not see."""
+    """Return all issues with a version or component, including hidden issues.
+
+    :param field: field that contains the name, for example `fixVersions`
+    """
     known = call.store.values("tracker.issue", f"{project}-")
     return [
         issue for issue in known if issue["project"] == project and name in (issue.get(field) or [])
@@ -29,15 +32,15 @@ def issues_of(call: Call, project: str, name: str, field: str) -> list[Issue]:
 
 
 def rename(call: Call, project: str, former: str, entry: Json) -> None:
-    """Store a version under its current name.
+    """Store a version under its new name, and rename it in its issues.
 
-    Its issues show the new name, but get no history entry and keep their `updated` time.
+    The issues get no history entry and keep their `updated` time.
     """
     call.store.delete("tracker.version", f"{project}/{former}")
     call.store.put("tracker.version", f"{project}/{entry['name']}", entry)
     for field in _FIELDS if former != entry["name"] else ():
         for issue in issues_of(call, project, former, field):
-            names = [entry["name"] if one == former else one for one in issue[field]]
+            names = [entry["name"] if name == former else name for name in issue[field]]
             call.store.put("tracker.issue", issue["key"], {**issue, field: names})
 
 
@@ -48,9 +51,11 @@ def move_unresolved(call: Call, project: str, name: str, target: str) -> None:
 
 
 def remove(call: Call, project: str, entry: Json, targets: dict[str, str]) -> None:
-    """Delete a version. Remove it from all issues, or replace it by a target version.
+    """Delete a version. In its issues, remove it or replace it by a target version.
 
-    Every changed issue gets a history entry.
+    Changed issues get a history entry.
+
+    :param targets: id of the target version by field, or ""
     """
     names = {field: _target(call, project, entry, field, targets[field]) for field in _FIELDS}
     for field, target in names.items():
@@ -71,6 +76,6 @@ def _target(call: Call, project: str, entry: Json, field: str, number: str) -> s
 
 
 def _swap(call: Call, issue: Issue, field: str, name: str, target: str | None) -> None:
-    names = [target if one == name else one for one in issue[field]]
-    kept = list(dict.fromkeys(one for one in names if one is not None))
+    names = [target if known == name else known for known in issue[field]]
+    kept = list(dict.fromkeys(known for known in names if known is not None))
     save(call, issue, {**issue, field: kept})

@@ -22,12 +22,12 @@ _STATES = ("released", "archived", "unreleased")
 
 
 def listed(call: Call) -> Response:
-    """GET /project/{key}/versions: a list without paging."""
+    """GET /project/{key}/versions: the versions of a project, without paging."""
     return JSONResponse(call.views.versions(call.readable(call.part("key"))))
 
 
 def paged(call: Call) -> Response:
-    """GET /project/{key}/version: a paged list. The cloud supports `query` and `status`."""
+    """GET /project/{key}/version: versions by page, in the cloud filtered by query and status."""
     found = call.views.versions(call.readable(call.part("key")))
     if call.cloud:
         text, states = call.query("query").lower(), call.query_list("status")
@@ -38,7 +38,8 @@ def paged(call: Call) -> Response:
             and (not states or _state(record) in states)
         ]
     if call.query("orderBy").lstrip("+-") == "name":
-        found.sort(key=lambda one: str(one["name"]), reverse=call.query("orderBy")[0] == "-")
+        descending = call.query("orderBy")[0] == "-"
+        found.sort(key=lambda record: str(record["name"]), reverse=descending)
     return JSONResponse(call.page(found))
 
 
@@ -49,7 +50,7 @@ def _state(version: Json) -> str:
 
 
 def _found(call: Call) -> tuple[str, Json]:
-    """Return (project key, entry) of the version in the request path."""
+    """Return the project key and the version in the path. Raises a 404."""
     project, entry = version_changes.by_id(call, call.part("id")) or ("", None)
     seen = project in call.visible.projects or call.administers(project)
     if entry is None or not seen:
@@ -63,15 +64,15 @@ def version(call: Call) -> Response:
 
 
 def create(call: Call) -> Response:
-    """POST /version: 201; older servers ignore `released` and `archived`."""
+    """POST /version: create a version. Older servers ignore `released` and `archived`."""
     members = call.members()
     wanted = str(members.get("project") or members.get("projectId") or "")
     require(wanted, refusal(400, "Project must be specified to create a version."))
     project = next(
         (
             key
-            for key, one in call.store.items("tracker.project")
-            if wanted in (key, one["id"]) and call.administers(key)
+            for key, known in call.store.items("tracker.project")
+            if wanted in (key, known["id"]) and call.administers(key)
         ),
         None,
     )
@@ -81,16 +82,16 @@ def create(call: Call) -> Response:
     number = call.next_id("version")
     entry: Json = {"id": number, "sequence": float(number)}
     entry["name"] = _name(call, project, members.get("name"), None)
-    taken = dict(members)
+    accepted = dict(members)
     if call.settings["version_post_ignores_states"]:
-        taken = {name: value for name, value in members.items() if name not in _STATES}
-    _take(entry, taken, "creating")
+        accepted = {name: value for name, value in members.items() if name not in _STATES}
+    _take(entry, accepted, "creating")
     call.store.put("tracker.version", f"{project}/{entry['name']}", entry)
     return JSONResponse(call.views.version(project, entry["name"]), 201)
 
 
 def update(call: Call) -> Response:
-    """PUT /version/{id}: absent members and null values leave the version unchanged."""
+    """PUT /version/{id}: change the given members of a version. A null changes nothing."""
     project, entry = _found(call)
     if not call.administers(project):
         raise refusal(404 if call.cloud else 403, _UNRIGHTFUL)
@@ -109,7 +110,10 @@ def update(call: Call) -> Response:
 
 
 def _name(call: Call, project: str, given: Any, own: str | None) -> str:
-    """[tracker-17]: names are trimmed, and unique regardless of letter case."""
+    """Return the trimmed name in a request. Raises a 400 if it is invalid or in use.
+
+    Server fact [tracker-17]: names are unique regardless of case.
+    """
     name = str(given or "").strip()
     require(name, refusal(400, errors={"name": _EMPTY}))
     long = f"The version name is too long. It must not exceed {_LONGEST} characters."
@@ -121,7 +125,10 @@ def _name(call: Call, project: str, given: Any, own: str | None) -> str:
 
 
 def _take(entry: Json, members: Json, what: str) -> None:
-    """Update an entry with all members except the name. No other value changes automatically."""
+    """Update a version with the members of a request, except the name.
+
+    :param what: `creating` or `editing`, for error messages
+    """
     for name in ("released", "archived"):
         if members.get(name) is not None:
             entry[name] = members[name] is True
@@ -136,7 +143,7 @@ def _take(entry: Json, members: Json, what: str) -> None:
 
 
 def _take_date(entry: Json, members: Json, name: str, what: str) -> None:
-    """Set a date from either of its two formats. An empty value clears the date."""
+    """Set a date, which has two members with different formats. An empty value clears it."""
     users = "user" + name[0].upper() + name[1:]
     if name in members and users in members:
         message = f"Only one of '{name}' and '{users}' can be specified when {what} a version."
@@ -166,7 +173,10 @@ def _by_address(call: Call, project: str, address: Any) -> Json:
 
 
 def _administered(call: Call) -> tuple[str, Json]:
-    """[tracker-18]: a missing permission is a 401 here, although the login is valid."""
+    """Return the project key and the version in the path, to administer it.
+
+    Server fact [tracker-18]: a missing permission is a 401, although the login is valid.
+    """
     project, entry = _found(call)
     message = f"The user {call.user} does not have permission to complete this operation."
     require(call.administers(project), refusal(401, message))
@@ -174,20 +184,20 @@ def _administered(call: Call) -> tuple[str, Json]:
 
 
 def delete(call: Call) -> Response:
-    """DELETE /version/{id}, with target versions in the query."""
+    """DELETE /version/{id}: delete a version. The query may contain target versions."""
     project, entry = _administered(call)
     targets = {
         "fixVersions": call.query("moveFixIssuesTo"),
         "versions": call.query("moveAffectedIssuesTo"),
     }
-    # older servers also accept the URL of a version
+    # Older servers also accept the URL of a version.
     targets = {field: given.rpartition("/")[2] for field, given in targets.items()}
     version_changes.remove(call, project, entry, targets)
     return Response(status_code=204)
 
 
 def swap(call: Call) -> Response:
-    """POST /version/{id}/removeAndSwap, with target versions as numbers."""
+    """POST /version/{id}/removeAndSwap: delete a version. Target versions are numbers."""
     known = call.cloud or call.settings["remove_and_swap"]
     require(known, refusal(404, f"null for uri: {call.request.url.path}"))
     project, entry = _administered(call)
@@ -203,9 +213,7 @@ def swap(call: Call) -> Response:
 
 
 def merge(call: Call) -> Response:
-    """PUT /version/{id}/mergeto/{target}: move the issues to the target, then delete
-    the version.
-    """
+    """PUT /version/{id}/mergeto/{target}: move the issues, then delete the version."""
     project, entry = _administered(call)
     target = call.part("target")
     version_changes.remove(call, project, entry, {"fixVersions": target, "versions": target})
@@ -213,36 +221,40 @@ def merge(call: Call) -> Response:
 
 
 def move(call: Call) -> Response:
-    """POST /version/{id}/move with `position`, or with `after` and the URL of another version."""
+    """POST /version/{id}/move: change the order of versions.
+
+    The body has `position`, or `after` with the URL of another version.
+    """
     project, entry = _administered(call)
     members = call.members()
     others = sorted(
         call.store.values("tracker.version", f"{project}/"),
-        key=lambda one: float(one.get("sequence", one["id"])),
+        key=lambda other: float(other.get("sequence", other["id"])),
     )
-    place = next(index for index, one in enumerate(others) if one["id"] == entry["id"])
-    del others[place]
+    ids = [other["id"] for other in others]
+    index = ids.index(entry["id"])
+    del others[index], ids[index]
     if "after" in members:
         after = _by_address(call, project, members["after"])
-        place = 1 + next(index for index, one in enumerate(others) if one["id"] == after["id"])
+        index = 1 + ids.index(after["id"])
     else:
-        steps = {"Earlier": place - 1, "Later": place + 1, "First": 0, "Last": len(others)}
+        steps = {"Earlier": index - 1, "Later": index + 1, "First": 0, "Last": len(others)}
         position = members.get("position")
         require(position in steps, refusal(400, f"Invalid position: {position}"))
-        place = max(steps[str(position)], 0)
-    others.insert(place, entry)
-    for index, one in enumerate(others):
-        key = f"{project}/{one['name']}"
-        call.store.put("tracker.version", key, {**one, "sequence": float(index)})
+        index = max(steps[str(position)], 0)
+    others.insert(index, entry)
+    for sequence, known in enumerate(others):
+        key = f"{project}/{known['name']}"
+        call.store.put("tracker.version", key, {**known, "sequence": float(sequence)})
     return JSONResponse(call.views.version(project, entry["name"]))
 
 
 def unresolved(call: Call) -> Response:
-    """Return the number of issues without resolution, including issues the account cannot see."""
+    """GET /version/{id}/unresolvedIssueCount: the number of issues, also of hidden ones."""
     project, entry = _found(call)
     found = version_changes.issues_of(call, project, entry["name"], "fixVersions")
-    open_ones = [issue for issue in found if issue.get("resolution") is None]
-    counts = {"issuesUnresolvedCount": len(open_ones), "issuesCount": len(found)}
+    open_issues = [issue for issue in found if issue.get("resolution") is None]
+    counts = {"issuesUnresolvedCount": len(open_issues), "issuesCount": len(found)}
     return JSONResponse({"self": f"{_address(call, entry)}/unresolvedIssueCount", **counts})
 
 
