@@ -11,10 +11,10 @@
 - `link_types`: {name: {inward, outward}}
 - `workflows`: see `sandbox.tracker.issues.workflow`
 - `issues`: list, see `_Seeding.issue`
-- `series`: many similar issues: `{project, count, first?, summary, types, statuses, days}`, where
-  `{n}` in the summary is the number
+- `series`: many similar issues: `{project, count, first?, summary, types, statuses, days}`. In the
+  summary, `{n}` is replaced by the number
 
-Values that an issue uses without a declaration are declared automatically.
+Statuses, versions and other values are declared automatically if an issue has them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _EPOCH = "2026-01-05T09:00:00.000+0000"
 
 
 def seed(context: Context, data: Json) -> None:
-    """Merge `data` into the store. An issue, project or user with the same key is replaced."""
+    """Merge seed data. An existing issue, project or user with the same key is replaced."""
     seeding = _Seeding(context)
     seeding.declarations(data)
     for project in data.get("projects", []):
@@ -50,7 +50,7 @@ def seed(context: Context, data: Json) -> None:
 def _expand(series: Json) -> list[Json]:
     """Return the issues of a series.
 
-    Each list is used cyclically. Consecutive issues are `days` apart.
+    They take their values from the lists in turn. `days`: between the creation of two issues.
     """
     first = int(series.get("first", 1))
     start = datetime.fromisoformat(series.get("created", _EPOCH)).astimezone(timezone.utc)
@@ -81,7 +81,11 @@ class _Seeding:
         self.store = context.store
 
     def declare(self, kind: str, key: str, more: Json | None = None) -> None:
-        """Register a status, issuetype, ..., or a version or component as `PROJECT/name`."""
+        """Store a status, issue type or other named value, unless it is known.
+
+        :param key: its name, or `PROJECT/name` for a version or component
+        :param more: further members, which replace those of a known value
+        """
         known = self.store.get(f"tracker.{kind}", key)
         if known is not None and more is None:
             return
@@ -90,7 +94,7 @@ class _Seeding:
         self.store.put(f"tracker.{kind}", key, {**(more or {}), "id": number, "name": name})
 
     def declarations(self, data: Json) -> None:
-        """Register the data that belongs to no project."""
+        """Store statuses, link types, users, fields and workflows."""
         for name, status in data.get("statuses", {}).items():
             whole = status if isinstance(status, dict) else {"category": status}
             self.declare("status", name, whole)
@@ -109,7 +113,7 @@ class _Seeding:
         self.store.put("tracker.project", project["key"], {"id": number, **project})
 
     def of_projects(self, data: Json) -> None:
-        """Register versions, components, groups and the actors of roles."""
+        """Store versions, components, groups and the actors of roles."""
         for project, versions in data.get("versions", {}).items():
             for name, version in versions.items():
                 self.declare("version", f"{project}/{name}", version)

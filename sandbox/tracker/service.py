@@ -65,19 +65,19 @@ class TrackerService(Service):
     - `deployment`: `Server` or `Cloud`; `version`: version of a server
     - `max_page`: maximum page size; `cloud_max_page`: further limit of the cloud's search
     - `cloud_comment_page`, `createmeta_page`: page sizes
-    - `window_limit`: maximum of startAt + maxResults (None: no limit)
-    - `unstable_order`: unstable paging of searches; `omit_is_last`: omit `isLast`
+    - `window_limit`: maximum of startAt + maxResults; None means no limit
+    - `unstable_order`: whether pages of searches overlap; `omit_is_last`: whether to omit `isLast`
     - `unrecognized`: members that this server does not know
     - `attachment_logins`: authentication schemes that are accepted for attachment downloads
     - `account_language`: language (`en` or `de`) of names in responses
-    - `index_lag_ms`, `index_lag_searches`: a new issue is not found before this time has passed,
-      nor by this number of searches
-    - `version_post_ignores_states`: ignore `released` in a POST, like old servers
-    - `remove_and_swap`: false: no such endpoint, like old servers
-    - `component_archive`: false: ignore `archived` of a component, like old servers
-    - `transition_fields_ignored`: ignore the fields of a transition without a screen (else: error)
-    - `linking`: false: issue linking is disabled
-    - `upload_limit`: maximum number of bytes; `empty_uploads`: accept empty files
+    - `index_lag_ms`, `index_lag_searches`: time and number of searches that do not find a new issue
+    - `version_post_ignores_states`: whether a new version ignores `released`, as on old servers
+    - `remove_and_swap`: whether the endpoint exists; old servers do not have it
+    - `component_archive`: whether components can be archived; old servers ignore `archived`
+    - `transition_fields_ignored`: whether to ignore fields of a transition without a screen instead
+      of rejecting them
+    - `linking`: whether links between issues are enabled
+    - `upload_limit`: maximum number of bytes; `empty_uploads`: whether to accept empty files
     """
 
     name = "tracker"
@@ -221,9 +221,7 @@ class TrackerService(Service):
         ]
 
     def _real(self, handler: AsyncHandler) -> AsyncHandler:
-        """Return a handler that responds with 404 in the written flavour. It checks no
-        permissions.
-        """
+        """Return a handler that responds with 404 in the written flavour."""
 
         async def known(request: Request) -> Response:
             return await handler(request) if self.real else self.not_found(request)
@@ -255,8 +253,8 @@ class TrackerService(Service):
     ) -> Route:
         """Return the route of a REST endpoint.
 
-        :param real: the written interface does not define the endpoint
-        :param cloud: servers do not have the endpoint either
+        :param real: whether the endpoint is missing in the written interface
+        :param cloud: whether it is also missing on servers
         """
 
         async def known(request: Request) -> Response:
@@ -272,8 +270,8 @@ class TrackerService(Service):
         async def noted(request: Request) -> Response:
             try:
                 response = await handler(request)
-            except ErrorResponse as answer:
-                response = answer.response
+            except ErrorResponse as error:
+                response = error.response
             self.accounts.note(request, response)
             if self.cloud:
                 response.headers["X-AACCOUNTID"] = f"account-{login_of(request).user}"
@@ -282,7 +280,9 @@ class TrackerService(Service):
         return noted
 
     def _views(self, request: Request) -> Views:
-        """Server fact [tracker-13]: names are in the language of the account, unless the request
+        """Return the data that the account of a request can see.
+
+        Server fact [tracker-13]: names are in the language of the account, unless the request
         forces another language.
         """
         base, language = self.context.base_url(request, self.name), None
@@ -297,7 +297,7 @@ class TrackerService(Service):
         return views
 
     async def search(self, request: Request) -> Response:
-        """[W4.2, tracker-11] (410 in the cloud)."""
+        """/search: search by offset [W4.2]. In the cloud it is a 410 [tracker-11]."""
         if self.cloud:
             return JSONResponse({"errorMessages": [_REMOVED], "errors": {}}, 410)
         unrecognized = self.settings["unrecognized"]
@@ -305,7 +305,7 @@ class TrackerService(Service):
         return self._search(request).by_offset(asked, written=not self.real)
 
     async def search_by_token(self, request: Request) -> Response:
-        """Server fact [tracker-11] (cloud)."""
+        """/search/jql: search by token, only in the cloud [tracker-11]."""
         asked = await read_search(request, tokens=True, unrecognized=[])
         return self._search(request).by_token(asked)
 

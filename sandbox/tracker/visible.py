@@ -14,18 +14,18 @@ Issue = dict[str, Any]
 
 
 def issue_number(key: str) -> int:
-    """Return the number of an issue key: 12 for `REL-12`."""
+    """Return the number in an issue key, for example 12 for `REL-12`."""
     return int(key.rpartition("-")[2])
 
 
 def milliseconds(stamp: str) -> int:
-    """Convert `2026-01-31T10:00:00.000+0000` to epoch milliseconds."""
+    """Convert a time such as `2026-01-31T10:00:00.000+0000` to epoch milliseconds."""
     return int(datetime.fromisoformat(stamp).timestamp() * 1000)
 
 
-#: Categories of statuses: key to id and name.
+#: Id and name of each category of statuses, by key.
 CATEGORIES = {"new": (2, "To Do"), "indeterminate": (4, "In Progress"), "done": (3, "Done")}
-#: Fields with several values of the same project: (kind of the values, member of the issue).
+#: Kind of the values and member of the issue, by field with several values of the project.
 LISTS = {
     "fixversion": ("version", "fixVersions"),
     "affectedversion": ("version", "versions"),
@@ -34,10 +34,9 @@ LISTS = {
 
 
 class VisibleData:
-    """Projects, issues and named values that an account can see.
+    """The projects, issues and values that an account can see.
 
-    An account sees the projects that it may browse. Without a login, only projects marked
-    `anonymous` are visible [tracker-8].
+    An account can see the projects that it may browse, and those marked `anonymous` [tracker-8].
     """
 
     def __init__(self, store: Store, rights: Rights, now_ms: int) -> None:
@@ -55,7 +54,7 @@ class VisibleData:
 
     @property
     def issues(self) -> dict[str, Issue]:
-        """Visible issues by key."""
+        """Return the visible issues by key."""
         if self._issues is None:
             self._issues = {
                 key: issue
@@ -65,12 +64,12 @@ class VisibleData:
         return self._issues
 
     def find(self, key_or_id: str) -> Issue | None:
-        """Return a visible issue by its key (any letter case), a former key, or its id."""
+        """Return the visible issue with a key, a former key or an id, ignoring case, or None."""
         found = self.exists(key_or_id)
         return found if found is not None and found["project"] in self.projects else None
 
     def exists(self, key_or_id: str) -> Issue | None:
-        """Return an issue like `find`, even if the account may not see it."""
+        """Like `find()`, but also return issues that are not visible."""
         found = self.store.get("tracker.issue", key_or_id.upper())
         if found is None:
             other = self.store.get("tracker.other_key", key_or_id.upper())
@@ -78,9 +77,9 @@ class VisibleData:
         return found
 
     def named(self, kind: str, name: str) -> dict[str, Any]:
-        """Return a status, issuetype, resolution or priority by name.
+        """Return a status, an issue type or another value by its name.
 
-        Versions and components are named `PROJECT/name`.
+        The name of a version or component is `PROJECT/name`.
         """
         found = self.store.get(f"tracker.{kind}", name)
         if found is None:
@@ -88,9 +87,7 @@ class VisibleData:
         return found
 
     def known(self, field: str) -> set[str] | None:
-        """Return the names and ids that `field` accepts, in lower case. None: any value is
-        accepted.
-        """
+        """Return the names and ids that a field accepts, in lower case. None means any value."""
         if field == "labels":
             return None
         if field not in self._known:
@@ -112,7 +109,7 @@ class VisibleData:
         return names
 
     def identities(self, field: str, issue: Issue) -> set[str]:
-        """Return all strings, in lower case, that match the value of `field` in a query."""
+        """Return the strings, in lower case, that match the value of a field in a query."""
         if field == "project":
             return _names(self.projects[issue["project"]])
         if field == "labels":
@@ -135,11 +132,14 @@ class VisibleData:
         )
 
     def _category(self, issue: Issue) -> str:
-        """Return the key of the category of the issue's status."""
+        """Return the key of the category that the status of an issue has."""
         return str(self.named("status", issue["status"]).get("category", "indeterminate"))
 
     def rank(self, field: str, issue: Issue) -> tuple[bool, int, str]:
-        """Return a sort key: empty values last, then by the server's sequence, then by name."""
+        """Return the sort key of an issue for a field.
+
+        Empty values are last. Others are sorted by the server's sequence, then by name.
+        """
         if field == "project":
             return (False, 0, issue["project"])
         if field == "labels" or field in LISTS:
@@ -156,7 +156,7 @@ class VisibleData:
 
 
 def _of_category(key: str) -> set[str]:
-    """Return all strings, in lower case, that name a category [tracker-32]."""
+    """Return the strings, in lower case, that match a category of statuses [tracker-32]."""
     number, name = CATEGORIES[key]
     return {key, str(number), name.lower()}
 

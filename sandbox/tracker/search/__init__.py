@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""JQL and issue search."""
+"""JQL, the query language of the tracker, and searches for issues."""

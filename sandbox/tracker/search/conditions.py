@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Evaluation of a parsed query: semantic errors, matches and order [tracker-32].
+"""Evaluate a parsed query: semantic errors, matching issues and their order [tracker-32].
 
-Server facts [tracker-10]: unknown fields and values are semantic errors (400). With
-`validateQuery=warn` they are warnings, and the clause matches nothing.
+Server facts [tracker-10]: unknown fields and values are semantic errors, a 400. With
+`validateQuery=warn` they are warnings, and the clause matches no issue.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ _DATE_FORMATS = ("%Y-%m-%d %H:%M", "%Y/%m/%d %H:%M", "%Y-%m-%d", "%Y/%m/%d")
 
 
 def field_of(name: str) -> str:
-    """Return the field for a name or alias in any letter case."""
+    """Return the field for a name or alias, ignoring case."""
     lowered = name.lower()
     return _ALIASES.get(lowered, lowered)
 
 
 def has_unique_order(query: Query) -> bool:
-    """Return whether paging this query is complete, without lost issues [tracker-9]."""
+    """Return whether the order of a query is unique, so that no page loses issues [tracker-9]."""
     return any(field_of(term.field) == "key" for term in query.order)
 
 
 class Conditions:
-    """Evaluates queries in a `VisibleData`."""
+    """Evaluate queries for the data that an account can see."""
 
     def __init__(self, visible: VisibleData) -> None:
         self.visible = visible
@@ -62,9 +62,7 @@ class Conditions:
     # -- semantic errors ---------------------------------------------------------------------
 
     def problems(self, query: Query) -> list[str]:
-        """Return the server's error messages for unknown fields, unknown values and wrong
-        operators.
-        """
+        """Return the server's messages for unknown fields, unknown values and wrong operators."""
         found: list[str] = []
         for clause in _clauses(query.where):
             found += self._problems_of(clause)
@@ -128,7 +126,7 @@ class Conditions:
     # -- matches -----------------------------------------------------------------------------
 
     def matches(self, node: Node | None, issue: Issue) -> bool:
-        """Return whether `issue` matches `node`. A clause with a semantic error never matches."""
+        """Return whether an issue matches. A clause with a semantic error never matches."""
         if node is None:
             return True
         if isinstance(node, And):
@@ -145,7 +143,7 @@ class Conditions:
         if clause.operand.kind == "empty":
             return empty == (operator in ("=", "is", "in"))
         if empty:
-            # an empty field is neither equal nor unequal to a value (vendor's JQL reference)
+            # By the vendor's JQL reference, an empty field neither equals nor differs from a value.
             return name == "resolution" and _names_unresolved(clause)
         if operator in ("~", "!~"):
             return _contains(self._text(name, issue), clause.operand.values[0]) == (operator == "~")
@@ -167,8 +165,8 @@ class Conditions:
 
     def _equals(self, name: str, operand: Operand, issue: Issue) -> bool:
         if name in _DATES:
-            there = milliseconds(issue[name])
-            return any(there == self._operand_date(operand, value) for value in operand.values)
+            date = milliseconds(issue[name])
+            return any(date == self._operand_date(operand, value) for value in operand.values)
         if operand.kind == "function":
             return self.visible.user in self.visible.identities(name, issue)
         wanted = {value.lower() for value in operand.values}
@@ -198,7 +196,7 @@ class Conditions:
         return date
 
     def _date(self, value: str) -> int | None:
-        """Parse a date, or a period relative to now. Return epoch milliseconds, or None."""
+        """Parse a date, or a period before or after now. Return epoch milliseconds, or None."""
         if _PERIOD.fullmatch(value):
             sign = -1 if value.strip().startswith("-") else 1
             parts = re.findall(r"(\d+)([wdhm])", value)
@@ -217,10 +215,10 @@ class Conditions:
     # -- order -------------------------------------------------------------------------------
 
     def ordered(self, query: Query, issues: Iterable[Issue], shuffle: int | None) -> list[Issue]:
-        """Sort the issues by the query's order; by default, newest first.
+        """Sort issues by the order of a query, then newest first.
 
-        With `shuffle`, ties are in a different order for every number ([tracker-9]: unstable
-        paging).
+        :param shuffle: seed for a random order of equal issues, as on servers with unstable paging
+            [tracker-9]; None means newest first
         """
         result = sorted(issues, key=lambda issue: int(issue["id"]), reverse=True)
         if shuffle is not None:
@@ -285,9 +283,9 @@ def _bad_text(field: str, value: str) -> str | None:
 
 
 def _contains(text: str, wanted: str) -> bool:
-    """Return whether `text` contains every word and every quoted phrase of `wanted`.
+    """Return whether a text contains all words and quoted phrases of a search string.
 
-    A word may end with `*` (prefix match).
+    A word that ends with `*` matches the start of a word.
     """
     words = re.findall(r"\w+", text.lower())
     for phrase, word in re.findall(r'"([^"]*)"|(\S+)', wanted.lower()):

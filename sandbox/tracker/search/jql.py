@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Parser of the query language: string in, syntax tree out.
+"""Parse JQL, the query language of the tracker, to a syntax tree.
 
-Checks only the syntax ([tracker-10]: a syntax error is a 400, whatever `validateQuery` is).
-`conditions.py` checks whether fields and values exist.
+This only checks the syntax; `conditions.py` checks whether fields and values exist. Server fact
+[tracker-10]: a syntax error is always a 400, regardless of `validateQuery`.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _WORD_OF_SYMBOL = {"&&": "AND", "&": "AND", "||": "OR", "|": "OR", "!": "NOT"}
 
 
 class JqlSyntaxError(Exception):
-    """The query has a syntax error. The string is the server's error message."""
+    """Error for a query with invalid syntax. The string is the server's error message."""
 
 
 @dataclass(frozen=True)
 class Token:
-    """A token. `kind` is `word`, `string`, `symbol` or `end`; `offset` counts characters from 0."""
+    """A token. `kind`: `word`, `string`, `symbol` or `end`. `offset`: in characters, from 0."""
 
     kind: str
     text: str
@@ -33,9 +33,7 @@ class Token:
 
 @dataclass(frozen=True)
 class Operand:
-    """An operand. `kind` is `value`, `list`, `empty` or `function` (then `values[0]` is
-    its name).
-    """
+    """An operand. `kind`: `value`, `list`, `empty` or `function`, with its name in `values[0]`."""
 
     kind: str
     values: tuple[str, ...] = ()
@@ -43,9 +41,7 @@ class Operand:
 
 @dataclass(frozen=True)
 class Clause:
-    """A comparison. `operator` is `=`, `!=`, `<`, `<=`, `>`, `>=`, `~`, `!~`, `in`, `not in`, `is`
-    or `is not`.
-    """
+    """A comparison. `operator`: lower case, for example `>=`, `!~` or `not in`."""
 
     field: str
     operator: str
@@ -78,29 +74,29 @@ class OrderTerm:
 
 @dataclass(frozen=True)
 class Query:
-    """A parsed query. `where` is None if the query has no conditions."""
+    """A parsed query. `where`: None without conditions."""
 
     where: Node | None = None
     order: tuple[OrderTerm, ...] = field(default=())
 
 
 def parse(text: str) -> Query:
-    """Parse `text` into a syntax tree. Raise `JqlSyntaxError` if it is invalid."""
+    """Parse a query. Raises `JqlSyntaxError`."""
     return _Parser(text).query()
 
 
-def _place(text: str, offset: int) -> str:
+def _position(text: str, offset: int) -> str:
     line = text.count("\n", 0, offset) + 1
     column = offset - (text.rfind("\n", 0, offset) + 1) + 1
     return f"(line {line}, character {column})"
 
 
 def _error(text: str, offset: int, message: str) -> JqlSyntaxError:
-    return JqlSyntaxError(f"Error in the JQL Query: {message} {_place(text, offset)}")
+    return JqlSyntaxError(f"Error in the JQL Query: {message} {_position(text, offset)}")
 
 
 def tokens(text: str) -> list[Token]:
-    """Return all tokens of `text`, followed by an `end` token."""
+    """Return the tokens of a query, and an `end` token."""
     found: list[Token] = []
     offset = 0
     while offset < len(text):
@@ -250,7 +246,10 @@ class _Parser:
         return Clause(name, operator, self._operand(operator))
 
     def _text(self, what: str) -> str:
-        """Parse a field name or a value. A reserved word must be quoted."""
+        """Parse a field name or a value. Raises an error for a reserved word without quotes.
+
+        :param what: expected token, for the error message
+        """
         token = self.current
         if token.kind not in ("word", "string"):
             raise self._expected(what)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-# these must be quoted or written as \uXXXX
+# Characters that must be inside a quoted string, or be written as \uXXXX.
 RESERVED_CHARACTERS = frozenset("{}*/%+^$#@?;[]")
 
 # fmt: off

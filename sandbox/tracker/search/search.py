@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Issue search by offset (servers) and by token (cloud): server facts [tracker-9, tracker-11]."""
+"""Search issues: by offset on servers, by token in the cloud [tracker-9, tracker-11]."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ _TOKEN_MEMBERS = (
 _STRICT, _WARN, _NONE = "strict", "warn", "none"
 _VALIDATION = {_STRICT: _STRICT, "true": _STRICT, _WARN: _WARN, "false": _WARN, _NONE: _NONE}
 _DEFAULT_PAGE = 50
-#: Server fact [tracker-11]: maximum number of fields in the order of a query of the cloud.
+#: Server fact [tracker-11]: maximum number of fields in `ORDER BY` in the cloud.
 _MAX_TERMS = 7
-#: Issues that are not in the index yet: `{until: epoch ms, searches: number of searches that still
-#: miss the issue}`.
+#: Kind of the documents for new issues that are not in the index yet. `until`: epoch milliseconds,
+#: `searches`: number of searches that do not find the issue.
 UNINDEXED = "tracker.unindexed"
 
 _WINDOW = (
@@ -49,7 +49,10 @@ _WINDOW = (
 
 @dataclass(frozen=True)
 class Asked:
-    """Parameters of a search request. `fields` is None for the default of the endpoint."""
+    """Parameters of a search. `fields`: None means the default of the endpoint.
+
+    `reconciled`: ids of issues to find although they are not in the index yet.
+    """
 
     jql: str
     start_at: int
@@ -64,14 +67,14 @@ class Asked:
 
 @dataclass
 class Found:
-    """All matches in order, and warnings about the query."""
+    """All issues that match, in order, and warnings about the query."""
 
     issues: list[Issue]
     warnings: list[str] = field(default_factory=list)
 
 
 def xml_status(status: int, message: str) -> str:
-    """Return an error as XML. Some errors are XML even if JSON was requested [tracker-2]."""
+    """Return an error in XML, which some errors are although JSON was requested [tracker-2]."""
     return (
         '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>'
         f"<status><status-code>{status}</status-code><message>{message}</message></status>"
@@ -79,16 +82,17 @@ def xml_status(status: int, message: str) -> str:
 
 
 def refusal(messages: list[str], *, syntax: bool = False) -> Response:
-    """Return a 400. A semantic error has no `errors` member [tracker-10]."""
+    """Return a 400. Unlike a syntax error, a semantic error has no member `errors` [tracker-10]."""
     if syntax:
         return JSONResponse({"errorMessages": messages, "errors": {}}, 400)
     return JSONResponse({"errorMessages": messages, "warningMessages": []}, 400)
 
 
 async def read_search(request: Request, *, tokens: bool, unrecognized: list[str]) -> Asked:
-    """Parse the parameters of a GET or the members of a POST.
+    """Parse the query of a GET or the body of a POST. Raises a 400 for unknown members.
 
-    Unknown members are a 400, and so are those in `unrecognized` ([tracker-10]: old servers).
+    :param tokens: whether the search is by token
+    :param unrecognized: members that this server does not know, like old servers [tracker-10]
     """
     known = [
         name for name in (_TOKEN_MEMBERS if tokens else _OFFSET_MEMBERS) if name not in unrecognized
@@ -148,7 +152,7 @@ def _integer(values: Json, name: str, default: int) -> int:
 
 
 class Search:
-    """A search over the issues that the account can see."""
+    """Search the issues that an account can see."""
 
     def __init__(self, shown: Views, settings: Json, shuffle: int | None) -> None:
         self.views = shown
@@ -179,7 +183,7 @@ class Search:
         return Found(ordered, problems if validation == _WARN else [])
 
     def _unindexed(self) -> set[str]:
-        """Return the ids of new issues that are not indexed yet: the index lags [tracker-20]."""
+        """Return the ids of new issues that are not in the index yet [tracker-20]."""
         store, found = self.views.visible.store, set()
         for number, lag in store.items(UNINDEXED):
             waits = self.views.visible.now_ms < lag["until"] or lag["searches"] > 0
@@ -195,7 +199,10 @@ class Search:
         return cap if asked.max_results < 0 else min(asked.max_results, cap)
 
     def by_offset(self, asked: Asked, *, written: bool) -> Response:
-        """Server fact [tracker-9]; if `written`, only the members of written interface [W2.2]."""
+        """Return a page of a search by offset [tracker-9].
+
+        :param written: whether to return the members of the written interface only [W2.2]
+        """
         size = self._page_size(asked)
         query = self._query(asked)
         limit = self.settings["window_limit"]
@@ -225,8 +232,9 @@ class Search:
         return {**shown, **self.views.expanded(issue, asked.expand)}
 
     def by_token(self, asked: Asked) -> Response:
-        """Server fact [tracker-11] (cloud): there is no total, and by default only ids are
-        returned.
+        """Return a page of a search by token, as in the cloud [tracker-11].
+
+        It contains no total, and by default only the ids of issues.
         """
         query = self._query(asked)
         if query.where is None:
@@ -269,7 +277,10 @@ def _token(jql: str, offset: int) -> str:
 
 
 def _offset(asked: Asked) -> int:
-    """Return the start of the page. A token is valid only for the query that returned it."""
+    """Return the start of the page that the token names. Raises a 400 for an invalid token.
+
+    A token is only valid for the query that returned it.
+    """
     if not asked.token:
         return 0
     try:
