@@ -258,7 +258,7 @@ def test_deeply_nested_error_body_is_shown_unparsed(levels: int) -> None:
 def test_lines_have_a_maximum_length() -> None:
     assert list(bodies.lines([b"a\r\nb", b"c", b"\n\nd"], 9)) == [b"a", b"bc", b"", b"d"]
     assert list(bodies.lines([], 9)) == []
-    with pytest.raises(bodies.TooLarge):
+    with pytest.raises(bodies.BodyError):
         list(bodies.lines([b"12345", b"67890"], 9))
 
 

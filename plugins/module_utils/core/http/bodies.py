@@ -7,20 +7,17 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Iterator
-from http.client import HTTPException
 from typing import TYPE_CHECKING
+
+from ..accounting import Accounting
 
 if TYPE_CHECKING:
     import requests
-
-    from ..accounting import Accounting
 
 #: Maximum number of decompressed bytes of a body that is held in memory.
 MAX_BODY = 256 * 1024 * 1024
 #: The content encodings that are asked for.
 ACCEPTED = "gzip, deflate"
-_IDENTITY = frozenset({"", "identity"})
-_ENCODINGS = frozenset({"gzip", "x-gzip", "deflate"})
 #: Bytes that are read from a connection at once.
 _CHUNK = 64 * 1024
 #: Bytes that are decompressed at once.
@@ -30,19 +27,11 @@ _GZIP = b"\x1f"  # the first byte of a member
 
 
 class BodyError(Exception):
-    """A body that arrived, but cannot be used."""
-
-
-class TooLarge(BodyError):
-    """A body beyond the bounds."""
+    """A body that cannot be used: it is too large, or has no recognizable end."""
 
 
 class Undecodable(BodyError):
     """A body that is not in the content encoding that its head names."""
-
-
-class MalformedResponse(HTTPException):
-    """A response without a recognizable end."""
 
 
 class SlowBody(TimeoutError):
@@ -55,29 +44,21 @@ class Incoming:
     def __init__(self, response: requests.Response, url: str, accounting: Accounting) -> None:
         self._response, self._accounting = response, accounting
         self.status_code, self.headers, self.url = response.status_code, response.headers, url
+        self._encoding = response.headers.get("Content-Encoding", "").strip().lower()
         self.content = b""
 
-    @property
-    def text(self) -> str:
-        return self.content.decode("utf-8", errors="replace")
-
     def read(self) -> None:
-        """Read the body into `content`.
-
-        If an error response has a wrong content encoding, `content` has the raw bytes: the status
-        must not be lost.
+        """Read the body into `content`; the raw bytes if an error response has a wrong content
+        encoding, because its status must not be lost.
         """
         try:
-            received = within_bounds(self._received())
-            try:
-                self.content = within_bounds(_decoded([received], self._encoding))
-            except Undecodable:
-                if self.status_code < 400:
-                    raise
-                self.content = received
-        except BodyError:
+            self.content = within_bounds(self._received())
+            self.content = within_bounds(_decoded([self.content], self._encoding))
+        except Undecodable:
+            if self.status_code < 400:
+                raise
+        finally:
             self.close()  # a body that was not read to its end keeps the connection
-            raise
         self._accounting.add(bytes_received=len(self.content))
 
     def iter_content(self) -> Iterator[bytes]:
@@ -90,10 +71,6 @@ class Incoming:
         """Return the connection; close it if the body was not read to its end."""
         self._response.close()
 
-    @property
-    def _encoding(self) -> str:
-        return self.headers.get("Content-Encoding", "").strip().lower()
-
     def _received(self) -> Iterator[bytes]:
         """Yield the body in chunks as it was sent."""
         raw = self._response.raw
@@ -104,9 +81,7 @@ class Incoming:
 
 
 def lines(chunks: Iterable[bytes], longest: int) -> Iterator[bytes]:
-    """Yield the lines of a body without their ends; `TooLarge` if a line has more bytes than
-    `longest`.
-    """
+    """Yield the lines of a body without their ends; `BodyError` beyond `longest` bytes."""
     rest = bytearray()
     for chunk in chunks:
         rest += chunk
@@ -114,40 +89,33 @@ def lines(chunks: Iterable[bytes], longest: int) -> Iterator[bytes]:
             *complete, rest = rest.split(b"\n")
             yield from (bytes(line).rstrip(b"\r") for line in complete)
         if len(rest) > longest:
-            raise TooLarge(f"a line of the response has more than {longest} bytes")
+            raise BodyError(f"a line of the response has more than {longest} bytes")
     if rest:
         yield bytes(rest).rstrip(b"\r")
 
 
 def within_bounds(chunks: Iterable[bytes]) -> bytes:
-    """Join chunks; `TooLarge` beyond :data:`MAX_BODY`."""
-    found, size = [], 0
+    """Join chunks; `BodyError` beyond :data:`MAX_BODY`."""
+    found = bytearray()
     for chunk in chunks:
-        size += len(chunk)
-        if size > MAX_BODY:
-            raise TooLarge(f"the response has more than {MAX_BODY // 1024**2} MiB")
-        found.append(chunk)
-    return b"".join(found)
+        found += chunk
+        if len(found) > MAX_BODY:
+            raise BodyError(f"the response has more than {MAX_BODY // 1024**2} MiB")
+    return bytes(found)
 
 
-def _decoded(chunks: Iterable[bytes], encoding: str) -> Iterable[bytes]:
-    return chunks if encoding in _IDENTITY else _decompressed(chunks, encoding)
-
-
-def _decompressed(chunks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
-    """Yield the decompressed body in bounded steps. `gzip` may have several members; servers send
-    `deflate` with and without a zlib header.
-    """
+def _decoded(chunks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
+    """Yield the decompressed body in bounded steps; `gzip` may have several members."""
+    if encoding in ("", "identity"):
+        yield from chunks
+        return
     inflater = None
     for chunk in chunks:
-        if encoding not in _ENCODINGS:
-            raise Undecodable(f"it is encoded as '{encoding[:40]}', which was not requested")
-        data, more = chunk, False
-        while data or more:
+        data, found = chunk, b""
+        while data or found:  # the inflater may hold more
             if inflater is None:
-                has_header = data[:1] == _GZIP or data[0] & 15 == zlib.DEFLATED
-                inflater = zlib.decompressobj(_GZIP_OR_ZLIB if has_header else _RAW_DEFLATE)
-            elif inflater.eof:
+                inflater = zlib.decompressobj(_format_of(data, encoding))
+            elif inflater.eof and data:
                 if data[:1] != _GZIP:
                     return  # padding after the end
                 inflater = zlib.decompressobj(_GZIP_OR_ZLIB)
@@ -155,9 +123,16 @@ def _decompressed(chunks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
                 found = inflater.decompress(data, _MAX_DECOMPRESSED)
             except zlib.error as error:
                 raise Undecodable(str(error)) from None
-            more = len(found) == _MAX_DECOMPRESSED and not inflater.eof
             data = inflater.unconsumed_tail or inflater.unused_data
             if found:
                 yield found
     if inflater is not None and not inflater.eof:
         raise Undecodable("it is truncated")
+
+
+def _format_of(data: bytes, encoding: str) -> int:
+    """Return the `wbits` of zlib. Servers send `deflate` with and without a zlib header."""
+    if encoding not in ("gzip", "x-gzip", "deflate"):
+        raise Undecodable(f"it is encoded as '{encoding[:40]}', which was not requested")
+    has_header = data[:1] == _GZIP or data[0] & 15 == zlib.DEFLATED
+    return _GZIP_OR_ZLIB if has_header else _RAW_DEFLATE

@@ -30,7 +30,7 @@ from ..address import Origin, UnfitRequest, origin, prepared_url
 from ..concurrency import MAX_CONCURRENCY
 from ..connection.auth import Login, Outgoing
 from ..secret import hidden
-from .bodies import ACCEPTED, Incoming, MalformedResponse, SlowBody
+from .bodies import ACCEPTED, BodyError, Incoming, SlowBody
 from .multipart import SMALL
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class ResponseReader(io.BufferedReader):
         if self.in_chunks and line:
             found = _CHUNK_SIZE.fullmatch(line)
             if found is None:
-                raise MalformedResponse("a chunk of the response has an invalid size")
+                raise BodyError("a chunk of the response has an invalid size")
             self.in_chunks = int(found[1], 16) > 0  # then come the trailers
             return line
         if self.in_head and self._line_bytes and not line:
@@ -137,10 +137,10 @@ class DeadlineResponse(HTTPResponse):
         super().begin()
         encodings = self.headers.get_all("Transfer-Encoding", [])
         if encodings and (len(encodings) > 1 or not self.chunked):
-            raise MalformedResponse("the response has a Transfer-Encoding other than 'chunked'")
+            raise BodyError("the response has a Transfer-Encoding other than 'chunked'")
         lengths = ",".join(self.headers.get_all("Content-Length", [])).split(",")
         if len({length.strip() for length in lengths}) > 1:
-            raise MalformedResponse("the response has conflicting lengths")
+            raise BodyError("the response has conflicting lengths")
         self.stream.end_head()
         self.fp.in_head, self.fp.in_chunks = False, bool(self.chunked)
         unbounded = self.length is None and not self.chunked

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ..address import UnfitRequest
 from ..errors import ADDRESS_LIMIT, Kind, ToolchainError, shorten
 from ..secret import clean_url
-from .bodies import MalformedResponse, SlowBody, TooLarge, Undecodable
+from .bodies import BodyError, SlowBody, Undecodable
 from .messages import Request
 
 # By OpenSSL code (X509_V_ERR_...): certificate expired, wrong host name, wrong IP address.
@@ -79,7 +79,8 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
             continue
         seen.add(id(cause))
         yield cause
-        below = [cause.__cause__, cause.__context__, getattr(cause, "reason", None), *cause.args]
+        context = None if cause.__suppress_context__ else cause.__context__
+        below = [cause.__cause__, context, getattr(cause, "reason", None), *cause.args]
         todo.extend(other for other in below if isinstance(other, BaseException))
 
 
@@ -152,9 +153,8 @@ def _late_reason(causes: list[BaseException], timeout: float) -> tuple[Kind, str
 def _body_reason(error: Exception, causes: list[BaseException]) -> tuple[Kind, str, bool]:
     if isinstance(error, Undecodable):
         return "protocol", "the body of the response cannot be decompressed", True
-    malformed = next((cause for cause in causes if isinstance(cause, MalformedResponse)), None)
-    if isinstance(error, TooLarge) or malformed is not None:
-        return "protocol", _message_of(malformed or error), True
+    if isinstance(error, BodyError):
+        return "protocol", _message_of(error), True
     if _is_invalid(error):
         return "invalid", _message_of(error), True
     reason = f"the connection was lost ({_message_of(causes[-1])})"

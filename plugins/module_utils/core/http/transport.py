@@ -368,7 +368,7 @@ class Transport:
             return False
         if outcome.status_code != 403 or "X-Required-Permission" in outcome.headers:
             return False
-        return _CRUMB.search(errors.error_text(outcome.text)) is not None
+        return _CRUMB.search(errors.error_text(_read_response(request, outcome).text)) is not None
 
     def _fetch_crumb(self, path: str, query: Mapping[str, str]) -> tuple[int, Any]:
         response = self.read(
