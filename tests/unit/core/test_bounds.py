@@ -6,6 +6,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import time
 import zlib
 from collections.abc import Callable
 from typing import Any
@@ -92,17 +93,18 @@ class Source(io.RawIOBase):
         return count
 
 
-def paced(*waits: tuple[float, int]) -> tuple[DeadlineStream, Clock]:
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    return DeadlineStream(Source(clock, list(waits)), clock, now=lambda: clock.time), clock
+    monkeypatch.setattr(time, "monotonic", lambda: clock.time)
+    return clock
 
 
-def test_head_gets_the_remaining_time() -> None:
-    source, clock = paced((4.0, 100), (5.0, 100), (2.0, 100))
+def test_head_gets_the_remaining_time(clock: Clock) -> None:
+    source = DeadlineStream(Source(clock, [(4.0, 100), (5.0, 100), (2.0, 100)]), clock)
     buffer = bytearray(1000)
     assert [source.readinto(buffer), source.readinto(buffer)] == [100, 100]
     assert clock.timeouts == [6.0]
-    source.readinto(buffer)
     with pytest.raises(TimeoutError, match="head"):
         source.readinto(buffer)
 
@@ -118,8 +120,10 @@ def test_head_gets_the_remaining_time() -> None:
         ([(10.0, 0)], False),
     ],
 )
-def test_body_has_a_minimum_rate(waits: list[tuple[float, int]], *, slow: bool) -> None:
-    source, clock = paced(*waits)
+def test_body_has_a_minimum_rate(
+    waits: list[tuple[float, int]], clock: Clock, *, slow: bool
+) -> None:
+    source = DeadlineStream(Source(clock, list(waits)), clock)
     source.end_head()
     assert clock.timeouts == []
 

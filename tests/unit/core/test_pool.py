@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.concurrenc
     spread,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.connections import (
-    DeadlineAdapter,
+    PooledSession,
 )
 
 
@@ -159,5 +160,5 @@ def test_huge_number_of_workers_is_limited() -> None:
     """Verify the limit: without it, memory was allocated for every requested worker."""
     assert list(bounded(10**18, abs, range(3))) == [0, 1, 2]
     assert spread(10**18, abs, range(3)) == [0, 1, 2]
-    adapter = DeadlineAdapter(10**18)
+    adapter: Any = PooledSession(10**18, None).get_adapter("http://127.0.0.1:1")
     assert adapter.poolmanager.connection_from_url("http://127.0.0.1:1").pool.maxsize == 256

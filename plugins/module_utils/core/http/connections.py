@@ -7,47 +7,39 @@ that bound. Here the response head has the time of one wait, and the body a mini
 
 from __future__ import annotations
 
-import functools
 import io
 import re
 import ssl
 import time
 from base64 import b64encode
-from collections.abc import Callable
 from http.client import HTTPResponse, IncompleteRead
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 try:
-    import urllib3
-    from requests import PreparedRequest, Session, utils
+    from requests import PreparedRequest, RequestException, Session, utils
     from requests.adapters import HTTPAdapter
     from requests.cookies import extract_cookies_to_jar
     from requests.structures import CaseInsensitiveDict
+    from urllib3.exceptions import ConnectTimeoutError, HTTPError
 except ImportError:  # the runner has reported it; only the sanity test imports this file then
     Session = HTTPAdapter = object  # type: ignore[assignment, misc]
 
-from ..address import Origin, UnfitRequest, origin, prepared_url
+from ..accounting import Accounting
+from ..address import NOWHERE, Origin, UnfitRequest, origin, prepared_url
 from ..concurrency import MAX_CONCURRENCY
 from ..connection.auth import Login, Outgoing
 from ..secret import hidden
 from .bodies import ACCEPTED, BodyError, Incoming, SlowBody
 from .multipart import SMALL
 
-if TYPE_CHECKING:
-    from ..accounting import Accounting
-
 _HEADERS = {"Accept-Encoding": ACCEPTED, "Connection": "keep-alive"}
 _HEADER = re.compile(r"(?=[\0-\xff]*\Z)[^:\s][^:\r\n]*: (?:[^\s\0][^\r\n\0]*)?")
-#: Shorter cookie values are flags or languages, and parts of other words.
-_SHORTEST_COOKIE = 8
 
 #: Bytes a second that a body has to bring at least, on average over the time of one wait.
 _MIN_RATE = 1024
 #: Bytes of the lines in a head, and in the trailers after the chunks of a body.
 _MAX_LINE_BYTES = 1024 * 1024
 _BUFFER = 32 * 1024
-#: Origins to which a session keeps connections.
-_MAX_POOLS = 10
 #: The library also accepts signs, blanks, `0x` and underscores, and reads on after `-1` [RFC 9112].
 _CHUNK_SIZE = re.compile(rb"0*([0-9A-Fa-f]{1,15})[ \t]*(?:;.*)?\r?\n")
 
@@ -57,31 +49,34 @@ class DeadlineStream(io.RawIOBase):
     keep :data:`_MIN_RATE`. Only the time spent on waiting counts.
     """
 
-    def __init__(
-        self, raw: io.RawIOBase, sock: Any, now: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._raw, self.socket, self._now = raw, sock, now
+    def __init__(self, raw: io.RawIOBase, sock: Any) -> None:
+        self._raw, self._socket = raw, sock
         self._limit: float = sock.gettimeout()
         self._in_head, self._waited, self._received = True, 0.0, 0
+        if hasattr(sock, "suppress_ragged_eofs"):
+            # only `close_notify` distinguishes the end of the body from a lost connection
+            sock.suppress_ragged_eofs = False
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any, /) -> int | None:
-        if self._in_head and self._received:  # the first wait has this timeout anyway
-            if self._waited >= self._limit:
-                raise TimeoutError("the response head did not arrive in time")
-            self.socket.settimeout(self._limit - self._waited)
-        begun, cut = self._now(), False
+        if self._in_head and self._received:  # setting it costs the interpreter lock
+            self._socket.settimeout(self._limit - self._waited)
+        begun = time.monotonic()
         try:
             count = self._raw.readinto(buffer)
         except ssl.SSLEOFError:
-            cut = True
-        if cut:  # not raised above: its context would be taken for a failed handshake
-            raise ConnectionAbortedError("the TLS connection ended without close_notify")
-        self._waited += self._now() - begun
+            raise ConnectionAbortedError("the TLS connection ended without close_notify") from None
+        self._waited += time.monotonic() - begun
         self._received += count or 0
-        if count and self._waited >= self._limit and not self._in_head:
+        left = self._limit - self._waited
+        if self._in_head:
+            if self._received and not count:
+                raise ConnectionAbortedError("the response ended inside its head")
+            if left <= 0:
+                raise TimeoutError("the response head did not arrive in time")
+        elif count and left <= 0:
             if self._received < _MIN_RATE * self._waited:
                 raise SlowBody
             self._waited, self._received = 0.0, 0
@@ -90,8 +85,8 @@ class DeadlineStream(io.RawIOBase):
     def end_head(self) -> None:
         """Restore the timeout of the socket; the body follows."""
         self._in_head, self._waited, self._received = False, 0.0, 0
-        if self.socket.gettimeout() != self._limit:
-            self.socket.settimeout(self._limit)
+        if self._socket.gettimeout() != self._limit:
+            self._socket.settimeout(self._limit)
 
     def close(self) -> None:
         self._raw.close()
@@ -99,13 +94,9 @@ class DeadlineStream(io.RawIOBase):
 
 
 class ResponseReader(io.BufferedReader):
-    """Stream for the library, which accepts endless lines, heads that end with the connection, and
-    chunk sizes such as `-5`.
-    """
+    """Stream for the library, which accepts endless lines and chunk sizes such as `-5`."""
 
-    def __init__(self, stream: DeadlineStream) -> None:
-        super().__init__(stream, _BUFFER)
-        self.in_head, self.in_chunks, self._line_bytes = True, False, 0
+    in_chunks, line_bytes = False, 0
 
     def readline(self, size: int | None = -1, /) -> bytes:
         line = super().readline(size)
@@ -115,10 +106,8 @@ class ResponseReader(io.BufferedReader):
                 raise BodyError("a chunk of the response has an invalid size")
             self.in_chunks = int(found[1], 16) > 0  # then come the trailers
             return line
-        if self.in_head and self._line_bytes and not line:
-            raise ConnectionAbortedError("the response ended inside its head")
-        self._line_bytes += len(line)
-        if self._line_bytes > _MAX_LINE_BYTES:
+        self.line_bytes += len(line)
+        if self.line_bytes > _MAX_LINE_BYTES:
             raise ConnectionAbortedError("the response has too many header or trailer lines")
         return line
 
@@ -131,7 +120,7 @@ class DeadlineResponse(HTTPResponse):
     def __init__(self, sock: Any, *arguments: Any, **options: Any) -> None:
         super().__init__(sock, *arguments, **options)
         self.stream = DeadlineStream(self.fp.detach(), sock)
-        self.fp: ResponseReader = ResponseReader(self.stream)
+        self.fp: ResponseReader = ResponseReader(self.stream, _BUFFER)
 
     def begin(self) -> None:
         super().begin()
@@ -142,11 +131,7 @@ class DeadlineResponse(HTTPResponse):
         if len({length.strip() for length in lengths}) > 1:
             raise BodyError("the response has conflicting lengths")
         self.stream.end_head()
-        self.fp.in_head, self.fp.in_chunks = False, bool(self.chunked)
-        unbounded = self.length is None and not self.chunked
-        if unbounded and hasattr(self.stream.socket, "suppress_ragged_eofs"):
-            # only `close_notify` distinguishes the end of the body from a lost connection
-            self.stream.socket.suppress_ragged_eofs = False
+        self.fp.in_chunks = bool(self.chunked)
 
     def read(self, amt: int | None = None) -> bytes:
         data = super().read(amt)
@@ -163,93 +148,57 @@ class _DeadlineConnection:
     response_class = DeadlineResponse
     sock: Any
     timeout: float | None
-    #: Parts of the request that are sent together; `None`: each part is sent at once.
-    unsent: list[bytes] | None = None
+    #: The head and a small body, until they are sent; `None`: parts are sent immediately.
+    unsent: bytes | None = None
 
     def request(self, *arguments: Any, **options: Any) -> None:
-        self.unsent = []
-        try:
-            super().request(*arguments, **options)  # type: ignore[misc]
-        finally:
-            parts, self.unsent = self.unsent, None
-        if parts:
-            self.send(b"".join(parts))
+        self.unsent = b""
+        super().request(*arguments, **options)  # type: ignore[misc]
+        self.send(b"")  # the end of the request
 
     def send(self, data: bytes) -> None:
-        if self.unsent is not None and len(data) <= SMALL:
-            self.unsent.append(data)
+        if self.unsent is not None and 0 < len(data) <= SMALL:
+            self.unsent += data
             return
-        parts, self.unsent = self.unsent or [], None
-        for part in (*parts, data):
+        parts, self.unsent = (self.unsent, data), None
+        for part in filter(None, parts):
             super().send(part)  # type: ignore[misc]
 
     def connect(self) -> None:
         try:
             super().connect()  # type: ignore[misc] # the connection class comes after this one
         except TimeoutError as error:  # of the proxy or of TLS: no request was sent
-            raise urllib3.exceptions.ConnectTimeoutError(
-                self, "the handshake did not finish in time"
-            ) from error
+            raise ConnectTimeoutError(self, "the handshake did not finish in time") from error
         self.sock.settimeout(self.timeout)  # the response to CONNECT used some time
 
 
-@functools.cache
-def _with_deadlines(pool: Any) -> Any:
-    """Return a subclass of a pool class; its connections have deadlines."""
-    if issubclass(pool.ConnectionCls, _DeadlineConnection):
-        return pool
-    connection = type("DeadlineConnection", (_DeadlineConnection, pool.ConnectionCls), {})
-    return type("DeadlinePool", (pool,), {"ConnectionCls": connection})
-
-
-def _install(manager: Any) -> None:
-    classes = manager.pool_classes_by_scheme.items()
-    manager.pool_classes_by_scheme = {scheme: _with_deadlines(pool) for scheme, pool in classes}
-
-
 class DeadlineAdapter(HTTPAdapter):
-    """Adapter whose connections have deadlines, direct and through proxies (SOCKS too). All its
-    requests have the same TLS options.
+    """Adapter whose connections have deadlines, direct and through proxies (SOCKS too)."""
 
-    :param connections: maximum number of connections to an origin; further requests wait
-    """
+    #: The last origin, and its pool.
+    last: tuple[Origin, Any] = NOWHERE, None
 
-    def __init__(self, connections: int) -> None:
-        self._by_origin: dict[tuple[Origin, str | None], Any] = {}
-        # urllib3 allocates a slot for every connection at once
-        slots = min(connections, MAX_CONCURRENCY)
-        super().__init__(pool_connections=_MAX_POOLS, pool_maxsize=slots, pool_block=True)
-
-    def init_poolmanager(self, *arguments: Any, **options: Any) -> None:
-        super().init_poolmanager(*arguments, **options)
-        _install(self.poolmanager)
-
-    def proxy_manager_for(self, proxy: str, **options: Any) -> Any:
-        manager = super().proxy_manager_for(proxy, **options)
-        _install(manager)
-        return manager
-
-    def get_connection_with_tls_context(
-        self, request: Any, verify: Any, proxies: Any = None, cert: Any = None
-    ) -> Any:
+    def get_connection_with_tls_context(self, request: Any, *arguments: Any, **options: Any) -> Any:
         """Return the pool of an origin. The library's search takes as long as sending a head."""
-        key = origin(request.url), (proxies or {}).get("http")
-        pool = self._by_origin.get(key)
-        if pool is None:
-            pool = super().get_connection_with_tls_context(request, verify, proxies, cert)
-            # no more than the library keeps, which closes the oldest
-            known = self._by_origin if len(self._by_origin) < _MAX_POOLS else {}
-            self._by_origin = {**known, key: pool}
-        return pool
+        last, there = self.last, origin(request.url)
+        if last[0] != there:
+            pool = super().get_connection_with_tls_context(request, *arguments, **options)
+            last = self.last = there, pool
+        return last[1]
 
-    def request_url(self, request: Any, proxies: Any) -> Any:
-        return super().request_url(request, proxies) if proxies else request.path_url
+    def cert_verify(self, conn: Any, *arguments: Any) -> None:
+        """Prepare the pool of an origin: the library calls this before it takes a connection."""
+        super().cert_verify(conn, *arguments)  # type: ignore[no-untyped-call]
+        if not issubclass(conn.ConnectionCls, _DeadlineConnection):
+            bases = (_DeadlineConnection, conn.ConnectionCls)
+            conn.ConnectionCls = type("DeadlineConnection", bases, {})
 
 
 class PooledSession(Session):
     """Session with its cache (the crumb of the CI server). It does not follow redirects: the
     transport does, within its rules.
 
+    :param connections: maximum number of connections to an origin; further requests wait
     :param cookies_of: the only origin that sets and gets cookies, `None` if there is none. The
         library also sends them to other ports, and to neighbours in their domain.
     """
@@ -258,65 +207,54 @@ class PooledSession(Session):
         super().__init__()
         self.memory: dict[str, Any] = {}
         self._cookies_of = cookies_of
-        self._proxies: dict[Origin, str | None] = {}
-        adapter = DeadlineAdapter(connections)
+        self._proxies: dict[Origin, dict[str, str]] = {}
+        #: What a request, or reading its response, raises.
+        self.errors = (RequestException, HTTPError, BodyError, UnfitRequest)
+        # urllib3 allocates a slot for every connection at once
+        slots = min(connections, MAX_CONCURRENCY)
+        adapter = DeadlineAdapter(pool_maxsize=slots, pool_block=True)
         self.mount("https://", adapter)
         self.mount("http://", adapter)
 
     def exchange(
         self, outgoing: Outgoing, login: Login, accounting: Accounting, *, timeout: float
     ) -> Incoming:
-        """Send a request; the body of the response is not read. `Session.send` would read the body
-        of a redirect, without bounds.
-        """
+        """Send a request, and read no body: `Session.send` would read that of a redirect."""
         login(outgoing)
-        headers, body, url = {**_HEADERS, **outgoing.headers}, outgoing.body, outgoing.url
-        if body is not None or outgoing.method not in ("GET", "HEAD"):
-            headers["Content-Length"] = str(len(body or b""))
-        _require_headers(headers)
-        # Not prepared by the library: most steps are done, and the signature of OAuth must stay.
+        url, headers = outgoing.url, {**_HEADERS, **outgoing.headers}
+        for name, value in headers.items():
+            # the message of the library shows the value, which may be a secret
+            if _HEADER.fullmatch(f"{name}: {value}") is None:
+                raise UnfitRequest(
+                    f"the header {name!r} contains a character that is invalid in a header"
+                )
+        # Not prepared as a whole by the library: the signature of OAuth must stay.
         request = PreparedRequest()
         request.method, request.url = outgoing.method, prepared_url(url)
         request.headers = CaseInsensitiveDict(headers)
-        request.body = body or None  # type: ignore[assignment] # an upload is iterable
-        at_home, proxy = origin(url) == self._cookies_of, self._proxy(url)
-        if at_home:
-            request.prepare_cookies(self.cookies)
+        request.prepare_body(outgoing.body, None)
+        jar = self.cookies if origin(url) == self._cookies_of else None
+        if jar is not None:
+            request.prepare_cookies(jar)
         adapter: Any = self.get_adapter(url)
+        proxy = self._proxy_for(url)
         response = adapter.send(
-            request,
-            stream=True,
-            timeout=timeout,
-            verify=self.verify,
-            cert=self.cert,
-            proxies={"http": proxy, "https": proxy} if proxy else {},
+            request, stream=True, timeout=timeout, verify=self.verify, cert=self.cert, proxies=proxy
         )
-        if at_home:
-            extract_cookies_to_jar(  # type: ignore[no-untyped-call]
-                self.cookies, request, response.raw
-            )
+        if jar is not None:
+            extract_cookies_to_jar(jar, request, response.raw)  # type: ignore[no-untyped-call]
         cookies = [cookie.value or "" for cookie in (*response.cookies, *self.cookies)]
-        hidden.add(*(value for value in cookies if len(value) >= _SHORTEST_COOKIE))
+        # shorter values are flags or languages, and parts of other words
+        hidden.add(*(value for value in cookies if len(value) >= 8))
         return Incoming(response, url, accounting)
 
-    def _proxy(self, url: str) -> str | None:
+    def _proxy_for(self, url: str) -> dict[str, str]:
         """Return the proxy that `requests` chooses; its login is kept out of all output."""
         there = origin(url)
         if there not in self._proxies:
-            self._proxies[there] = utils.select_proxy(url, utils.get_environ_proxies(url))
-        proxy = self._proxies[there]
-        if proxy is not None:
+            proxy = utils.select_proxy(url, utils.get_environ_proxies(url))
+            self._proxies[there] = {there[0]: proxy} if proxy else {}
+        for proxy in self._proxies[there].values():
             user, password = utils.get_auth_from_url(proxy)
             hidden.add(password, b64encode(f"{user}:{password}".encode()).decode() if user else "")
-        return proxy
-
-
-def _require_headers(headers: dict[str, str]) -> None:
-    """Raise `UnfitRequest` if a header cannot be sent. The message of the library shows its value,
-    which may be a secret.
-    """
-    for name, value in headers.items():
-        if _HEADER.fullmatch(f"{name}: {value}") is None:
-            raise UnfitRequest(
-                f"the header {name!r} contains a character that is invalid in a header"
-            )
+        return self._proxies[there]

@@ -24,7 +24,7 @@ from .multipart import SMALL, Upload, small_body
 from .network_errors import Failure, failure_of
 from .rejected_logins import kind_of_rejection
 from .retries import RETRIED_READS, Retries, limit_of
-from .sessions import pooled_session, request_errors
+from .sessions import pooled_session
 from .writes import Verify, Write
 
 #: Methods without a crumb.
@@ -195,7 +195,7 @@ class Transport:
                     validate(response)
                 raise self.failure(response)
             yield incoming
-        except request_errors() as error:
+        except self._session.errors as error:
             raise failure_of(error, request, self._timeout).error from None
         finally:
             incoming.close()
@@ -280,7 +280,7 @@ class Transport:
                     return incoming
                 incoming.close()
                 url = self._next_hop(request, incoming.status_code, url, target(url, location))
-        except request_errors() as error:
+        except self._session.errors as error:
             return failure_of(error, request, timeout)
         finally:
             self.accounting.add(seconds=time.monotonic() - started)
