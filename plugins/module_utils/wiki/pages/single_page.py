@@ -73,8 +73,6 @@ class SinglePage:
             self._restrictions = PageRestrictions(store, options.restrictions, force=options.force)
         self._additions = [] if removes else _additions(self._client, options)
         self._page: Page | None = None
-        self._new: Page | None = None
-        self._body = self._desired.body or ""
         self._comments = {"kept": 0, "lost": 0}
 
     # -- planning ------------------------------------------------------------------------------
@@ -120,10 +118,11 @@ class SinglePage:
             f"reading {named}", options.page_id, options.space
         )
 
-    def predict(self) -> None:
+    def predict(self, plan: Plan) -> None:
         """In check mode, remember the new page, or the new title."""
-        if self._new is not None:
-            predicted_pages.predict(self._client.predictions, self._new)
+        new = plan.data
+        if new is not None and (self._page is None or self._page.title != new.title):
+            predicted_pages.predict(self._client.predictions, new)
 
     def _planned_additions(self, page: Page | None, *, saves: bool) -> list[Change]:
         """Return the changes of restrictions, labels and attachments.
@@ -190,14 +189,14 @@ class SinglePage:
         number = predicted_pages.new_id(self._client.predictions, space, title)
         # a restricted page is created empty, and its content is the second version
         version = 2 if desired.body and self._restrict is not None else 1
-        page = self._new = Page(number, title, space, version, "", body=desired.body, parent=parent)
+        page = Page(number, title, space, version, "", body=desired.body, parent=parent)
         shown = {**page.shown(), "id": page.id or None, "url": None}
         result = {"page": shown, "ignored_differences": []}
 
         def make_diff() -> tuple[str, str]:
             return "", self._text(page, readable("", page.body or "", space)[1], after=True)
 
-        return Plan(None, None, "create", changes, result, make_diff=make_diff)
+        return Plan(None, None, "create", changes, result, make_diff=make_diff, data=page)
 
     def _update(self, page: Page) -> Plan:
         desired = self._desired
@@ -218,7 +217,6 @@ class SinglePage:
                 " reason"
             )
         wanted = self._wanted(page, comparison) if changes else page
-        self._new = wanted if wanted.title != page.title else None
         changes += self._planned_additions(page, saves=bool(changes))
         result = {"page": wanted.shown(), "ignored_differences": list(comparison.ignored)}
         if not changes:
@@ -230,7 +228,7 @@ class SinglePage:
             before = _NO_BODY if page.body is None else before
             return self._text(page, before, after=False), self._text(wanted, after, after=True)
 
-        return Plan(None, None, "update", tuple(changes), result, make_diff=make_diff)
+        return Plan(None, None, "update", tuple(changes), result, make_diff=make_diff, data=wanted)
 
     def _require_place(self, space: str | None, parent: str, child: str = "") -> None:
         """Check space and parent before a write.
@@ -244,11 +242,10 @@ class SinglePage:
 
     def _wanted(self, page: Page, comparison: BodyComparison) -> Page:
         """Return the page with the desired title, body and parent."""
-        self._body = self._desired.body_on(page, comparison)
         return replace(
             page,
             title=self._desired.title_on(page),
-            body=self._body,
+            body=self._desired.body_on(page, comparison),
             version=page.version + 1,
             parent=self._desired.parent or page.parent,
         )
@@ -319,7 +316,7 @@ class SinglePage:
             return {}
         saved = page
         if saved is None or _saves(plan.changes):
-            saved = self._save(page)
+            saved = self._save(page, plan.data.body or "")
         elif self._restrict is not None:
             self._restrict(saved)
         try:
@@ -330,15 +327,15 @@ class SinglePage:
             raise
         return {"page": saved.shown()}
 
-    def _save(self, page: Page | None) -> Page:
+    def _save(self, page: Page | None, body: str) -> Page:
         retry = self._options.on_conflict == "retry" and self._options.expected_version is None
         note, restrict = self._note(), self._restrict
         writer = PageWriter(self._client, self._desired, note=note, retry=retry, restrict=restrict)
         if page is None:
             saved = writer.create(self._options.space_and_title()[0])
         else:
-            saved = writer.update(page, self._body)
-        self._verify(saved, page)
+            saved = writer.update(page, body)
+        self._verify(saved, page, body)
         return saved
 
     @property
@@ -363,7 +360,7 @@ class SinglePage:
             if error.status != 404 or not is_gone():
                 raise
 
-    def _verify(self, saved: Page, before: Page | None) -> None:
+    def _verify(self, saved: Page, before: Page | None, body: str) -> None:
         """Compare the saved page with the desired page."""
         known, wanted = saved.shows_parent, self._desired.parent
         if wanted is None:
@@ -378,7 +375,7 @@ class SinglePage:
                 f" {wanted or 'the top of the space'}: set parent_id",
                 result={"changed": True, "page": saved.shown()},
             )
-        if saved.body is not None and not alike(saved.body, self._body, saved.space):
+        if saved.body is not None and not alike(saved.body, body, saved.space):
             self._task.warn(
                 f"{self._options.named}: the stored body differs from the body that was sent;"
                 " unsupported content may be lost, and the next run will find a difference again"

@@ -90,7 +90,7 @@ class WikiPageOperation:
         return self._pages.plan()
 
     def predict(self, plan: Plan) -> None:
-        self._pages.predict()
+        self._pages.predict(plan)
 
     def preflight(self, plan: Plan) -> None:
         self._pages.preflight(plan)
@@ -185,10 +185,10 @@ class ListedPages:
             if page is not None and seen.setdefault(page.id, item.name) != item.name:
                 item.error = invalid(f"{item.name} is the same page as {seen[page.id]}")
 
-    def predict(self) -> None:
+    def predict(self, plan: Plan) -> None:
         """Record the new pages for later tasks in check mode."""
         for item in self._items:
-            item.operation.predict()
+            item.operation.predict(item.plan)
 
     def preflight(self, plan: Plan) -> None:
         """Check the permissions of all pages. Raises an error for all failed pages."""
