@@ -91,7 +91,7 @@ def names_build(value: str, builds: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def build_name(value: str) -> str:
-    """Return the name in a value of `build`, without `+` and quotation marks."""
+    """Return the build name in a search value such as `+'release 1'`."""
     text = value.removeprefix("+")
     quoted = len(text) > 1 and text[0] in "'\"" and text[0] == text[-1]
     return text[1:-1] if quoted else text

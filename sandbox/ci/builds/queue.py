@@ -102,7 +102,7 @@ def forget(context: Context, job: str) -> None:
 
 
 def kind(context: Context, item: dict[str, Any]) -> str:
-    """Return the class of an item, which depends on its state."""
+    """Return the class name of an item, for example `WAITING`, which depends on its state."""
     if item["left_ms"] is not None:
         return LEFT
     if item["ready_ms"] > context.now_ms():

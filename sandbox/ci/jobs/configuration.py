@@ -38,11 +38,15 @@ _DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
 
 
 class Unreadable(Exception):
-    """XML for which the server throws an exception: status 500 [ci-21]."""
+    """Raised for XML to which the server responds with an exception and status 500 [ci-21]."""
 
 
 def document(job: dict[str, Any], with_secrets: bool) -> str:
-    """Return the configuration; secrets are masked for users with read access only."""
+    """Return the configuration as XML.
+
+    :param with_secrets: whether to include the encrypted secrets, which are masked for users with
+        read access only
+    """
     root = _root(job)
     shown = root if with_secrets else schema.masked(root)
     return HEADER + etree.tostring(shown, encoding="unicode", pretty_print=True)
@@ -70,7 +74,7 @@ def _root(job: dict[str, Any]) -> etree._Element:
 
 
 def _own(job: dict[str, Any]) -> dict[str, Callable[[etree._Element], None]]:
-    """Return writers, by element name, for the elements derived from the job record."""
+    """Return functions that fill an element from the job record, by element name."""
     texts = {"description": job["description"] or ""}
     if job["kind"] in jobs.COMPUTED and (job["disabled"] or job["parts"] is not None):
         texts |= {"disabled": as_text(job["disabled"])}
@@ -147,7 +151,7 @@ def parsed(text: str) -> etree._Element:
 
 
 def read(root: etree._Element, plugins: schema.Plugins, save: int) -> dict[str, Any]:
-    """Convert the XML to a job record; unknown elements are omitted."""
+    """Convert the XML to a job record, without unknown elements."""
     kind = kind_of(root)
     known = schema.ELEMENTS[kind]
     parts = {

@@ -26,7 +26,7 @@ def _quoted(text: str) -> str:
 
 
 def _bad_name(name: str) -> str | None:
-    """Return the server's error message for an invalid name, else None."""
+    """Return the server's error message for an invalid name, or `None` for a valid name."""
     if name == "":
         return "No name is specified"
     if name in (".", ".."):
@@ -84,7 +84,7 @@ def _made(call: Call, name: str) -> Response:
 
 
 def _copy(call: Call, folder: str, given: str, name: str) -> Response:
-    """Copy a job; the copy cannot be built until it was saved once (server fact [ci-21])."""
+    """Copy a job. Server fact [ci-21]: the copy cannot be built until it is saved once."""
     context = call.site.context
     source = given.strip("/") if given.startswith("/") else _below(folder, given)
     job = jobs.get(context, source)
@@ -135,7 +135,7 @@ def read_config(call: Call) -> Response:
 
 
 async def write_config(call: Call) -> Response:
-    """Handle POST {job}/config.xml: 200; 500 for another kind of job or unreadable XML."""
+    """Handle POST {job}/config.xml: 200, or 500 for another kind of job or invalid XML."""
     job, context = call.found_job, call.site.context
     try:
         found = await _described(call)
@@ -178,9 +178,8 @@ def switch(disabled: bool) -> Any:
 
 
 def delete(call: Call) -> Response:
-    """Handle POST {job}/doDelete (302) and DELETE {job}/ (204).
-
-    Deletes the builds, and all jobs below a folder.
+    """Handle POST {job}/doDelete (302) and DELETE {job}/ (204): delete the job and its builds, or
+    the folder and its jobs.
     """
     name = call.found_job["full_name"]
     remove(call.site.context, name)
@@ -204,7 +203,7 @@ def remove(context: Context, name: str) -> None:
 
 
 async def rename(call: Call) -> Response:
-    """Handle POST {job}/confirmRename?newName=: 302 to the new address of the job."""
+    """Handle POST {job}/confirmRename?newName=, which redirects to the new URL of the job."""
     context, name = call.site.context, call.found_job["full_name"]
     given = (await form_fields(call.request)).get("newName", [""])[-1].strip()
     folder = name.rpartition("/")[0]
@@ -242,7 +241,7 @@ async def describe(call: Call) -> Response:
 
 
 def delete_build(call: Call) -> Response:
-    """Handle POST {build}/doDelete: 302 to the job; a kept build stays (server fact [ci-30])."""
+    """Handle POST {build}/doDelete (302 to the job). A kept build is not deleted [ci-30]."""
     context, build = call.site.context, call.found_build
     if build.get("keep"):
         return pages.failed(f"You cannot delete #{build['number']} because: it is kept forever")
@@ -252,7 +251,7 @@ def delete_build(call: Call) -> Response:
 
 
 def toggle_keep(call: Call) -> Response:
-    """Handle POST {build}/toggleLogKeep: 302 back (server fact [ci-30])."""
+    """Handle POST {build}/toggleLogKeep, which redirects back [ci-30]."""
     build = call.found_build
     changed = {**build, "keep": not build.get("keep")}
     call.site.context.store.put(builds.BUILDS, call.build_key, changed)

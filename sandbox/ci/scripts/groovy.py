@@ -49,7 +49,7 @@ class Exited(Exception):
 
 
 class Constants(dict[str, Any]):
-    """A server class with some known constants."""
+    """A class of the server with its constants, for example `Jenkins.VERSION`."""
 
 
 class Properties(dict[str, Any]):

@@ -196,7 +196,7 @@ def test_update_site_is_fetched_first(ci: Ci) -> None:
 def test_plugins_are_enabled_disabled_and_removed(ci: Ci) -> None:
     made = ci.run({"name": "ant", "state": "enabled"}, {"name": "credentials", "state": "disabled"})
     assert made["restart_required"] is True
-    assert "credentials is needed by git" in ci.played.warnings[0]
+    assert "credentials is a dependency of git" in ci.played.warnings[0]
     assert [plugin["action"] for plugin in made["plugins"]] == ["enabled", "disabled"]
     assert not ci.run({"name": "ant", "state": "enabled"})["changed"]
     gone = ci.run({"name": "git", "state": "absent"})

@@ -118,7 +118,7 @@ class Protection:
 
 
 def own_in(catalogue: Catalogue, account: str | None) -> OwnAccount:
-    """Return the objects of an account, from the lists of the catalogue."""
+    """Return the check for objects of an account, with groups and roles from the catalogue."""
 
     def listed(kind: ObjectKind) -> Iterable[State]:
         catalogue.load([(GROUPS, None), (ROLE_ASSIGNMENTS, None)])

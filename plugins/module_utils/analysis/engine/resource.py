@@ -49,7 +49,7 @@ class Resource(ABC):
     @property
     @abstractmethod
     def listing(self) -> Call:
-        """Return the call that reads the object, with as few others as possible."""
+        """Return the call that reads the object, with as few other objects as possible."""
 
     @abstractmethod
     def objects(self, records: Sequence[Record]) -> Objects:
@@ -186,8 +186,8 @@ def hidden(resource: Resource, current: State | None) -> dict[str, Any]:
 def refuse_impossible(resource: Resource, found: Plan) -> None:
     """Raise an error for a plan that cannot be carried out.
 
-    The object is read-only, options are missing, or the name of an object to create or delete is a
-    pattern. A pattern without a match does not prove that an object is absent.
+    Raises `permission` for a read-only object, and `invalid` if options are missing or if the name
+    of an object to create or delete is a pattern.
     """
     if "*" in resource.title and not found.before:
         raise invalid(f"{resource.title} has a wildcard in its name: set the name of one object")

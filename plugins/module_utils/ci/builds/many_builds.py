@@ -77,7 +77,7 @@ class _ListedBuild:
     def key(self) -> tuple[Any, ...]:
         """Return job, parameters and files, to find entries that request the same build.
 
-        A parameter whose value the server does not show is compared by the value to send.
+        A parameter whose value the server does not return is compared by its value in the request.
         """
         wanted = self.request.wanted
         hidden = [pair for pair in wanted.form if pair[0] not in wanted.expected]
