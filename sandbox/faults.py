@@ -100,7 +100,7 @@ def compressed_blanks(size: int) -> bytes:
 
 
 def trickling(send: Send, seconds: float) -> Send:
-    """Return a `send` that sends the bytes of the body one by one, each after a pause."""
+    """Return a `send` that pauses before each byte of the body."""
 
     async def slow(message: Message) -> None:
         if message["type"] != "http.response.body":

@@ -118,7 +118,7 @@ class TrackerComponentOperation(ObjectsOperation[ComponentEntry]):
 
 
 class ComponentKind(EntryKind[ComponentEntry]):
-    """Components as entries. Each project takes one request."""
+    """Components as entries. A single request reads all components of a project."""
 
     noun = "component"
 

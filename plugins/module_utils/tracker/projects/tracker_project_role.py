@@ -83,7 +83,7 @@ class TrackerProjectRoleOperation(ObjectsOperation[ProjectRoleEntry]):
 
 
 class ProjectRoleKind(EntryKind[ProjectRoleEntry]):
-    """Project roles as entries. Each project takes one request, and each role another one."""
+    """Project roles as entries. A project takes a request, and a role another request."""
 
     noun = "role"
 

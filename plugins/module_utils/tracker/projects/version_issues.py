@@ -11,9 +11,9 @@ from .versions import Version
 
 
 class VersionIssues:
-    """Find the issues of a version, and move them one by one.
+    """Find the issues of a version, and move them individually.
 
-    Every server supports this; not every server moves all issues at once [tracker-16].
+    All servers support this, but not all can move all issues of a version at once [tracker-16].
     """
 
     def __init__(self, task: Task, client: TrackerClient) -> None:

@@ -162,7 +162,7 @@ class Restrictions:
             raise response.error("rejected", message)
 
     def _unsaved(self, page: Page, wanted: PageRights) -> list[str]:
-        """Return the operations whose current restrictions are not the wanted ones."""
+        """Return the operations whose restrictions were not saved."""
         now = self.read(page)
         return [name for name, names in wanted.items() if not _same_names(now[name], names)]
 

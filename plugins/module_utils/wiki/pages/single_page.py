@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Find, compare, save and remove a single page [C5.1]."""
+"""Plan and apply the creation, update or removal of a single page [C5.1]."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ _NO_BODY = "(the server does not send the body)\n"
 
 
 class PageAddition(Protocol):
-    """Labels or attachments of a page, which are not part of its versions."""
+    """Labels or attachments of a page, whose changes create no version of the page."""
 
     def plan(self, page: Page | None) -> Change | None:
-        """Read and compare; `page` None is a page to create."""
+        """Compare the current state of a page, or of a new page if `page` is None."""
 
     def text(self, *, after: bool) -> str:
-        """Return the lines of a diff before or after the task. Call `plan()` first."""
+        """Return the diff lines before or after the task. Call `plan()` first."""
 
     def result(self) -> Mapping[str, Any]:
-        """Return the return values after `apply()`."""
+        """Return the return values for the desired state."""
 
     def apply(self, page: Page) -> None:
         """Write the planned changes."""
@@ -50,7 +50,7 @@ class PageAddition(Protocol):
 class SinglePage:
     """Create, update or remove a page, found by id or by space and title.
 
-    `connections`: maximum number of connections for all pages of a task.
+    :param connections: maximum number of connections for all pages of the task
     """
 
     def __init__(self, task: Task, options: PageOptions, *, connections: int = 10) -> None:
@@ -97,7 +97,7 @@ class SinglePage:
 
     @property
     def page(self) -> Page | None:
-        """Return the page that `plan()` found."""
+        """Return the page that `plan()` found, or None."""
         return self._page
 
     def _read(self) -> Page | None:
@@ -127,7 +127,8 @@ class SinglePage:
     def _planned_additions(self, page: Page | None, *, saves: bool) -> list[Change]:
         """Return the changes of restrictions, labels and attachments.
 
-        :param saves: whether the page itself is saved
+        :param page: the current page; None means a new page
+        :param saves: whether the title, body or parent is saved too
         """
         if page is not None and predicted_pages.is_id(page.id):
             page = None
@@ -142,7 +143,7 @@ class SinglePage:
         return {**found, "comments": self._comments}
 
     def _check(self, page: Page) -> None:
-        """Raise `conflict` if the page does not match the options, for example its space."""
+        """Raise `conflict` if the type, status, space or version of the page is wrong."""
         space, expected = self._options.space, self._options.expected_version
         problem = None
         if page.type != "page":
@@ -182,7 +183,7 @@ class SinglePage:
                 "not_found",
                 f"{self._options.named} does not exist; body or src without section can create it",
             )
-        self._require_place(space, desired.parent or "")
+        self._require_target(space, desired.parent or "")
         additions = self._planned_additions(None, saves=True)
         changes = (Change("body", None, desired.body), *additions)
         title, parent = desired.title or "", desired.parent
@@ -208,7 +209,7 @@ class SinglePage:
         if desired.changes_title(page):
             changes.append(Change("title", page.title, desired.title))
         if desired.changes_parent(page):
-            self._require_place(page.space, desired.parent or "", page.id)
+            self._require_target(page.space, desired.parent or "", page.id)
             changes.append(Change("parent_id", page.parent, desired.parent))
         if desired.parent is not None and not page.shows_parent:
             self._task.warn(
@@ -230,7 +231,7 @@ class SinglePage:
 
         return Plan(None, None, "update", tuple(changes), result, make_diff=make_diff, data=wanted)
 
-    def _require_place(self, space: str | None, parent: str, child: str = "") -> None:
+    def _require_target(self, space: str | None, parent: str, child: str = "") -> None:
         """Check space and parent before a write.
 
         Raises `not_found` if either is missing, `rejected` if the parent is below the page `child`.
@@ -251,9 +252,7 @@ class SinglePage:
         )
 
     def _text(self, page: Page, body: str, *, after: bool) -> str:
-        """Return the string for the diff: title, parent, restrictions, labels and attachments, then
-        the body.
-        """
+        """Return the text of the diff: title, parent, restrictions, additions and body."""
         parent = "" if self._options.parent_id is None else f"parent: {page.parent or '-'}\n"
         additions = "".join(each.text(after=after) for each in self._additions)
         if self._restrictions is not None:
@@ -261,9 +260,10 @@ class SinglePage:
         return f"title: {page.title}\n{parent}{additions}\n{body}"
 
     def _keep_comments(self, page: Page, body: str) -> None:
-        """Raise `conflict` if the new body lacks markers of readers' inline comments.
+        """Raise `conflict` if the new body would orphan inline comments of readers.
 
-        The markers are part of the body, but adding a marker creates no version.
+        The markers of comments are part of the body. Adding a marker creates no version, so the
+        version number does not show it.
         """
         kept, lost = comment_counts(page.body or "", body)
         self._comments = {"kept": kept, "lost": lost}
@@ -279,7 +279,7 @@ class SinglePage:
         self._task.warn(f"{self._options.named}: {comments} lose their place in the text")
 
     def preflight(self, plan: Plan) -> None:
-        """Raise `permission`, or `conflict` if another page has the new title."""
+        """Raise `permission` for a missing permission, `conflict` for a title in use."""
         self._require_rights(plan)
         page, renamed = self._page, any(change.field == "title" for change in plan.changes)
         if page is None or page.space is None or self._options.page_id is None or not renamed:
@@ -340,7 +340,7 @@ class SinglePage:
 
     @property
     def _restrict(self) -> Callable[[Page], None] | None:
-        """Return the function that sets the restrictions, if they differ."""
+        """Return the function that sets the restrictions, or None if they do not differ."""
         return None if self._restrictions is None else self._restrictions.change
 
     def _note(self) -> dict[str, Any]:
@@ -348,7 +348,7 @@ class SinglePage:
         return {**note, "minorEdit": True} if self._options.minor_edit else note
 
     def _trash(self, page: Page) -> None:
-        """Move the page to the trash; a page that is no longer found is gone."""
+        """Move the page to the trash. It is no error if another user has removed it."""
 
         def is_gone() -> bool:
             now = self._client.get(f"verifying {self._options.named}", page.id, page.space)
@@ -383,7 +383,7 @@ class SinglePage:
 
 
 def _additions(client: WikiClient, options: PageOptions) -> list[PageAddition]:
-    """Return the managed labels and attachments of a page. Raises `invalid`."""
+    """Return the labels and attachments to manage. Raises `invalid` for invalid entries."""
     additions: list[PageAddition] = []
     if options.labels is not None:
         additions.append(PageLabels(client, options.labels))
