@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The users of the repository manager: the logins of the seed, and the users that were created.
+"""Users and groups of the repository manager.
 
-A document of the kind `USERS` replaces the login of the same name; `deleted` removes it.
+Users are the logins of the configuration and those that requests create. A stored document of the
+kind `USERS` overrides the login of the same name, and removes it if it has `deleted`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _DEFAULTS = {
 
 
 def find(current: Context, name: str) -> dict[str, Any] | None:
-    """Return a user with all fields, or None. `permissions` are those of the seed."""
+    """Return a user with all fields, or None. Its `permissions` come from the configured login."""
     doc = current.store.get(USERS, name)
     login = current.credentials(_SERVICE).get("users", {}).get(name)
     if (doc or {}).get("deleted") or (doc is None and login is None):
@@ -43,7 +44,7 @@ def groups_of(current: Context, name: str) -> list[str]:
 
 
 def put_group(current: Context, doc: dict[str, Any]) -> dict[str, Any]:
-    """Store a group; fields that are not given have their defaults."""
+    """Store a group and return it with the defaults of missing fields."""
     blank = {"description": "", "external_id": "", "auto_join": False, "admin_privileges": False}
     group = {**blank, "realm": "internal", "members": [], **doc}
     group["members"] = sorted(set(group["members"]))
@@ -52,7 +53,7 @@ def put_group(current: Context, doc: dict[str, Any]) -> dict[str, Any]:
 
 
 def set_groups(current: Context, name: str, wanted: set[str]) -> None:
-    """Make a user a member of exactly these groups."""
+    """Make a user a member of the wanted groups, and of no others."""
     for group in current.store.values(GROUPS):
         members = {*group["members"]} - {name} | ({name} if group["name"] in wanted else set())
         put_group(current, {**group, "members": list(members)})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Groups, by Access and by the older interface of the repository manager."""
+"""Handle requests for groups: the API of Access, and the older API of the repository manager."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
 _FIELDS = ("description", "external_id", "auto_join", "admin_privileges")
-#: Names of the fields in the older interface.
+#: Fields, and their names in the older API.
 _OLD = {
     "description": "description",
     "external_id": "externalId",
@@ -28,7 +28,7 @@ _OLD = {
 
 
 def listing(request: Request) -> Response:
-    """GET /access/api/v2/groups: server fact [repo-41]."""
+    """Handle GET /access/api/v2/groups [repo-41]: list the names of all groups."""
     require_admin(request)
     names = context(request).store.keys(accounts.GROUPS)
     rows = [{"group_name": name, "uri": f"{request.url}/{responses.quote(name)}"} for name in names]
@@ -36,7 +36,7 @@ def listing(request: Request) -> Response:
 
 
 def read(request: Request) -> Response:
-    """GET /access/api/v2/groups/{name}: server fact [repo-41]."""
+    """Handle GET /access/api/v2/groups/{name} [repo-41]: return a group."""
     require_admin(request)
     return JSONResponse(_found(request))
 
@@ -49,7 +49,10 @@ def _found(request: Request) -> dict[str, Any]:
 
 
 def _checked(request: Request, group: dict[str, Any]) -> dict[str, Any]:
-    """Raise a 400 for a group that cannot exist, server fact [repo-41]."""
+    """Return a group unchanged if it is valid [repo-41].
+
+    Raise a 400 for flags that exclude each other, a 404 for an unknown member.
+    """
     if group.get("auto_join") and group.get("admin_privileges"):
         raise refusal(400, "BAD_REQUEST", "auto_join and admin_privileges exclude each other")
     for name in group.get("members") or ():
@@ -59,7 +62,7 @@ def _checked(request: Request, group: dict[str, Any]) -> dict[str, Any]:
 
 
 async def create(request: Request) -> Response:
-    """POST /access/api/v2/groups: server fact [repo-41]; 409 if it exists."""
+    """Handle POST /access/api/v2/groups [repo-41]: create a group; 409 if the name exists."""
     require_admin(request)
     current, data = context(request), await body_of(request)
     if current.store.get(accounts.GROUPS, str(data.get("name"))) is not None:
@@ -69,7 +72,7 @@ async def create(request: Request) -> Response:
 
 
 async def update(request: Request) -> Response:
-    """PATCH /access/api/v2/groups/{name}: server fact [repo-41]."""
+    """Handle PATCH /access/api/v2/groups/{name} [repo-41]: change the given fields of a group."""
     require_admin(request)
     group, data = _found(request), await body_of(request)
     given = {name: data[name] for name in _FIELDS if name in data}
@@ -78,7 +81,7 @@ async def update(request: Request) -> Response:
 
 
 async def members(request: Request) -> Response:
-    """PATCH /access/api/v2/groups/{name}/members: server fact [repo-41]."""
+    """Handle PATCH /access/api/v2/groups/{name}/members [repo-41]: add and remove members."""
     require_admin(request)
     group, data = _found(request), await body_of(request)
     _checked(request, {"members": data.get("add")})
@@ -88,17 +91,17 @@ async def members(request: Request) -> Response:
 
 
 def delete(request: Request) -> Response:
-    """DELETE /access/api/v2/groups/{name}: server fact [repo-41]."""
+    """Handle DELETE /access/api/v2/groups/{name} [repo-41]."""
     require_admin(request)
     context(request).store.delete(accounts.GROUPS, _found(request)["name"])
     return Response(status_code=204)
 
 
-# -- the older interface --------------------------------------------------------------------------
+# -- the older API --------------------------------------------------------------------------------
 
 
 def old_listing(request: Request) -> Response:
-    """GET /api/security/groups: server fact [repo-41]."""
+    """Handle GET /api/security/groups [repo-41]: list the names of all groups."""
     responses.require_admin(request)
     current = context(request)
     base = f"{current.base_url(request, SERVICE)}/api/security/groups"
@@ -109,7 +112,7 @@ def old_listing(request: Request) -> Response:
 
 
 def old_read(request: Request) -> Response:
-    """GET /api/security/groups/{name}: server fact [repo-41]; members on request."""
+    """Handle GET /api/security/groups/{name} [repo-41]; `includeUsers=true` adds the members."""
     responses.require_admin(request)
     group = _old_found(request)
     shown = {old: group[new] for new, old in _OLD.items() if new != "members"}
@@ -138,7 +141,7 @@ def _require_members(request: Request, given: dict[str, Any]) -> None:
 
 
 async def old_put(request: Request) -> Response:
-    """PUT /api/security/groups/{name}: server fact [repo-41]; it creates or replaces."""
+    """Handle PUT /api/security/groups/{name} [repo-41]: create or replace a group."""
     responses.require_admin(request)
     given = _given(await body_of(request))
     _require_members(request, given)
@@ -147,7 +150,7 @@ async def old_put(request: Request) -> Response:
 
 
 async def old_update(request: Request) -> Response:
-    """POST /api/security/groups/{name}: server fact [repo-41]."""
+    """Handle POST /api/security/groups/{name} [repo-41]: change the given fields of a group."""
     responses.require_admin(request)
     group, given = _old_found(request), _given(await body_of(request))
     _require_members(request, given)
@@ -156,7 +159,7 @@ async def old_update(request: Request) -> Response:
 
 
 def old_delete(request: Request) -> Response:
-    """DELETE /api/security/groups/{name}: server fact [repo-41]."""
+    """Handle DELETE /api/security/groups/{name} [repo-41]."""
     responses.require_admin(request)
     name = _old_found(request)["name"]
     context(request).store.delete(accounts.GROUPS, name)

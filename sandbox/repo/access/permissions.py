@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Permissions, by Access and by the older interface of the repository manager.
+"""Handle requests for permissions: the API of Access, and the older API of the repository manager.
 
-They are stored in the shape of Access. They do not decide what an account may do in the sandbox.
+Permissions are stored in the format of Access. They have no effect on requests in the sandbox; the
+module `sandbox.repo.permissions` checks those.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _NEW_ACTIONS = {new: old for old, new in _OLD_ACTIONS.items()}
 
 
 def put(current: Context, name: str, resources: dict[str, Any]) -> dict[str, Any]:
-    """Store a permission; an empty list of includes becomes `**`, server fact [repo-43]."""
+    """Store a permission. An empty list of include patterns becomes `**` [repo-43]."""
     for resource in resources.values():
         for target in resource.get("targets", {}).values():
             target["include_patterns"] = target.get("include_patterns") or ["**"]
@@ -39,8 +40,10 @@ def put(current: Context, name: str, resources: dict[str, Any]) -> dict[str, Any
 
 
 def _shown(current: Context, doc: dict[str, Any]) -> dict[str, Any]:
-    """Return a permission, with the setting `permissions_list_members` with every single local
-    repository next to `ANY LOCAL`, server fact [repo-43].
+    """Return a permission in the format of a response.
+
+    Server fact [repo-43]: some servers list all local repositories next to `ANY LOCAL`. The setting
+    `permissions_list_members` simulates that.
     """
     targets = doc["resources"].get("artifact", {}).get("targets", {})
     if current.settings(SERVICE)["permissions_list_members"] and "ANY LOCAL" in targets:
@@ -51,7 +54,7 @@ def _shown(current: Context, doc: dict[str, Any]) -> dict[str, Any]:
 
 
 def listing(request: Request) -> Response:
-    """GET /access/api/v2/permissions: server fact [repo-43]."""
+    """Handle GET /access/api/v2/permissions [repo-43]: list the names of all permissions."""
     require_admin(request)
     names = context(request).store.keys(KIND)
     rows = [{"name": name, "uri": f"{request.url}/{responses.quote(name)}"} for name in names]
@@ -59,7 +62,7 @@ def listing(request: Request) -> Response:
 
 
 def read(request: Request) -> Response:
-    """GET /access/api/v2/permissions/{name}: server fact [repo-43]."""
+    """Handle GET /access/api/v2/permissions/{name} [repo-43]: return a permission."""
     require_admin(request)
     return JSONResponse(_shown(context(request), _found(request)))
 
@@ -72,7 +75,7 @@ def _found(request: Request) -> dict[str, Any]:
 
 
 def _problem(current: Context, resources: Any) -> str:
-    """Return why the resources cannot be stored, else an empty string."""
+    """Return the server's error message for invalid resources, or "" for valid ones."""
     for kind, resource in resources.items():
         if kind not in _TYPES:
             return f"unknown resource type {kind}"
@@ -89,7 +92,7 @@ def _problem(current: Context, resources: Any) -> str:
 
 
 async def create(request: Request) -> Response:
-    """POST /access/api/v2/permissions: server fact [repo-43]; 409 if it exists."""
+    """Handle POST /access/api/v2/permissions [repo-43]: create a permission; 409 if it exists."""
     require_admin(request)
     current, data = context(request), await body_of(request)
     name, resources = str(data.get("name") or ""), data.get("resources") or {}
@@ -102,7 +105,7 @@ async def create(request: Request) -> Response:
 
 
 async def replace(request: Request) -> Response:
-    """PUT /access/api/v2/permissions/{name}/{type}: server fact [repo-43]; one resource type."""
+    """Handle PUT /access/api/v2/permissions/{name}/{type} [repo-43]: replace a resource."""
     require_admin(request)
     current, doc, data = context(request), _found(request), await body_of(request)
     given = {request.path_params["type"]: data}
@@ -114,7 +117,7 @@ async def replace(request: Request) -> Response:
 
 
 def remove(request: Request) -> Response:
-    """DELETE /access/api/v2/permissions/{name}/{type}: server fact [repo-43]."""
+    """Handle DELETE /access/api/v2/permissions/{name}/{type} [repo-43]: delete a resource."""
     require_admin(request)
     doc = _found(request)
     if doc["resources"].pop(request.path_params["type"], None) is None:
@@ -124,17 +127,17 @@ def remove(request: Request) -> Response:
 
 
 def delete(request: Request) -> Response:
-    """DELETE /access/api/v2/permissions/{name}: server fact [repo-43]."""
+    """Handle DELETE /access/api/v2/permissions/{name} [repo-43]."""
     require_admin(request)
     context(request).store.delete(KIND, _found(request)["name"])
     return Response(status_code=204)
 
 
-# -- the older interface --------------------------------------------------------------------------
+# -- the older API --------------------------------------------------------------------------------
 
 
 def old_listing(request: Request) -> Response:
-    """GET /api/v2/security/permissions: server fact [repo-43]."""
+    """Handle GET /api/v2/security/permissions [repo-43]: list the names of all permissions."""
     responses.require_admin(request)
     current = context(request)
     base = f"{current.base_url(request, SERVICE)}/api/v2/security/permissions"
@@ -145,7 +148,7 @@ def old_listing(request: Request) -> Response:
 
 
 def old_read(request: Request) -> Response:
-    """GET /api/v2/security/permissions/{name}: server fact [repo-43]."""
+    """Handle GET /api/v2/security/permissions/{name} [repo-43]: return a permission."""
     responses.require_admin(request)
     doc = _shown(context(request), _old_found(request))
     rows = {
@@ -166,7 +169,8 @@ def _to_old(resource: dict[str, Any]) -> dict[str, Any]:
     first = next(iter(targets.values()))
     actions = {
         kind: {
-            who: [_NEW_ACTIONS.get(one, one.lower()) for one in held] for who, held in rows.items()
+            name: [_NEW_ACTIONS.get(action, action.lower()) for action in actions]
+            for name, actions in rows.items()
         }
         for kind, rows in resource.get("actions", {}).items()
     }
@@ -185,7 +189,8 @@ def _from_old(resource: dict[str, Any]) -> dict[str, Any]:
     }
     actions = {
         kind: {
-            who: [_OLD_ACTIONS.get(one, one.upper()) for one in held] for who, held in rows.items()
+            name: [_OLD_ACTIONS.get(action, action.upper()) for action in actions]
+            for name, actions in rows.items()
         }
         for kind, rows in resource.get("actions", {}).items()
     }
@@ -194,7 +199,7 @@ def _from_old(resource: dict[str, Any]) -> dict[str, Any]:
 
 
 async def _old_save(request: Request, status: int) -> Response:
-    """Store a permission as a whole: what is left out is deleted, server fact [repo-43]."""
+    """Store a whole permission; resources that the request leaves out are deleted [repo-43]."""
     current, data = context(request), await body_of(request)
     resources = {new: _from_old(data[old]) for old, new in _OLD.items() if data.get(old)}
     problem = _problem(current, resources)
@@ -205,7 +210,7 @@ async def _old_save(request: Request, status: int) -> Response:
 
 
 async def old_create(request: Request) -> Response:
-    """POST /api/v2/security/permissions/{name}: server fact [repo-43]; 409 if it exists."""
+    """Handle POST /api/v2/security/permissions/{name} [repo-43]: create; 409 if it exists."""
     responses.require_admin(request)
     if context(request).store.get(KIND, request.path_params["name"]) is not None:
         raise error(409, "Permission already exists")
@@ -213,14 +218,14 @@ async def old_create(request: Request) -> Response:
 
 
 async def old_replace(request: Request) -> Response:
-    """PUT /api/v2/security/permissions/{name}: server fact [repo-43]."""
+    """Handle PUT /api/v2/security/permissions/{name} [repo-43]: replace a permission."""
     responses.require_admin(request)
     _old_found(request)
     return await _old_save(request, 200)
 
 
 def old_delete(request: Request) -> Response:
-    """DELETE /api/v2/security/permissions/{name}: server fact [repo-43]."""
+    """Handle DELETE /api/v2/security/permissions/{name} [repo-43]."""
     responses.require_admin(request)
     name = _old_found(request)["name"]
     context(request).store.delete(KIND, name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Common responses of the Access service, and its guards."""
+"""Common responses of the Access service, and checks of its requests."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PREFIX = "/access/api"
 
 
 def refusal(status: int, code: str, message: str, detail: str = "") -> ErrorResponse:
-    """Return an error in the format of Access, server fact [repo-31]. The caller raises it."""
+    """Return an error in the format of Access [repo-31], which the caller raises."""
     body = {"errors": [{"code": code, "message": message, "detail": detail}]}
     return ErrorResponse(JSONResponse(body, status))
 
@@ -39,13 +39,13 @@ def may_administer(request: Request) -> bool:
 
 
 def require_admin(request: Request) -> None:
-    """Raise a 403 unless the user is an administrator, server fact [repo-31]."""
+    """Raise a 403 unless the user is an administrator [repo-31]."""
     if not may_administer(request):
         raise refusal(403, "FORBIDDEN", "Forbidden", "the user is not an administrator")
 
 
 async def body_of(request: Request) -> dict[str, Any]:
-    """Return the JSON object of a request. Raise a 400 for anything else."""
+    """Return the JSON object in the body of a request. Raise a 400 for any other body."""
     found = json_body(await request.body())
     if not isinstance(found, dict):
         raise refusal(400, "BAD_REQUEST", "the body is not a JSON object")
@@ -53,9 +53,11 @@ async def body_of(request: Request) -> dict[str, Any]:
 
 
 def only(kind: str, handler: Handler) -> Handler:
-    """Return a handler that responds only if Access has this interface (setting `access`).
+    """Return a handler that responds with 404 if the setting `access` does not list its API.
 
-    Server fact [repo-31]: without Access the repository manager responds with its own 404.
+    Server fact [repo-31]: a server without Access responds with the repository manager's 404.
+
+    :param kind: name of the API, such as `tokens`
     """
 
     def guarded(request: Request) -> Response | Awaitable[Response]:
@@ -72,8 +74,11 @@ def only(kind: str, handler: Handler) -> Handler:
 
 
 def page(request: Request, member: str, rows: list[dict[str, Any]]) -> Response:
-    """Return a page of a list. `cursor` names the next page; the setting `access_page` is the
-    maximum number of rows, server fact [repo-41].
+    """Return a response with a page of a list, and with a `cursor` for the next page [repo-41].
+
+    The setting `access_page` is the maximum number of rows.
+
+    :param member: key of the list
     """
     size: int = context(request).settings(SERVICE)["access_page"]
     start = int(request.query_params.get("cursor") or 0)

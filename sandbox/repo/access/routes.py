@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The routes of the Access service, and of the older interface of the repository manager."""
+"""Routes of the Access service, and of the older security API of the repository manager."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ def routes() -> list[Route]:
 
 
 def old_routes(real: Callable[[Handler], Handler]) -> list[Route]:
-    """Return the routes of the older interface; `real` guards a handler."""
+    """Return the routes of the older security API.
+
+    :param real: wraps a handler to respond in the real flavour only
+    """
     found: list[Route] = []
     for name, kind in (("groups", groups), ("users", users)):
         listed = f"/api/security/{name}"
@@ -97,5 +100,5 @@ def _user_routes() -> list[Route]:
 
 
 def _ping(_request: Request) -> Response:
-    """GET /access/api/v1/system/ping: server fact [repo-31]."""
+    """Handle GET /access/api/v1/system/ping [repo-31]: confirm that Access is running."""
     return PlainTextResponse("OK")

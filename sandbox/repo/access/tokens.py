@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Access tokens: created, listed, read and revoked."""
+"""Create, list, read and revoke access tokens."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OWN = "applied-permissions/user"
 
 
 def user_of(current: Context, secret: str) -> str | None:
-    """Return the user of a valid token, or None."""
+    """Return the user of a token, or None if the token is unknown or expired."""
     for token in current.store.values(KIND):
         if token["secret"] == secret and not _is_expired(current, token):
             user: str = token["user"]
@@ -36,7 +36,11 @@ def _is_expired(current: Context, token: dict[str, Any]) -> bool:
 
 
 async def create(request: Request) -> Response:
-    """POST /access/api/v1/tokens: server fact [repo-40]."""
+    """Handle POST /access/api/v1/tokens [repo-40]: create a token.
+
+    Only an administrator may create a token for another user, with another scope, or without an
+    end.
+    """
     current, data = context(request), await body_of(request)
     if data.get("grant_type", "client_credentials") not in _GRANTS:
         raise refusal(400, "BAD_REQUEST", "unsupported grant_type")
@@ -62,7 +66,7 @@ async def create(request: Request) -> Response:
         "expiry": now + lifetime if lifetime else 0,
         "refreshable": bool(data.get("refreshable", False)),
     }
-    # server fact [repo-40]: a token that lives shorter than the threshold is not stored
+    # server fact [repo-40]: a token with a lifetime below the threshold is not stored
     if not lifetime or lifetime >= current.settings(SERVICE)["token_threshold_seconds"]:
         current.store.put(KIND, number, token)
     response = {
@@ -78,8 +82,10 @@ async def create(request: Request) -> Response:
 
 
 def listing(request: Request) -> Response:
-    """GET /access/api/v1/tokens: server fact [repo-40]; filters, with a wildcard at the end of the
-    description. A user sees the own tokens, an administrator sees all tokens.
+    """Handle GET /access/api/v1/tokens [repo-40]: list the valid tokens.
+
+    Administrators see the tokens of all users. Query parameters filter the list; the description
+    may end with `*`.
     """
     current, query = context(request), request.query_params
     wanted = query.get("description")
@@ -119,7 +125,7 @@ def _shown(token: dict[str, Any]) -> dict[str, Any]:
 
 
 def _found(request: Request) -> dict[str, Any]:
-    """Return the token that the address names. Raise a 404 if there is none."""
+    """Return the token whose id is in the path. Raise a 404 if it is not valid or not visible."""
     name = request.path_params["id"]
     for token in _visible(request):
         if token["token_id"] == name and not _is_expired(context(request), token):
@@ -128,7 +134,7 @@ def _found(request: Request) -> dict[str, Any]:
 
 
 def read(request: Request) -> Response:
-    """GET /access/api/v1/tokens/{id}: server facts [repo-40]; `me` is the token of the request."""
+    """Handle GET /access/api/v1/tokens/{id} [repo-40]; `me` is the token of the request."""
     if request.path_params["id"] == "me":
         secret = request.headers.get("authorization", "").removeprefix("Bearer ")
         stored = (token for token in _visible(request) if token["secret"] == secret)
@@ -138,6 +144,6 @@ def read(request: Request) -> Response:
 
 
 def revoke(request: Request) -> Response:
-    """DELETE /access/api/v1/tokens/{id}: server fact [repo-40]; 404 if it is gone."""
+    """Handle DELETE /access/api/v1/tokens/{id} [repo-40]: revoke a token."""
     context(request).store.delete(KIND, _found(request)["token_id"])
     return Response(status_code=200)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Users, by Access and by the older interface of the repository manager."""
+"""Handle requests for users: the API of Access, and the older API of the repository manager."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _FLAGS = ("admin", "profile_updatable", "disable_ui_access", "internal_password_disabled")
 _FIELDS = ("email", *_FLAGS)
-#: Names of the fields in the older interface.
+#: Fields, and their names in the older API.
 _OLD = {
     "email": "email",
     "admin": "admin",
@@ -35,7 +35,7 @@ def _shown(current: Context, user: dict[str, Any]) -> dict[str, Any]:
 
 
 def listing(request: Request) -> Response:
-    """GET /access/api/v2/users: server fact [repo-42]."""
+    """Handle GET /access/api/v2/users [repo-42]: list the names of all users."""
     require_admin(request)
     current = context(request)
     rows = [
@@ -46,7 +46,7 @@ def listing(request: Request) -> Response:
 
 
 def read(request: Request) -> Response:
-    """GET /access/api/v2/users/{name}: server fact [repo-42]; never with the password."""
+    """Handle GET /access/api/v2/users/{name} [repo-42]: return a user without the password."""
     require_admin(request)
     return JSONResponse(_shown(context(request), _found(request)))
 
@@ -59,7 +59,7 @@ def _found(request: Request) -> dict[str, Any]:
 
 
 def _problem(current: Context, user: dict[str, Any], groups: list[str]) -> str:
-    """Return why a user cannot exist, server fact [repo-42]; else an empty string."""
+    """Return the server's error message for an invalid user, or "" for a valid one [repo-42]."""
     if user.get("disable_ui_access") and (user.get("admin") or user.get("profile_updatable")):
         return "disable_ui_access excludes admin and profile_updatable"
     if not user.get("password") and not user.get("internal_password_disabled"):
@@ -77,12 +77,12 @@ def _save(current: Context, user: dict[str, Any], groups: set[str] | None) -> di
 
 
 def _automatic(current: Context) -> set[str]:
-    """Return the groups that every new user gets, server fact [repo-41]."""
+    """Return the names of the groups that every new user joins [repo-41]."""
     return {group["name"] for group in current.store.values(accounts.GROUPS) if group["auto_join"]}
 
 
 async def create(request: Request) -> Response:
-    """POST /access/api/v2/users: server fact [repo-42]; 409 if it exists."""
+    """Handle POST /access/api/v2/users [repo-42]: create a user; 409 if the name exists."""
     require_admin(request)
     current, data = context(request), await body_of(request)
     name = str(data.get("username") or "").lower()
@@ -98,7 +98,7 @@ async def create(request: Request) -> Response:
 
 
 async def update(request: Request) -> Response:
-    """PATCH /access/api/v2/users/{name}: server fact [repo-42]."""
+    """Handle PATCH /access/api/v2/users/{name} [repo-42]: change the given fields of a user."""
     require_admin(request)
     current, user, data = context(request), _found(request), await body_of(request)
     given = {name: data[name] for name in (*_FIELDS, "password") if name in data}
@@ -109,15 +109,15 @@ async def update(request: Request) -> Response:
 
 
 async def groups(request: Request) -> Response:
-    """PATCH /access/api/v2/users/{name}/groups: server fact [repo-42]."""
+    """Handle PATCH /access/api/v2/users/{name}/groups [repo-42]: add and remove groups."""
     require_admin(request)
     current, user, data = context(request), _found(request), await body_of(request)
     add = data.get("add", [])
     unknown = [name for name in add if current.store.get(accounts.GROUPS, name) is None]
     if unknown:
         raise refusal(404, "NOT_FOUND", f"Group {unknown[0]} not found")
-    held = {*accounts.groups_of(current, user["name"]), *add} - {*data.get("remove", [])}
-    accounts.set_groups(current, user["name"], held)
+    wanted = {*accounts.groups_of(current, user["name"]), *add} - {*data.get("remove", [])}
+    accounts.set_groups(current, user["name"], wanted)
     return JSONResponse({"groups": accounts.groups_of(current, user["name"])})
 
 
@@ -127,17 +127,17 @@ def _remove(current: Context, name: str) -> None:
 
 
 def delete(request: Request) -> Response:
-    """DELETE /access/api/v2/users/{name}: server fact [repo-42]."""
+    """Handle DELETE /access/api/v2/users/{name} [repo-42]."""
     require_admin(request)
     _remove(context(request), _found(request)["name"])
     return Response(status_code=204)
 
 
-# -- the older interface --------------------------------------------------------------------------
+# -- the older API --------------------------------------------------------------------------------
 
 
 def old_listing(request: Request) -> Response:
-    """GET /api/security/users: server fact [repo-42]."""
+    """Handle GET /api/security/users [repo-42]: list the names of all users."""
     responses.require_admin(request)
     current = context(request)
     base = f"{current.base_url(request, SERVICE)}/api/security/users"
@@ -150,7 +150,7 @@ def old_listing(request: Request) -> Response:
 
 
 def old_read(request: Request) -> Response:
-    """GET /api/security/users/{name}: server fact [repo-42]."""
+    """Handle GET /api/security/users/{name} [repo-42]: return a user without the password."""
     responses.require_admin(request)
     current, user = context(request), _old_found(request)
     fields = {old: user[new] for new, old in _OLD.items()}
@@ -178,7 +178,7 @@ def _old_save(current: Context, user: dict[str, Any], data: dict[str, Any]) -> N
 
 
 async def old_put(request: Request) -> Response:
-    """PUT /api/security/users/{name}: server fact [repo-42]; it creates or replaces."""
+    """Handle PUT /api/security/users/{name} [repo-42]: create or replace a user."""
     responses.require_admin(request)
     current, data = context(request), await body_of(request)
     name = request.path_params["name"].lower()
@@ -190,7 +190,7 @@ async def old_put(request: Request) -> Response:
 
 
 async def old_update(request: Request) -> Response:
-    """POST /api/security/users/{name}: server fact [repo-42]."""
+    """Handle POST /api/security/users/{name} [repo-42]: change the given fields of a user."""
     responses.require_admin(request)
     user, data = _old_found(request), await body_of(request)
     _old_save(context(request), user, data)
@@ -198,7 +198,7 @@ async def old_update(request: Request) -> Response:
 
 
 def old_delete(request: Request) -> Response:
-    """DELETE /api/security/users/{name}: server fact [repo-42]."""
+    """Handle DELETE /api/security/users/{name} [repo-42]."""
     responses.require_admin(request)
     name = _old_found(request)["name"]
     _remove(context(request), name)
