@@ -35,10 +35,10 @@ def publish(
     modules: list[dict[str, Any]] | None = None,
     project: str = "",
 ) -> None:
-    """Store a build record. An existing number gets another record, server fact [repo-11].
+    """Store a build record. An existing number gets an additional record [repo-11].
 
-    :param started: start time in milliseconds (None: now)
-    :param properties: the environment, such as `buildInfo.env.BUILD_URL`
+    :param properties: properties of the record, such as `buildInfo.env.BUILD_URL`
+    :param started: start time in epoch milliseconds; None means the current time
     """
     moment = current.now_ms() if started is None else started
     info: dict[str, Any] = {
@@ -50,7 +50,7 @@ def publish(
         "modules": modules or [],
     }
     if properties:
-        # server fact [repo-11]: without properties the key is absent, not empty
+        # server fact [repo-11]: a record without properties does not have this key
         info["properties"] = properties
     build = {"name": name, "number": number, "started": moment, "project": project}
     save(current, {**build, "info": info})
@@ -61,7 +61,7 @@ def save(current: Context, build: Build) -> None:
 
 
 def key_of(build: Build) -> str:
-    """Return the key of a record: builds of a project are separate, server fact [repo-32]."""
+    """Return the key under which a record is stored; each project has separate builds [repo-32]."""
     number = f"{quote(build['number'])}/{build['started']:015d}"
     return f"{_prefix(build['name'], build['project'])}{number}"
 
@@ -80,7 +80,7 @@ def of_number(current: Context, name: str, number: str, project: str = "") -> li
 
 
 def names(request: Request) -> Response:
-    """GET /api/build: list the names of all builds with their newest start; real servers only."""
+    """Handle GET /api/build: list the names of all builds; only real servers have this request."""
     current = context(request)
     permissions.require_for_builds(request, permissions.READ, "")
     newest: dict[str, int] = {}
@@ -100,7 +100,7 @@ def names(request: Request) -> Response:
 
 
 def listing(request: Request) -> Response:
-    """GET /api/build/{name} [W2.1, repo-11]: list the numbers of a build; `uri` is encoded."""
+    """Handle GET /api/build/{name} [W2.1, repo-11]: list the builds with a name."""
     current, name = context(request), request.path_params["name"]
     permissions.require_for_builds(request, permissions.READ, name)
     found = of_name(current, name, permissions.project_of(request))
@@ -119,11 +119,11 @@ def listing(request: Request) -> Response:
 
 
 def record(request: Request) -> Response:
-    """GET /api/build/{name}/{number}: written interface [W2.1]; server fact [repo-11]: return the
-    newest record of the number, or the record that `started` selects.
+    """Handle GET /api/build/{name}/{number} [W2.1]: return a build record.
 
-    The written interface defines only `started` and `properties`. The response also contains
-    `statuses`, unless the setting `build_statuses` hides them.
+    Server fact [repo-11]: if several builds have the number, `started` selects one; the default is
+    the newest. The written interface only defines the members `started` and `properties`; in that
+    flavour the response also contains `statuses`, unless the setting `build_statuses` is false.
     """
     current = context(request)
     name, number = request.path_params["name"], request.path_params["number"]
@@ -147,8 +147,9 @@ def record(request: Request) -> Response:
 
 
 def carrying(current: Context, name: str, number: str, repo: str | None) -> list[Node]:
-    """Return the stored files of a build: those with its name and number as properties
-    [repo-30].
+    """Return the files that have the name and number of a build as properties [repo-30].
+
+    :param repo: key of a repository; None means all local repositories
     """
     return [
         node
@@ -159,7 +160,7 @@ def carrying(current: Context, name: str, number: str, repo: str | None) -> list
 
 
 def local_files(current: Context, repo: str | None = None) -> Iterator[Node]:
-    """Return the files of all local repositories, or of one."""
+    """Return the files of a local repository, or of all local repositories if `repo` is None."""
     repos = [
         key
         for key, doc in current.store.items(repositories.KIND)
@@ -169,10 +170,10 @@ def local_files(current: Context, repo: str | None = None) -> Iterator[Node]:
 
 
 def digests(build: Build, part: str, scopes: list[str] | None) -> set[str]:
-    """Return the SHA-1 digests of the artifacts or dependencies in all modules of a record.
+    """Return the SHA-1 digests of the artifacts or dependencies of a build.
 
     :param part: `artifacts` or `dependencies`
-    :param scopes: include only items with these scopes (None or empty: all)
+    :param scopes: return only files with one of these scopes; None or empty means all files
     """
     return {
         item["sha1"]

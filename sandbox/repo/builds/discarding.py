@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Deletion of build records, by number or by age."""
+"""Delete build records by number, or by count and age."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 
 def delete(request: Request) -> Response:
-    """DELETE /api/build/{name}?buildNumbers=&artifacts=: server fact [repo-12]."""
+    """Handle DELETE /api/build/{name}?buildNumbers=&artifacts=: delete builds by number.
+
+    Server fact [repo-12]: commas separate the numbers.
+    """
     current, name = context(request), request.path_params["name"]
     query = request.query_params
     numbers = [number for number in query.get("buildNumbers", "").split(",") if number]
@@ -39,8 +42,9 @@ def _all_numbers(current: Context, name: str, project: str) -> list[str]:
 
 
 async def delete_by_body(request: Request) -> Response:
-    """POST /api/build/delete, real servers only (6.13): server fact [repo-12]. Unlike the query
-    parameter, the body allows numbers that contain commas.
+    """Handle POST /api/build/delete: delete builds by number. Real servers have it since 6.13.
+
+    Server fact [repo-12]: unlike the query parameter, the body allows numbers that contain commas.
     """
     body = json_body(await request.body())
     if not isinstance(body, dict) or not body.get("buildName"):
@@ -90,10 +94,10 @@ def _delete_runs(
 
 
 async def retention(request: Request) -> Response:
-    """POST /api/build/retention/{name}: written interface [W2.1]; server fact [repo-13]: 204.
+    """Handle POST /api/build/retention/{name} [W2.1, repo-13]: delete old builds.
 
-    Keep the newest `count` builds (-1: all), builds since `minimumBuildDate`, the listed numbers,
-    and all promoted builds. Delete the others.
+    Delete builds beyond the newest `count` (-1 means no limit) and builds before
+    `minimumBuildDate`, except promoted builds and those in `buildNumbersNotToBeDiscarded`.
     """
     current, name = context(request), request.path_params["name"]
     permissions.require_for_builds(request, permissions.DELETE, name)
@@ -123,7 +127,7 @@ async def retention(request: Request) -> Response:
 
 
 def _epoch(value: Any) -> int | None:
-    """Parse epoch milliseconds or an ISO time. Return milliseconds."""
+    """Parse epoch milliseconds or an ISO 8601 time; return epoch milliseconds."""
     if value is None:
         return None
     if isinstance(value, int) or re.fullmatch(r"\d+", str(value)):

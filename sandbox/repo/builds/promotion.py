@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Promotion of build records and their files."""
+"""Promote builds: set their status, and copy or move their files."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 async def promote(request: Request) -> Response:
-    """POST /api/build/promote/{name}/{number} [W2.1, W4.1]; server fact [repo-15].
+    """Handle POST /api/build/promote/{name}/{number} [W2.1, W4.1, repo-15].
 
-    Every call appends to `statuses`. Errors are returned as messages: with status 400 if `failFast`
-    is set, else with 200. The setting `promote_errors` makes the server report those errors with
-    200 and leave the items in place. The setting `promote_breaks_after` interrupts the relocation
-    with a 500: some items are then in the target and the others still in the source.
+    Every promotion with a status adds an entry to `statuses`. Errors are returned as messages, with
+    status 400 if `failFast` is true, otherwise with 200. Two settings simulate failures:
+    `promote_errors` lists errors that the server reports with 200 without relocating any item;
+    `promote_breaks_after` interrupts the promotion with a 500 after this number of items.
     """
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         raise error(415, "Unsupported Media Type")
@@ -47,7 +47,7 @@ async def promote(request: Request) -> Response:
 
 
 class _Promotion:
-    """A single promotion of a build."""
+    """State of a promotion while the server carries it out."""
 
     def __init__(self, request: Request, body: dict[str, Any]) -> None:
         self.current = context(request)
@@ -101,7 +101,7 @@ class _Promotion:
         found = repositories.find(self.current, wanted)
         if found is None:
             raise error(404, f"Cannot find target repository by the key '{wanted}'.")
-        # server fact [repo-15]: a virtual target stands for its deployment repository
+        # server fact [repo-15]: for a virtual target, use its deployment repository
         target = repositories.deployment_target(self.current, wanted)
         if target is None:
             raise error(400, f"The target repository '{wanted}' does not accept deployments.")
@@ -112,7 +112,7 @@ class _Promotion:
         if text is None:
             return self.current.now_ms()
         try:
-            # the zone offset may have no colon
+            # accepts an offset without a colon, too
             return int(datetime.fromisoformat(str(text)).timestamp() * 1000)
         except ValueError:
             self._fail(f"Unable to parse the timestamp '{text}'.")
@@ -127,32 +127,32 @@ class _Promotion:
         if self.reported:
             return
         for node in self._items(runs):
-            if self._breaks_off():
+            if self._is_interrupted():
                 return
             refusal = None if node["repo"] == target else self._refusal(node, target)
             if refusal is None:
-                self._relocate_one(node, target, user_name(self._request))
+                self._relocate_item(node, target, user_name(self._request))
             else:
                 self._fail(refusal)
 
-    def _breaks_off(self) -> bool:
-        """Return whether the server interrupts the promotion before the next item."""
+    def _is_interrupted(self) -> bool:
+        """Return whether the setting interrupts the promotion before the next item."""
         self._broken = self._left == 0 and not self._dry
         self._left = None if self._left is None else self._left - 1
         return self._broken
 
     def _refusal(self, node: Node, target: str) -> str | None:
-        """Return why the user may not relocate this item, or None: server fact [repo-28]."""
+        """Return the error message if the user may not relocate an item, else None [repo-28]."""
         copy = self._body.get("copy", False)
         return permissions.refused_relocation(self._request, node, (target, node["path"]), copy)
 
     def _items(self, runs: list[Build]) -> list[Node]:
-        """Return the stored items to relocate. Raise a 400 if recorded artifacts are not stored."""
+        """Return the items to relocate. Raise a 400 if a recorded artifact is not stored."""
         aborted = (
             f"Unable to find artifacts of build '{self._name}' #{self._number}: aborting promotion."
         )
         if len(runs) > 1:
-            # server fact [repo-15]: two records with the same number
+            # server fact [repo-15]: the server cannot promote a number that several builds have
             raise error(400, aborted)
         carried = carrying(self.current, self._name, self._number, self._body.get("sourceRepo"))
         items: list[Node] = []
@@ -160,7 +160,7 @@ class _Promotion:
             recorded = digests(runs[0], "artifacts", None)
             if not recorded <= {node["sha1"] for node in carried}:
                 raise error(400, aborted)
-            # server fact [repo-15]: items are found by SHA-1 and by the properties of the build
+            # server fact [repo-15]: an item must have a recorded SHA-1 and the build's properties
             items += [node for node in carried if not recorded or node["sha1"] in recorded]
         if self._body.get("dependencies", False):
             wanted = digests(runs[0], "dependencies", self._body.get("scopes"))
@@ -172,8 +172,8 @@ class _Promotion:
             items += [n for n in Tree(self.current).files(repos) if n["sha1"] in wanted]
         return items
 
-    def _relocate_one(self, node: Node, target: str, user: str) -> None:
-        """Copy or move an item and set the properties. Existing files in the target folder stay."""
+    def _relocate_item(self, node: Node, target: str, user: str) -> None:
+        """Copy or move an item to the target repository, and set the properties of the request."""
         tree = Tree(self.current)
         occupied = tree.get(target, node["path"])
         if occupied is not None and occupied["folder"]:

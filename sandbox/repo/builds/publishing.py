@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Publishing build records: server facts [repo-29]."""
+"""Publish build records and append modules to them [repo-29]."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TYPES = (
     "application/vnd.org.jfrog.artifactory+json",
     "application/vnd.org.jfrog.build.BuildInfoModule+json",
 )
-# only this format is accepted: three decimal digits, an offset without a colon
+# the server only accepts times with milliseconds and an offset without a colon
 _STARTED = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d{4}")
 _FIELDS = (
     "version",
@@ -56,10 +56,10 @@ _ITEM_FIELDS = {
 
 
 async def upload(request: Request) -> Response:
-    """PUT /api/build with a `buildInfo`: 204, whether or not the artifacts exist.
+    """Handle PUT /api/build: store a build record, whether or not its artifacts exist.
 
-    If `started` is the same, the record is overwritten; otherwise the number gets a second record.
-    Unknown fields are dropped. Missing digests of known contents are added.
+    A record with the same number and start time is overwritten; with another start time, the number
+    gets an additional record. Unknown fields are dropped, and missing digests are added.
     """
     current = context(request)
     info = await _sent(request)
@@ -93,7 +93,10 @@ async def _sent(request: Request) -> Any:
 
 
 def _require(request: Request, build: Build) -> None:
-    """Server fact [repo-29]: publishing needs DEPLOY, and DELETE if it overwrites a record."""
+    """Raise a 403 if the user may not publish a record.
+
+    Server fact [repo-29]: this requires DEPLOY, and also DELETE if a record is overwritten.
+    """
     current, name, number = context(request), build["name"], build["number"]
     key, started = permissions.builds_key(current, build["project"]), build["started"]
     wanted = [permissions.DEPLOY]
@@ -123,7 +126,7 @@ def _module(current: Context, sent: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_digests(current: Context, item: dict[str, Any]) -> dict[str, Any]:
-    """Add the missing digests of an item if the server knows the content by another digest."""
+    """Return the item with the digests that are missing, if the server has stored its content."""
     by_sha1 = current.store.get(BY_SHA1, str(item.get("sha1", ""))) or {}
     sha256 = item.get("sha256") or by_sha1.get("sha256", "")
     known = current.store.get(CONTENT, sha256)
@@ -133,8 +136,9 @@ def _with_digests(current: Context, item: dict[str, Any]) -> dict[str, Any]:
 
 
 async def append(request: Request) -> Response:
-    """POST /api/build/append/{name}/{number}: append modules, including modules that
-    already exist.
+    """Handle POST /api/build/append/{name}/{number}: append modules to a build record.
+
+    A module is appended even if the record already has a module with the same id.
     """
     current = context(request)
     name, number = request.path_params["name"], request.path_params["number"]

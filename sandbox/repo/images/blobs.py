@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Blobs of container images: upload, as a whole or in chunks, and download.
+"""Upload and download blobs of container images.
 
-Follows the distribution specification of container registries, below the container paths. A blob
-stays in `{image}/_uploads/` until a manifest moves it to its tag.
+The requests follow the OCI distribution specification. A blob stays in `{image}/_uploads/` until
+the upload of a manifest moves it to the folder of its tag.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _UPLOADS = "repo.upload"
 
 
 def ping(_request: Request) -> Response:
-    """GET /v2/ and {repo}/v2/: confirm that the interface exists and the login is valid."""
+    """Handle GET /v2/ and {repo}/v2/: confirm that the API exists and the login is valid."""
     return JSONResponse({}, headers=VERSION_HEADER)
 
 
@@ -39,14 +39,14 @@ def _name(digest: str) -> str:
 
 
 def find(current: Context, repo: str, image: str, digest: str) -> Node | None:
-    """Return a blob from any folder of an image, or None."""
+    """Return a blob of an image in any of its folders, or None."""
     name = _name(digest)
     nodes = Tree(current).below(repo, image)
     return next((node for node in nodes if node["path"].rpartition("/")[2] == name), None)
 
 
 def settle(request: Request, node: Node, folder: str) -> None:
-    """Move an uploaded blob to the tag whose manifest lists the blob."""
+    """Move an uploaded blob to the folder of the tag whose manifest lists it."""
     path = f"{folder}/{node['path'].rpartition('/')[2]}"
     tree = Tree(context(request))
     if node["path"] != path or tree.get(node["repo"], path) is None:
@@ -56,7 +56,7 @@ def settle(request: Request, node: Node, folder: str) -> None:
 
 
 def get(request: Request) -> Response:
-    """GET and HEAD .../v2/{image}/blobs/{digest}."""
+    """Handle GET and HEAD .../v2/{image}/blobs/{digest}: return a blob."""
     current, repo = context(request), request.path_params["repo"]
     containers.require_docker(request, repo)
     digest = request.path_params["digest"]
@@ -70,9 +70,9 @@ def get(request: Request) -> Response:
 
 
 async def start(request: Request) -> Response:
-    """POST .../v2/{image}/blobs/uploads/: 202 with the upload address.
+    """Handle POST .../v2/{image}/blobs/uploads/: start an upload (202).
 
-    201 if a blob of another image is mounted, or if the request contains the whole blob (`digest`).
+    The status is 201 if the request mounts a blob of another image, or contains the whole blob.
     """
     current, query = context(request), request.query_params
     repo, image = request.path_params["repo"], request.path_params["image"]
@@ -95,23 +95,21 @@ async def start(request: Request) -> Response:
 
 
 async def patch(request: Request) -> Response:
-    """PATCH .../blobs/uploads/{upload}: receive the next chunk."""
+    """Handle PATCH .../blobs/uploads/{upload}: receive the next chunk."""
     key, upload = _upload(request)
-    await _take(request, upload)
+    await _append_chunk(request, upload)
     context(request).store.put(_UPLOADS, key, upload)
     return _accepted(request, key, upload)
 
 
 async def finish(request: Request) -> Response:
-    """PUT .../blobs/uploads/{upload}?digest=: receive the last chunk, if any, and finish the
-    upload.
-    """
+    """Handle PUT .../blobs/uploads/{upload}?digest=: receive the last chunk and end the upload."""
     key, upload = _upload(request)
     return await _finish(request, key, upload)
 
 
 def progress(request: Request) -> Response:
-    """GET .../blobs/uploads/{upload}: return the progress of the upload."""
+    """Handle GET .../blobs/uploads/{upload}: return the progress of an upload."""
     key, upload = _upload(request)
     response = _accepted(request, key, upload)
     response.status_code = 204
@@ -119,7 +117,7 @@ def progress(request: Request) -> Response:
 
 
 def cancel(request: Request) -> Response:
-    """DELETE .../blobs/uploads/{upload}: cancel the upload."""
+    """Handle DELETE .../blobs/uploads/{upload}: cancel an upload."""
     key, _found = _upload(request)
     context(request).store.delete(_UPLOADS, key)
     return Response(status_code=204)
@@ -134,8 +132,8 @@ def _upload(request: Request) -> tuple[str, dict[str, Any]]:
     return key, found
 
 
-async def _take(request: Request, upload: dict[str, Any]) -> None:
-    """Append a chunk of the upload. Its Content-Range, if any, must start at the current offset."""
+async def _append_chunk(request: Request, upload: dict[str, Any]) -> None:
+    """Append a chunk of an upload. Its Content-Range, if any, must start at the current offset."""
     begin = request.headers.get("content-range", "").partition("-")[0]
     if begin and begin != str(upload["size"]):
         raise registry_error(416, "BLOB_UPLOAD_INVALID", "blob upload invalid", {})
@@ -147,7 +145,7 @@ async def _take(request: Request, upload: dict[str, Any]) -> None:
 
 async def _finish(request: Request, key: str, upload: dict[str, Any]) -> Response:
     current = context(request)
-    await _take(request, upload)
+    await _append_chunk(request, upload)
     blob = await _joined(current, upload["chunks"])
     digest = request.query_params.get("digest", "")
     if digest != f"sha256:{blob.sha256}":
@@ -161,7 +159,10 @@ async def _finish(request: Request, key: str, upload: dict[str, Any]) -> Respons
 
 
 async def _joined(current: Context, chunks: list[str]) -> Blob:
-    """Concatenate all chunks into a single blob."""
+    """Return a blob with the content of all chunks.
+
+    :param chunks: SHA-256 digests of the chunks
+    """
     stored = current.store.blobs
 
     async def parts() -> AsyncIterator[bytes]:
@@ -177,7 +178,7 @@ async def _joined(current: Context, chunks: list[str]) -> Blob:
 
 
 def _base(request: Request) -> str:
-    """Return the base URL of the blobs of the image."""
+    """Return the base URL for the blobs of the image in a request."""
     repo, image = request.path_params["repo"], request.path_params["image"]
     base = context(request).base_url(request, SERVICE)
     return f"{base}/api/docker/{repo}/v2/{image}/blobs"

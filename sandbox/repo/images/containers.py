@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Container images: tags, catalog and manifests.
+"""List container images and tags, and read and store manifests.
 
-A tag is stored as `{image}/{tag}/manifest.json` in a docker repository, server fact [repo-24].
+A tag is stored as `{image}/{tag}/manifest.json` in a docker repository [repo-24].
 """
 
 from __future__ import annotations
@@ -67,14 +67,12 @@ def media_type(content: bytes) -> str:
 
 
 def is_digest(reference: str) -> bool:
-    """Return whether a manifest is stored under its digest (as part of an index), not
-    under a tag.
-    """
+    """Return whether a reference is a digest, not a tag. Manifests of an image index have one."""
     return reference.startswith("sha256:")
 
 
 def manifests(current: Context, repo: str) -> list[tuple[str, str, Node]]:
-    """Return (image, tag or digest, manifest) tuples of a repository and all its members."""
+    """Return image, tag (or digest) and manifest file of all manifests in a repository."""
     found = []
     for member in repositories.members(current, repo):
         for node in Tree(current).below(member, ""):
@@ -85,7 +83,7 @@ def manifests(current: Context, repo: str) -> list[tuple[str, str, Node]]:
 
 
 def require_docker(request: Request, repo: str) -> None:
-    """Raise a 404 if `repo` is not a container repository, or an error if it is not readable."""
+    """Raise an error if `repo` is not a container repository that the user may read."""
     found = repositories.find(context(request), repo)
     if found is None or found["packageType"] != "docker":
         raise empty(404)
@@ -93,7 +91,7 @@ def require_docker(request: Request, repo: str) -> None:
 
 
 def tags(request: Request) -> Response:
-    """GET .../{repo}/v2/{image}/tags/list [W4.1, repo-23]."""
+    """Handle GET .../{repo}/v2/{image}/tags/list [W4.1, repo-23]: list the tags of an image."""
     current = context(request)
     repo, image = request.path_params["repo"], request.path_params["image"]
     require_docker(request, repo)
@@ -114,7 +112,7 @@ def tags(request: Request) -> Response:
 
 
 def catalog(request: Request) -> Response:
-    """GET .../{repo}/v2/_catalog [W4.1, repo-23]."""
+    """Handle GET .../{repo}/v2/_catalog [W4.1, repo-23]: list the images of a repository."""
     current, repo = context(request), request.path_params["repo"]
     require_docker(request, repo)
     found = sorted({name for name, _tag, _node in manifests(current, repo)})
@@ -123,14 +121,14 @@ def catalog(request: Request) -> Response:
 
 
 def _page(request: Request, found: list[str], path: str) -> tuple[list[str], dict[str, str]]:
-    """Return a page of `found`, selected by `n` and `last`, with a Link header: server fact
-    [repo-23].
+    """Return a page of names, and its headers with a link to the next page [repo-23].
 
-    `last` may be the last name or an offset. The setting `link_flavour` selects the link:
+    The query parameters are `n`, the page size, and `last`, which is the last name or an offset.
+    The setting `link_flavour` selects the format of the link:
     - `relative`: the full path and the last name
     - `without_repo`: a path without the repository key, and an offset
     - `none`: no link
-    - `auto`: `relative` on a real server, else `none` (the written interface has no such header)
+    - `auto`: `relative` in the real flavour, otherwise `none`
     """
     try:
         size = int(request.query_params.get("n") or 0)
@@ -166,9 +164,9 @@ def _link(request: Request, path: str, name: str, offset: int, size: int) -> dic
 
 
 def manifest(request: Request) -> Response:
-    """GET and HEAD .../v2/{image}/manifests/{reference}: real servers only, server fact [repo-24].
+    """Handle GET and HEAD .../v2/{image}/manifests/{reference} [repo-24]: return a manifest.
 
-    If the client does not accept the type of the manifest, the server sends a conversion to the old
+    If the client does not accept the type of the manifest, the server converts it to the old
     format, which has another digest.
     """
     current = context(request)
@@ -197,7 +195,7 @@ def _converted(image: str, tag: str) -> bytes:
 
 
 async def put_manifest(request: Request) -> Response:
-    """PUT .../v2/{image}/manifests/{tag}: real servers only; responds as a container registry."""
+    """Handle PUT .../v2/{image}/manifests/{tag}: store a manifest whose blobs are uploaded."""
     current = context(request)
     repo, image = request.path_params["repo"], request.path_params["image"]
     require_docker(request, repo)
@@ -218,7 +216,7 @@ async def put_manifest(request: Request) -> Response:
 
 
 def deployment_target(request: Request, repo: str) -> str:
-    """Return the repository that receives pushes. Raise a 403 if the user may not push."""
+    """Return the repository that stores pushed images. Raise a 403 if the user may not push."""
     target = repositories.deployment_target(context(request), repo)
     if target is None:
         raise error(403, f"'{repo}' does not accept deployments")
@@ -227,7 +225,9 @@ def deployment_target(request: Request, repo: str) -> str:
 
 
 def _references(content: bytes) -> tuple[list[str], list[str]]:
-    """Return the digests of child manifests (of an index), and of configuration and layers."""
+    """Return the digests of the manifests, and those of the configuration and layers, that a
+    manifest or index lists.
+    """
     data = json_body(content)
     if not isinstance(data, dict):
         raise registry_error(400, "MANIFEST_INVALID", "manifest invalid", {})

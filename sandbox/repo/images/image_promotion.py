@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Promotion of container images."""
+"""Promote container images: copy or move their tags."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 async def promote(request: Request) -> Response:
-    """POST .../{repo}/v2/promote: written interface [W2.1, W4.1]; server fact [repo-25].
+    """Handle POST .../{repo}/v2/promote [W2.1, W4.1, repo-25].
 
-    Move the tag, or copy it if `copy` is set. Without `tag`, promote the whole image. An existing
-    tag in the target is replaced.
+    Move a tag, or copy it if `copy` is set. Without `tag`, promote all tags of the image. Existing
+    tags in the target are replaced.
     """
     current, repo = context(request), request.path_params["repo"]
     body = json_body(await request.body())
@@ -70,7 +70,7 @@ def _relocate_image(
 
 
 def _children(current: Context, node: Node) -> list[Node]:
-    """Return the folders of the manifests that an index lists."""
+    """Return the folders of the manifests that an image index lists."""
     data = json_body(current.store.blobs.read(node["sha256"]))
     entries = data.get("manifests") if isinstance(data, dict) else None
     image = node["path"].rsplit("/", 2)[0]
@@ -81,7 +81,10 @@ def _children(current: Context, node: Node) -> list[Node]:
 
 
 def _put(request: Request, node: Node, target: tuple[str, str], image: str) -> None:
-    """Copy all files in the folder of a manifest. Replace the existing content of the target."""
+    """Copy all files in the folder of a manifest, and replace the content of the target folder.
+
+    :param target: repository and folder
+    """
     current, (repo, folder) = context(request), target
     source = node["path"] if node["folder"] else node["path"].rpartition("/")[0]
     tree = Tree(current)
@@ -95,5 +98,5 @@ def _put(request: Request, node: Node, target: tuple[str, str], image: str) -> N
         path = f"{folder}/{file['path'].rpartition('/')[2]}"
         tree.copy(file, repo, path, user_name(request))
         if "docker.manifest" in file["properties"]:
-            own = {"docker.repoName": [image], "docker.manifest": [folder.rpartition("/")[2]]}
-            tree.set_properties({**file, "repo": repo, "path": path}, own)
+            changes = {"docker.repoName": [image], "docker.manifest": [folder.rpartition("/")[2]]}
+            tree.set_properties({**file, "repo": repo, "path": path}, changes)
