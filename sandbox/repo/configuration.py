@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Configurations of repositories: read, created, updated, deleted, alone and in batches."""
+"""Read, create, update and delete repositories, one by one and in batches."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ _CONFLICTS, _BEFORE = "repo.descriptor conflicts", "repo.repository before"
 
 
 def read(request: Request) -> Response:
-    """GET /api/repositories/{key}: server fact [repo-60]; a part for other accounts."""
+    """Return the configuration of a repository (GET /api/repositories/{key}).
+
+    Server fact [repo-60]: accounts that are not administrators get only a part of it.
+    """
     current, key = context(request), request.path_params["key"]
     doc = _readable(current, key)
     if doc is None:
@@ -43,9 +46,9 @@ def read(request: Request) -> Response:
 
 
 def configuration(doc: dict[str, Any], *, whole: bool = True) -> dict[str, Any]:
-    """Return the configuration of a repository, server fact [repo-60].
+    """Return a repository in the format of a response [repo-60].
 
-    :param whole: with the fields of the package type
+    :param whole: whether to include the fields of the package type
     """
     rclass = doc["type"].lower()
     found = {"key": doc["key"], "rclass": rclass, "packageType": doc["packageType"]}
@@ -58,7 +61,10 @@ def configuration(doc: dict[str, Any], *, whole: bool = True) -> dict[str, Any]:
 
 
 def configurations(request: Request) -> Response:
-    """GET /api/repositories/configurations: server fact [repo-61]."""
+    """Handle GET /api/repositories/configurations: list all configurations by class.
+
+    Server fact [repo-61]: the list does not contain the fields of the package type.
+    """
     current = context(request)
     if not current.settings(SERVICE)["repository_configurations"]:
         raise error(400, "Bad Request")
@@ -74,7 +80,7 @@ def configurations(request: Request) -> Response:
 
 
 async def create(request: Request) -> Response:
-    """PUT /api/repositories/{key}: server facts [repo-60]; 400 if the key exists."""
+    """Handle PUT /api/repositories/{key} [repo-60]: create a repository; 400 if it exists."""
     require_admin(request)
     key, current = request.path_params["key"], context(request)
     given = json_body(await request.body())
@@ -84,7 +90,7 @@ async def create(request: Request) -> Response:
 
 
 async def update(request: Request) -> Response:
-    """POST /api/repositories/{key}: server facts [repo-60]; other fields stay."""
+    """Handle POST /api/repositories/{key} [repo-60]: change the given fields of a repository."""
     require_admin(request)
     key, current = request.path_params["key"], context(request)
     given = json_body(await request.body())
@@ -94,7 +100,7 @@ async def update(request: Request) -> Response:
 
 
 def delete(request: Request) -> Response:
-    """DELETE /api/repositories/{key}: server facts [repo-60]; with its content."""
+    """Handle DELETE /api/repositories/{key} [repo-60]: delete a repository with its content."""
     require_admin(request)
     key, current = request.path_params["key"], context(request)
     if repositories.find(current, key) is None:
@@ -116,7 +122,7 @@ def delete(request: Request) -> Response:
 
 
 def batch_read(request: Request) -> Response:
-    """GET /api/v2/repositories/batch: server fact [repo-61]; unknown names are left out."""
+    """Handle GET /api/v2/repositories/batch [repo-61]: return the repositories that exist."""
     current = _batch(request)
     names = request.query_params.getlist("names")
     if not names:
@@ -130,7 +136,10 @@ def batch_read(request: Request) -> Response:
 
 
 async def batch_write(request: Request) -> Response:
-    """PUT and POST /api/v2/repositories/batch: server fact [repo-61]; all or nothing."""
+    """Handle PUT and POST /api/v2/repositories/batch: create or update repositories.
+
+    Server fact [repo-61]: if one of them is invalid, none is written.
+    """
     current = _batch(request)
     given = json_body(await request.body())
     if not isinstance(given, list) or len(given) > _MAX_REPOSITORIES:
@@ -142,12 +151,15 @@ async def batch_write(request: Request) -> Response:
         for settings in given:
             write(current, str(settings.get("key")), settings)
     done = "created" if creates else "updated"
-    text = "".join(f"Successfully {done} repository '{each['key']}' \n" for each in given)
+    text = "".join(f"Successfully {done} repository '{entry['key']}' \n" for entry in given)
     return PlainTextResponse(text, 201 if creates else 200)
 
 
 def attach(request: Request) -> Response:
-    """PUT and DELETE …/attach/repositories/{repo}/{project}: server fact [repo-60]."""
+    """Handle PUT and DELETE …/attach/repositories/{repo}/{project} [repo-60].
+
+    Assign a repository to a project, or remove it from its project.
+    """
     access.require_admin(request)
     current, key = context(request), request.path_params["repo"]
     doc = repositories.find(current, key)
@@ -169,8 +181,10 @@ def _batch(request: Request) -> Context:
 
 
 def _readable(current: Context, key: str) -> dict[str, Any] | None:
-    """Return a repository as reads see it. Server fact [repo-60]: a change may be readable late
-    (setting `repository_lag`: the number of reads that still see the state before).
+    """Return a repository as a read returns it.
+
+    Server fact [repo-60]: reads may return the previous state for a while. The setting
+    `repository_lag` is the number of such reads.
     """
     before = current.store.get(_BEFORE, key)
     if before is None or before["reads"] >= current.settings(SERVICE)["repository_lag"]:
@@ -181,7 +195,10 @@ def _readable(current: Context, key: str) -> dict[str, Any] | None:
 
 
 def _refuse_conflict(current: Context) -> None:
-    """Raise a 400 for the first changes (setting `descriptor_conflicts`), server fact [repo-60]."""
+    """Raise a 400 for a collision with another change of the configuration [repo-60].
+
+    The setting `descriptor_conflicts` is the number of changes that fail.
+    """
     seen = (current.store.get(_CONFLICTS, "") or {"count": 0})["count"]
     if seen < current.settings(SERVICE)["descriptor_conflicts"]:
         current.store.put(_CONFLICTS, "", {"count": seen + 1})
@@ -215,7 +232,7 @@ def _update(current: Context, key: str, given: Any) -> None:
 
 
 def _store(current: Context, doc: dict[str, Any], given: dict[str, Any]) -> None:
-    """Store the known fields of a request, server fact [repo-60]; others are dropped."""
+    """Store the known fields of a request; unknown fields are dropped [repo-60]."""
     rclass, key = doc["type"].lower(), doc["key"]
     known = defaults(rclass, doc["packageType"])
     for member in given.get("repositories") or []:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Requests about repositories: list, details and storage summary."""
+"""Handle requests for the list of repositories, single repositories and the storage summary."""
 
 from __future__ import annotations
 
@@ -17,9 +17,12 @@ if TYPE_CHECKING:
 
 
 def repository_list(request: Request) -> Response:
-    """GET /api/repositories: written interface [W4.1]; server fact [repo-9]: filters, fields."""
+    """Handle GET /api/repositories [W4.1]: list the repositories that the user may read.
+
+    Server fact [repo-9]: real servers return more fields, and filter by type, package type and
+    project.
+    """
     current = context(request)
-    # server fact [repo-9]: the list contains only repositories that the user may read
     every = [
         doc
         for doc in current.store.values(repositories.KIND)
@@ -47,7 +50,7 @@ def repository_list(request: Request) -> Response:
 
 
 def repository(request: Request) -> Response:
-    """GET /api/repositories/{key} [W4.1]; real servers return its configuration."""
+    """Handle GET /api/repositories/{key} [W4.1]; real servers return the configuration."""
     current = context(request)
     if current.real(SERVICE):
         return configuration.read(request)
@@ -59,7 +62,10 @@ def repository(request: Request) -> Response:
 
 
 def summary(request: Request) -> Response:
-    """GET /api/storageinfo [W2.1]; server fact [repo-10]: administrators only."""
+    """Handle GET /api/storageinfo [W2.1]: return the storage summary.
+
+    Server fact [repo-10]: real servers require an administrator.
+    """
     current = context(request)
     if current.real(SERVICE):
         require_admin(request)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Permissions of users by repository.
+"""Check the permissions of users on repositories.
 
-The `permissions` of an account are a list for every repository, or a mapping from globs (on the
-repository key) to such lists. Build records have their own repository; its key counts for them.
-Administrators have all permissions. Permissions that are not granted are denied.
+The `permissions` of an account are a list that applies to all repositories, or a dict of lists by
+globs for repository keys. The permissions for build records are those of the repository that stores
+them. Administrators have all permissions.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ READ, DEPLOY, DELETE, ANNOTATE = "read", "deploy", "delete", "annotate"
 
 
 def may(request: Request, permission: str, repo: str) -> bool:
-    """Return whether the user has this permission in the (local) repository."""
+    """Return whether the user has a permission in a local repository."""
     user = account(request)
     if user.get("admin", False):
         return True
@@ -38,17 +38,19 @@ def may(request: Request, permission: str, repo: str) -> bool:
 
 
 def may_read(request: Request, repo: str) -> bool:
-    """Return whether the user may read the repository, or any member of a virtual repository."""
+    """Return whether the user may read a repository or any of its members."""
     if may(request, READ, repo):
         return True
     return any(may(request, READ, key) for key in repositories.members(context(request), repo))
 
 
 def refused(request: Request, permission: str, place: str) -> ErrorResponse:
-    """Return the error for a missing permission. The caller raises it.
+    """Return the error for a missing permission, which the caller raises.
 
-    Server fact [repo-3]: 403, or 404 for reads if the server hides unauthorized resources (setting
-    `hide_unauthorized`).
+    Server fact [repo-3]: the status is 403. For reads it is 404 if the server hides unauthorized
+    resources, which the setting `hide_unauthorized` simulates.
+
+    :param place: resource for the message
     """
     if permission == READ and context(request).settings(SERVICE)["hide_unauthorized"]:
         return error(404, "Unable to find item")
@@ -60,15 +62,13 @@ def refused(request: Request, permission: str, place: str) -> ErrorResponse:
 
 
 def require(request: Request, permission: str, repo: str, path: str = "") -> None:
-    """Raise an error if the user does not have this permission."""
+    """Raise an error if the user does not have a permission in a repository."""
     if not may(request, permission, repo):
         raise refused(request, permission, f"{repo}:{path}")
 
 
 def readable(request: Request, repo: str) -> list[str]:
-    """Return the members of a repository that the user may read. Raise an error if
-    there are none.
-    """
+    """Return the members of a repository that the user may read; raise an error without any."""
     members = repositories.members(context(request), repo)
     found = [key for key in members if may(request, READ, key)]
     if members and not found:
@@ -79,10 +79,12 @@ def readable(request: Request, repo: str) -> list[str]:
 def refused_relocation(
     request: Request, node: Node, target: tuple[str, str], copy: bool
 ) -> str | None:
-    """Return the server's error message if the user may not copy or move the file, else None.
+    """Return the server's error message if the user may not copy or move a file, else None.
 
-    Server fact [repo-28]: overwriting needs DELETE at the target, and a move needs DELETE at the
-    source.
+    Server fact [repo-28]: overwriting requires DELETE in the target repository, and a move requires
+    DELETE in the source repository.
+
+    :param target: repository and path
     """
     repo, path = target
     place = f"'{repo}:{path}'"
@@ -97,16 +99,18 @@ def refused_relocation(
 
 
 def project_of(request: Request) -> str:
-    """Return the project whose build records a request names, server fact [repo-32]; "" for none.
-    The written interface has no projects.
+    """Return the project in a request for build records, or "" without one.
+
+    Server fact [repo-32]: the project `default` means none. The written interface has no projects.
     """
     named = request.query_params.get("project", "")
     return named if named != "default" and context(request).real(SERVICE) else ""
 
 
 def builds_key(current: Context, project: str = "") -> str:
-    """Return the repository of build records: written interface [W4.1] `<vendor>-build-info`;
-    server fact [repo-32]: `<project>-build-info`.
+    """Return the key of the repository that stores build records.
+
+    It is `<vendor>-build-info` [W4.1], or `<project>-build-info` for a project [repo-32].
     """
     if project:
         return f"{project}-build-info"
@@ -117,7 +121,10 @@ def builds_key(current: Context, project: str = "") -> str:
 def require_for_builds(
     request: Request, permission: str, name: str, number: str = "", *, project: str | None = None
 ) -> None:
-    """Require a permission on build records. Server fact [repo-29] defines the error message."""
+    """Raise an error if the user does not have a permission for build records [repo-29].
+
+    :param project: key of the project; None means that of the request
+    """
     key = builds_key(context(request), project_of(request) if project is None else project)
     if may(request, permission, key):
         return

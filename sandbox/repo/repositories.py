@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Repositories: lookup, members, deployment target and path patterns."""
+"""Look up repositories, their members, their deployment target and their path patterns."""
 
 from __future__ import annotations
 
@@ -13,24 +13,25 @@ KIND = "repo.repository"
 
 
 def find(current: Context, key: str) -> dict[str, Any] | None:
-    """Return the repository, or None if the key is unknown.
+    """Return a repository, or None if the key is unknown.
 
-    Keys: `key`, `type` (LOCAL, REMOTE, VIRTUAL), `packageType`, `description`. A virtual repository
-    also has `repositories` (keys) and optionally `defaultDeploymentRepo`.
+    The dict has `key`, `type` (LOCAL, REMOTE, VIRTUAL or FEDERATED), `packageType`, and fields of
+    its configuration such as `description`. A virtual repository also has `repositories` (keys of
+    its members), and `defaultDeploymentRepo` if it accepts deployments.
     """
     return current.store.get(KIND, key)
 
 
 def members(current: Context, key: str) -> list[str]:
-    """Return the keys of the repositories that store the items of this repository.
+    """Return the keys of the repositories that store the items of a repository.
 
-    A local repository is its only member.
+    A local repository is its own only member.
     """
     found = find(current, key)
     if found is None:
         return []
     if found["type"] == "REMOTE":
-        # server fact [repo-7]: a remote key resolves to its cache
+        # server fact [repo-7]: the items of a remote repository are in its cache
         return [key + "-cache"]
     if found["type"] != "VIRTUAL":
         return [key]
@@ -38,7 +39,7 @@ def members(current: Context, key: str) -> list[str]:
 
 
 def deployment_target(current: Context, key: str) -> str | None:
-    """Return the local repository that receives deployments to this key, or None."""
+    """Return the local repository that stores deployments to a key, or None without one."""
     found = find(current, key)
     if found is None or found["type"] == "REMOTE":
         return None
@@ -72,9 +73,7 @@ def _globs(text: str) -> list[re.Pattern[str]]:
 
 
 def glob_expression(glob: str) -> str:
-    """Convert a glob to a regular expression. `*` and `?` match within a folder, `**` across
-    folders.
-    """
+    """Convert a glob to a regular expression. `*` and `?` do not match slashes, `**` does."""
     parts = re.split(r"(\*\*/|\*\*|\*|\?)", glob)
-    words = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    return "".join(words.get(part, re.escape(part)) for part in parts)
+    expressions = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    return "".join(expressions.get(part, re.escape(part)) for part in parts)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Fields of repository configurations and their defaults, server facts [repo-60, repo-61]."""
+"""Fields of repository configurations, and their defaults [repo-60, repo-61]."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ _MAVEN = {
     "handleSnapshots": True,
     "suppressPomConsistencyChecks": False,
 }
-#: Fields that storing repositories of a package type have in addition.
+#: Additional fields of repositories of a package type, except virtual ones.
 TYPE_FIELDS: dict[str, dict[str, Any]] = {
     "docker": {
         "dockerApiVersion": "V2",
@@ -100,7 +100,7 @@ _LAYOUTS = {
 
 
 def defaults(rclass: str, package: str) -> dict[str, Any]:
-    """Return the fields of a repository with their defaults."""
+    """Return the default values of all fields of a repository, by field."""
     found = {**OWN_FIELDS[rclass], "repoLayoutRef": _LAYOUTS.get(package, "simple-default")}
     if rclass != "virtual":
         found.update(TYPE_FIELDS.get(package, {}))

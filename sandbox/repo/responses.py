@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Common responses of the artifact repository manager, and the account of the request."""
+"""Common responses of the artifact repository manager, and helpers to read a request."""
 
 from __future__ import annotations
 
@@ -21,35 +21,35 @@ VERSION_HEADER = {"Docker-Distribution-Api-Version": "registry/2.0"}
 
 
 def error(status: int, message: str, headers: dict[str, str] | None = None) -> ErrorResponse:
-    """Return an error with the usual JSON body, server fact [repo-2]. The caller raises it."""
+    """Return an error with a JSON body `errors` [repo-2], which the caller raises."""
     body = {"errors": [{"status": status, "message": message}]}
     return ErrorResponse(JSONResponse(body, status, headers))
 
 
 def empty(status: int, headers: dict[str, str] | None = None) -> ErrorResponse:
-    """Return an error without a body, server fact [repo-2]. The caller raises it."""
+    """Return an error without a body [repo-2], which the caller raises."""
     return ErrorResponse(Response(status_code=status, headers=headers))
 
 
 def registry_error(status: int, code: str, message: str, detail: Any) -> ErrorResponse:
-    """Return an error in the format of container registries, server fact [repo-2]."""
+    """Return an error in the format of container registries [repo-2], which the caller raises."""
     body = {"errors": [{"code": code, "message": message, "detail": detail}]}
     return ErrorResponse(JSONResponse(body, status, VERSION_HEADER))
 
 
 def user_name(request: Request) -> str:
-    """Return the name of the authenticated user (set by the login check)."""
+    """Return the name of the authenticated user."""
     name: str = request.scope["sandbox.user"]
     return name
 
 
 def account(request: Request) -> dict[str, Any]:
-    """Return the account of the user: `password`, optional `admin` and `permissions`."""
+    """Return the account of the authenticated user; see `accounts.find`."""
     return accounts.find(context(request), user_name(request)) or {}
 
 
 def require_admin(request: Request) -> None:
-    """Raise a 403 if the user is not an administrator, server fact [repo-3]."""
+    """Raise a 403 if the user is not an administrator [repo-3]."""
     if not account(request).get("admin", False):
         raise error(403, f"The user: '{user_name(request)}' is not an administrator")
 
@@ -67,7 +67,7 @@ def iso(milliseconds: int) -> str:
 
 
 def java_time(milliseconds: int) -> str:
-    """Format a time as `2024-01-02T03:04:05.678+0000`, server fact [repo-11]."""
+    """Format a time as in build records [repo-11]: `2024-01-02T03:04:05.678+0000`."""
     return iso(milliseconds)[:-1] + "+0000"
 
 
@@ -82,7 +82,10 @@ def quote(text: str) -> str:
 
 
 def flag(request: Request, name: str, default: int = 0) -> int:
-    """Parse a numeric query parameter. Raise a 400 if the value is not a number."""
+    """Return a numeric query parameter, or `default` if it is missing or empty.
+
+    Raise a 400 if the value is not a number.
+    """
     text = request.query_params.get(name)
     if text is None or text == "":
         return default

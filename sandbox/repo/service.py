@@ -47,10 +47,11 @@ _REALM = {"WWW-Authenticate": 'Basic realm="Artifactory Realm"'}
 
 
 class RepoService(Service):
-    """Artifact repository manager.
+    """Simulated artifact repository manager.
 
-    Credentials: `users` {name: {password, admin (false), permissions (none)}} (see `permissions`),
-    `tokens` and `api_keys` {secret: user name}.
+    Credentials: `users` is a dict of dicts with `password`, `admin` (default false) and
+    `permissions` (default none, see the module `permissions`), by user name. `tokens` and
+    `api_keys` are dicts of user names, by secret.
 
     Seed:
     - `repositories`: list of dicts, see `repositories.find`
@@ -62,7 +63,7 @@ class RepoService(Service):
     - `groups`: list of `name`, `description`, `external_id`, `auto_join`, `admin_privileges`,
       `realm`, `members`
     - `accounts`: list of users without a login, see `access.accounts`
-    - `permissions`: list of `name` and `resources`, in the shape of Access
+    - `permissions`: list of `name` and `resources`, in the format of Access
     """
 
     name = SERVICE
@@ -73,7 +74,7 @@ class RepoService(Service):
         "fail_fast_default": True,
         "link_flavour": "auto",
         "promote_errors": [],
-        # interrupt a promotion after this number of items, before the status is written
+        # fail a promotion with a 500 after this number of items, before the status is written
         "promote_breaks_after": None,
         "drop_explode": False,
         "build_statuses": True,
@@ -81,34 +82,34 @@ class RepoService(Service):
         "query_limit": None,
         # maximum number of characters of a query (real flavour)
         "query_characters": 6000,
-        # respond with 404 instead of 403 to reads that the user is not allowed to do
+        # respond with 404 instead of 403 if the user may not read a resource
         "hide_unauthorized": False,
-        # a download request for a folder returns an HTML index (if false: 404)
+        # respond to a download of a folder with an HTML index; otherwise with 404
         "folder_index": True,
         # redirect downloads of files of at least this size to an object store (real flavour)
         "redirect_bytes": None,
-        # the lists of all configurations and the batches of repositories (real flavour)
+        # whether the lists of all configurations, and batches of repositories exist (real flavour)
         "repository_configurations": True,
         "repository_batch": True,
-        # number of reads of a repository that still see the state before its last change
+        # number of reads that still return the state before the last change of a repository
         "repository_lag": 0,
-        # number of changes of repositories that fail because of another change
+        # number of changes of repositories that fail with a conflict
         "descriptor_conflicts": 0,
-        # an empty defaultDeploymentRepo removes it
+        # whether an empty defaultDeploymentRepo removes the value
         "empties_deployment_repo": True,
-        # the interfaces that Access has; an empty list: a proxy does not expose it
+        # the APIs that Access has; an empty list simulates a proxy that does not expose Access
         "access": ["ping", "tokens", "groups", "users", "permissions"],
-        # Access accepts basic login and API keys
+        # whether Access accepts passwords and API keys, not only access tokens
         "access_basic": False,
         # maximum number of rows in a list of Access
         "access_page": 1000,
-        # a permission for `ANY LOCAL` lists every single local repository, too
+        # whether a permission for `ANY LOCAL` also lists all local repositories
         "permissions_list_members": False,
-        # the server has Release Lifecycle, and a proxy exposes it
+        # whether the server has Release Lifecycle
         "lifecycle": True,
-        # the time that bundles, promotions and distributions take
+        # duration of the creation of bundles, of promotions and of distributions
         "lifecycle_seconds": 0,
-        # the sites that distribution reaches
+        # names of the edge sites
         "sites": ["edge-1", "edge-2"],
         "token_default_seconds": 31_536_000,
         "token_threshold_seconds": 10_800,
@@ -144,14 +145,14 @@ class RepoService(Service):
         ]
 
     def _configuration_routes(self) -> list[Route]:
-        real, one = self._only_real, "/api/repositories/{key}"
+        real, repository = self._only_real, "/api/repositories/{key}"
         batch = "/api/v2/repositories/batch"
         attached = f"{access.PREFIX}/v1/projects/_/attach/repositories/{{repo}}"
         return [
             route("/api/repositories/configurations", real(configuration.configurations)),
-            route(one, real(configuration.create), "PUT"),
-            route(one, real(configuration.update), "POST"),
-            route(one, real(configuration.delete), "DELETE"),
+            route(repository, real(configuration.create), "PUT"),
+            route(repository, real(configuration.update), "POST"),
+            route(repository, real(configuration.delete), "DELETE"),
             route(batch, real(configuration.batch_read)),
             route(batch, real(configuration.batch_write), "PUT", "POST"),
             route(f"{attached}/{{project}}", real(configuration.attach), "PUT"),
@@ -239,8 +240,9 @@ class RepoService(Service):
         return self._only(handler, real=False)
 
     def _only(self, handler: Handler, *, real: bool) -> Handler:
-        """Return a handler that responds in this flavour only, and with 404 in the
-        other flavour.
+        """Return a handler that responds with 404 in the other flavour.
+
+        :param real: whether the handler belongs to the real flavour
         """
 
         def guarded(request: Request) -> Response | Awaitable[Response]:
@@ -250,10 +252,10 @@ class RepoService(Service):
         return guarded
 
     async def authenticate(self, request: Request) -> Response | None:
-        """Authenticate by Basic, bearer or API key: written interface [W5]; server fact [repo-3]
-        for rejected logins.
+        """Authenticate with a password, token or API key [W5]; return the response to a bad login.
 
-        The ping needs no login [repo-5].
+        Server facts: [repo-3] has the responses to rejected logins. A ping requires no login
+        [repo-5].
         """
         if object_store.asked(request, SERVICE) or request.scope["path"] in _OPEN:
             return None
@@ -286,7 +288,7 @@ class RepoService(Service):
         return user
 
     def _require_token(self, request: Request, scheme: str) -> None:
-        """Raise a 401 for a login that Access does not accept, server fact [repo-31]."""
+        """Raise a 401 if Access requires an access token, and the login is none [repo-31]."""
         needed = request.scope["path"].startswith(_ACCESS) and not self.settings["access_basic"]
         if needed and scheme.lower() != "bearer":
             raise access.refusal(401, "UNAUTHORIZED", "Requires admin authentication")
@@ -305,24 +307,20 @@ class RepoService(Service):
         return None
 
     def is_write(self, method: str, path: str, form: Mapping[str, str]) -> bool:
-        """Return whether the request is a write. Searches and dry runs of copies are POSTs that
-        read.
-        """
+        """Return whether a request is a write; searches and dry runs of copies only read."""
         dry = path.startswith(("/api/copy/", "/api/move/")) and form.get("dry") not in (None, "0")
         reads = dry or path.startswith("/api/search/")
         return super().is_write(method, path, form) and not reads
 
     def headers(self) -> dict[str, str]:
-        """Server fact [repo-5]: nearly every response has the identification headers of
-        the server.
-        """
+        """Return the headers of all responses: real servers identify themselves [repo-5]."""
         return system.HEADERS if self.real else {}
 
     def inside(self, path: str) -> str | None:
-        """Map `/v2/{repo}/{image}/...` at the root of the host to the container registry interface.
+        """Map `/v2/{repo}/{image}/...` at the root of the host to the container registry API.
 
-        Container clients expect the interface there. A proxy in front of a real server maps the
-        paths in the same way.
+        Container clients expect the API there. A proxy in front of a real server maps the paths in
+        the same way.
         """
         prefix, _v2, rest = path.partition("/v2/")
         if prefix or not _v2:
@@ -384,7 +382,7 @@ class RepoService(Service):
 
 
 def _at_root(handler: Callable[[Request], Response]) -> Handler:
-    """Return a handler for `{repo}/{path}` routes without the path: the root of the repository."""
+    """Adapt a handler of `{repo}/{path}` to the route `{repo}`: the path is the root."""
 
     def at_root(request: Request) -> Response:
         request.path_params["path"] = ""

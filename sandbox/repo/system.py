@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""System information: ping, version and identification headers."""
+"""Handle requests for the state of the system, and define the identification headers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-#: A version before 7.82.2, so that clients do not use multipart uploads.
+#: A version before 7.82.2, because clients send multipart uploads to newer servers.
 _VERSION = "7.77.5"
 PING = "/api/system/ping"
 HEADERS = {
@@ -22,12 +22,14 @@ HEADERS = {
 
 
 def ping(_request: Request) -> Response:
-    """GET /api/system/ping: server fact [repo-5]."""
+    """Handle GET /api/system/ping [repo-5]: confirm that the server is running."""
     return PlainTextResponse("OK")
 
 
 def version(request: Request) -> Response:
-    """GET /api/system/version, which the vendor's client reads before it uploads a large file
-    (jfrog-client-go, artifactory/services/system.go).
+    """Handle GET /api/system/version: return the version.
+
+    The vendor's client reads it before it uploads a large file (jfrog-client-go,
+    artifactory/services/system.go).
     """
     return JSONResponse({"version": _VERSION, "revision": "77705900", "addons": []})
