@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The query language for items and builds (AQL)."""
+"""Parse and evaluate AQL, the query language for items and builds."""
 
 from __future__ import annotations
 
@@ -53,14 +53,17 @@ _TRIMMED = "AQL query reached the search hard limit, results are trimmed."
 
 
 def _wrong(message: str) -> ErrorResponse:
-    """Return a 400 with a plain-text body: server fact [repo-2, repo-17]."""
+    """Return a 400 with a plain-text body [repo-2, repo-17], which the caller raises."""
     return ErrorResponse(PlainTextResponse(f"Failed to parse query: {message}", 400))
 
 
 @dataclass
 class Query:
-    """A parsed query: `items.find({...}).include("name").sort({"$asc":
-    ["name"]}).offset(1).limit(2)`
+    """A parsed query, such as `items.find({"repo": "r"}).include("name").offset(1).limit(2)`.
+
+    :param domain: `items` or `builds`
+    :param criteria: arguments of `find`
+    :param calls: arguments of the other calls, by name
     """
 
     domain: str
@@ -77,7 +80,7 @@ class Query:
 
 
 def parse(text: str) -> Query:
-    """Parse a query. The 400 response for invalid input contains the position of the error."""
+    """Parse a query. Raise a 400 with the position of the error if it is malformed."""
     start = re.match(r"\s*(items|builds)\s*\.\s*find\s*\(", text)
     if start is None:
         raise _wrong("expected items.find( or builds.find(")
@@ -91,7 +94,7 @@ def parse(text: str) -> Query:
 
 
 def _arguments(text: str, position: int) -> tuple[list[Any], int]:
-    """Parse JSON values up to the closing parenthesis. Return them and the position after it."""
+    """Parse JSON values up to the closing parenthesis; return them and the position after it."""
     decoder = json.JSONDecoder()
     values: list[Any] = []
     while True:
@@ -107,7 +110,7 @@ def _arguments(text: str, position: int) -> tuple[list[Any], int]:
 
 
 async def search(request: Request) -> Response:
-    """POST /api/search/aql [W4.1, repo-17]."""
+    """Handle POST /api/search/aql [W4.1, repo-17]: return the rows that match a query."""
     current = context(request)
     real = current.real(SERVICE)
     kind = request.headers.get("content-type", "text/plain")
@@ -116,7 +119,7 @@ async def search(request: Request) -> Response:
     text = (await request.body()).decode("utf-8")
     longest = current.settings(SERVICE)["query_characters"]
     if real and len(text) > longest:
-        # server fact [repo-14]
+        # server fact [repo-14]: servers limit the length of a query
         raise _wrong(f"the query is longer than {longest} characters")
     query = parse(text)
     wanted = _wanted(query)
@@ -129,26 +132,26 @@ async def search(request: Request) -> Response:
     _sort(rows, query)
     end = None if query.limit is None else query.offset + query.limit
     found = rows[query.offset : end]
-    most = current.settings(SERVICE)["query_limit"] if real else None
+    max_rows = current.settings(SERVICE)["query_limit"] if real else None
     shown = [
         _shown(row, wanted, query.domain, real)
-        for row in found[:most]
+        for row in found[:max_rows]
         # server fact [repo-14]: unreadable rows are removed after the limit is applied
         if permissions.may(request, permissions.READ, row["repo"])
     ]
-    # server fact [repo-17]: total is the number of rows returned
+    # server fact [repo-17]: `total` is the number of returned rows, not of all matches
     span: Row = {"start_pos": query.offset, "end_pos": len(shown), "total": len(shown)}
     if query.limit is not None:
         span["limit"] = query.limit
-    if most is not None and len(found) > most:
-        # server fact [repo-17]
+    if max_rows is not None and len(found) > max_rows:
+        # server fact [repo-17]: only this notice shows that the result is truncated
         span["notification"] = _TRIMMED
     text = "\n" + json.dumps({"results": shown, "range": span})
     return Response(text, media_type="application/json")
 
 
 def nodes(current: Context, text: str) -> list[Node]:
-    """Return the files that a query matches, as for a release bundle."""
+    """Return the files that a query matches, for the content of a release bundle."""
     tree, found = Tree(current), list(_matching(current, parse(text)))
     paths = [(row["repo"], f"{row['path']}/{row['name']}".removeprefix("./")) for row in found]
     items = [tree.get(repo, path) for repo, path in paths]
@@ -182,9 +185,10 @@ def _matching(current: Context, query: Query) -> Iterator[Row]:
 
 
 def _with_builds(current: Context, rows: Iterator[Row]) -> Iterator[Row]:
-    """Yield items joined with the builds whose artifacts or dependencies contain their SHA-1.
+    """Yield item rows joined with the builds whose artifacts or dependencies have the same SHA-1.
 
-    Server fact [repo-27]: the join is by content, so every copy of the file matches.
+    Server fact [repo-27]: the join is by SHA-1, so every copy of a file matches. An item is yielded
+    once for each of its builds.
     """
     joined: dict[tuple[str, str], list[Row]] = {}
     for build in current.store.values(builds.KIND):
@@ -219,7 +223,7 @@ def _item_rows(current: Context, text: str) -> Iterator[Row]:
 
 
 def _file_of(kept: Node) -> Node:
-    """Return a file of the trash can; a build record is a file, too."""
+    """Return a file in the trash can with all fields of an item; a build record is also a file."""
     times = dict.fromkeys(("created", "modified"), kept.get("started"))
     people = dict.fromkeys(("createdBy", "modifiedBy"), "")
     return {"folder": False, "properties": {}, **people, **times, **kept}
@@ -344,6 +348,6 @@ def _shown(row: Row, wanted: list[str], domain: str, real: bool) -> Row:
                 if not name.startswith("@") or name[1:] in ("*", key)
             ]
         elif name in row:
-            # server fact [repo-17]: field names of builds have the domain as prefix
+            # server fact [repo-17]: fields of builds have the prefix `build.`
             shown[f"build.{name}" if domain == "builds" and real else name] = row[name]
     return shown

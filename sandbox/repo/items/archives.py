@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Entries of an archive that the server expands on deployment."""
+"""Read the files in an archive that the server expands on deployment."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ _SAYS_UTF8 = 0x800
 
 
 class BrokenArchive(Exception):
-    """The archive cannot be read, or an entry is outside the target folder."""
+    """The archive cannot be read, or contains a path outside the target folder."""
 
 
 def entries(path: Path, *, tar: bool = True) -> Iterator[tuple[str, IO[bytes]]]:
-    """Yield (relative path, content) for each file in a zip or tar archive.
+    """Yield the relative path and the content of each file in a ZIP or tar archive.
 
-    Read the content before the next iteration. May raise BrokenArchive after some entries.
+    The caller must read the content before the next iteration. BrokenArchive may be raised after
+    some files.
 
-    :param tar: accept uncompressed tar files too (False: only gzip)
+    :param tar: whether to accept tar files without gzip compression
     """
     try:
         if zipfile.is_zipfile(path):
@@ -45,9 +46,10 @@ def _zip_entries(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
 
 
 def _name_in_zip(member: zipfile.ZipInfo) -> str:
-    """Decode the name of an entry. Server fact [repo-21] (inferred): names are UTF-8 if they are
-    valid UTF-8, with or without the UTF-8 flag. Without the flag, Python decodes them as code page
-    437.
+    """Return the name of a file in a ZIP archive as the server decodes it.
+
+    Server fact [repo-21] (inferred): a name that is valid UTF-8 is decoded as UTF-8, even without
+    the UTF-8 flag. Python then decodes it as code page 437.
     """
     if member.flag_bits & _SAYS_UTF8:
         return member.filename

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Downloads of files: complete, ranges, archive entries, or redirected to an object store."""
+"""Download files: completely, in ranges, from inside an archive, or from an object store."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _RANGES = re.compile(r"bytes=\s*(\d+-\d*|-\d+)(\s*,\s*(\d+-\d*|-\d+))*\s*\Z")
 
 
 def get(request: Request) -> Response:
-    """GET and HEAD /{repo}/{path}: server facts [repo-20, repo-26].
+    """Handle GET and HEAD /{repo}/{path} [repo-20, repo-26]: return a file.
 
-    The written interface does not define this read. In that flavour, HEAD has checksums only if
-    `head_checksums` is set.
+    The written interface does not define HEAD. In that flavour, the response has checksums only if
+    the setting `head_checksums` is true.
     """
     current = context(request)
     inside = _inside_archive(request) if current.real(SERVICE) else None
@@ -50,12 +50,12 @@ def get(request: Request) -> Response:
         return Response(headers=headers)
     redirect_from = current.settings(SERVICE)["redirect_bytes"]
     if current.real(SERVICE) and redirect_from is not None and node["size"] >= redirect_from:
-        return _elsewhere(request, node, headers)
+        return _redirect(request, node, headers)
     return _content(request, node, headers)
 
 
 def _item(request: Request) -> Node:
-    """Return the item of the path. Properties after `;` must match: server fact [repo-26]."""
+    """Return the item at the path; raise a 404 if it lacks a property given after `;` [repo-26]."""
     current = context(request)
     raw, *matrix = raw_tail(request, "/").split(";")
     key, _slash, path = urllib.parse.unquote(raw).partition("/")
@@ -71,9 +71,7 @@ def _item(request: Request) -> Node:
 
 
 def _inside_archive(request: Request) -> Response | None:
-    """Return an archive entry for a path such as `a.zip!/entry`, or None for other
-    paths [repo-26].
-    """
+    """Return the file in an archive for a path such as `a.zip!/b.txt` [repo-26], otherwise None."""
     key, _slash, path = urllib.parse.unquote(raw_tail(request, "/")).partition("/")
     archive, separator, name = path.partition("!/")
     if not separator:
@@ -88,7 +86,7 @@ def _inside_archive(request: Request) -> Response | None:
 
 
 def _index(request: Request, node: Node) -> Response:
-    """Return the HTML index of a folder, or 404 if the index is disabled [repo-26]."""
+    """Return the HTML index of a folder. Raise a 404 if `folder_index` disables it [repo-26]."""
     current = context(request)
     if not current.settings(SERVICE)["folder_index"]:
         raise error(404, "File not found.")
@@ -101,7 +99,7 @@ def _index(request: Request, node: Node) -> Response:
 
 
 def file_headers(node: Node, *, checksums: bool) -> dict[str, str]:
-    """Return the headers of GET and HEAD responses for a file: server facts [repo-20, repo-26]."""
+    """Return the headers of a response to GET or HEAD for a file [repo-20, repo-26]."""
     headers = {
         "Content-Length": str(node["size"]),
         "Content-Type": storage.mime_type(node["path"]),
@@ -124,7 +122,7 @@ def file_headers(node: Node, *, checksums: bool) -> dict[str, str]:
 
 
 def _unchanged(request: Request, node: Node) -> bool:
-    """Return whether the client's cached copy is current: server fact [repo-26]."""
+    """Return whether the headers of a conditional request match the file [repo-26]."""
     known = request.headers.get("if-none-match")
     if known is not None:
         tags = {tag.strip().removeprefix("W/").strip('"') for tag in known.split(",")}
@@ -140,7 +138,7 @@ def _unchanged(request: Request, node: Node) -> bool:
 def _content(request: Request, node: Node, headers: dict[str, str]) -> Response:
     blobs, ranges = context(request).store.blobs, request.headers.get("range")
     if ranges is not None and _RANGES.match(ranges) is None:
-        # server fact [repo-26]: none of the ranges is valid
+        # server fact [repo-26]: a range that the server cannot return is a 416
         raise ErrorResponse(
             Response(status_code=416, headers={"Content-Range": f"*/{node['size']}"})
         )
@@ -149,17 +147,20 @@ def _content(request: Request, node: Node, headers: dict[str, str]) -> Response:
     return Response(blobs.read(node["sha256"]), headers=headers)
 
 
-def _elsewhere(request: Request, node: Node, headers: dict[str, str]) -> Response:
-    """Server fact [repo-26]: 302 to a signed URL; only this response has the digest headers."""
+def _redirect(request: Request, node: Node, headers: dict[str, str]) -> Response:
+    """Return a redirect to a signed URL of an object store.
+
+    Server fact [repo-26]: only the redirect has the headers with digests, not the object store.
+    """
     address = object_store.address(request, SERVICE, node["sha256"])
     kept = {name: value for name, value in headers.items() if name.startswith("X-")}
     return RedirectResponse(address, 302, kept)
 
 
 def readable_repos(request: Request, wanted: str | None) -> list[str]:
-    """Return the local repositories that the user may read.
+    """Return the keys of local repositories that the user may read.
 
-    :param wanted: comma-separated keys (None or empty: all)
+    :param wanted: comma-separated repository keys; None or "" means all repositories
     """
     current = context(request)
     names = [name.strip() for name in (wanted or "").split(",") if name.strip()]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""File searches by pattern, name, property, digest or build."""
+"""Search for files by pattern, name, property, digest or build."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
 
 def pattern(request: Request) -> Response:
-    """GET /search/pattern: written interface [W4.1]; real: /api/search/pattern, server fact
-    [repo-16].
+    """Handle GET /search/pattern [W4.1], or /api/search/pattern on real servers [repo-16].
+
+    Return the paths of the files that match a pattern such as `repository:path/*.jar`.
     """
     current = context(request)
     repo, colon, path = request.query_params.get("pattern", "").partition(":")
@@ -44,8 +45,8 @@ def pattern(request: Request) -> Response:
 
 
 def artifact(request: Request) -> Response:
-    """GET /api/search/artifact?name=&repos=: files whose name contains `name` or matches it as a
-    glob.
+    """Handle GET /api/search/artifact?name=&repos=: find files whose name contains `name`, or
+    matches it if it is a glob.
     """
     name = request.query_params.get("name", "")
     if not name:
@@ -55,9 +56,9 @@ def artifact(request: Request) -> Response:
 
 
 def prop(request: Request) -> Response:
-    """GET /api/search/prop?KEY=VALUE&repos=: items that have all of these properties.
+    """Handle GET /api/search/prop?KEY=VALUE&repos=: find files that have all properties.
 
-    An empty value matches any value. Globs are supported.
+    A value may be a glob; an empty value matches any value.
     """
     wanted = [(key, value) for key, value in request.query_params.multi_items() if key != "repos"]
     if not wanted:
@@ -76,7 +77,7 @@ def prop(request: Request) -> Response:
 
 
 def checksum(request: Request) -> Response:
-    """GET /api/search/checksum?sha256= (or sha1, md5): files with this digest."""
+    """Handle GET /api/search/checksum?sha256= (or sha1, md5): find files by digest."""
     query = request.query_params
     kind = next((name for name in ("sha256", "sha1", "md5") if query.get(name)), None)
     if kind is None:
@@ -89,7 +90,10 @@ def _name(node: Node) -> str:
 
 
 def _found(request: Request, fits: Callable[[Node], bool]) -> Response:
-    """Return the response of these searches. `X-Result-Detail` requests more than the URLs."""
+    """Return a response with the URLs of the files that fit.
+
+    The request header `X-Result-Detail` adds item information and properties.
+    """
     detail = request.headers.get("x-result-detail", "")
     return JSONResponse(
         {"results": [_shown(request, node, detail) for node in _files(request) if fits(node)]}
@@ -111,7 +115,7 @@ def _shown(request: Request, node: Node, detail: str) -> dict[str, Any]:
 
 
 async def build_artifacts(request: Request) -> Response:
-    """POST /api/search/buildArtifacts: server fact [repo-27]; 404 if nothing is found."""
+    """Handle POST /api/search/buildArtifacts [repo-27]: return the URLs of a build's files."""
     current = context(request)
     body = json_body(await request.body())
     if not isinstance(body, dict) or not body.get("buildName") or not body.get("buildNumber"):

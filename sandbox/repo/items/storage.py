@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Stored items: item information and folder listings."""
+"""Handle requests for item information, properties and folder listings."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 def any_item(request: Request) -> Node:
-    """Return the item of the path, or raise a 404.
+    """Return the item at the path of a request. Raise a 404 if it does not exist.
 
-    In a virtual repository, the first readable member with the item wins.
+    In a virtual repository, return the item of the first readable member that has it.
     """
     current = context(request)
     repo, path = request.path_params["repo"], request.path_params["path"].strip("/")
@@ -38,9 +38,9 @@ def any_item(request: Request) -> Node:
 
 
 def local_item(request: Request, permission: str) -> Node:
-    """Return the item to change, or raise a 404 (no item) or 403 (no permission).
+    """Return the item to change. Raise a 404 if it does not exist, a 403 without the permission.
 
-    For a virtual repository this is its deployment repository.
+    In a virtual repository, return the item of its deployment repository.
     """
     current = context(request)
     target = repositories.deployment_target(current, request.path_params["repo"]) or ""
@@ -55,7 +55,10 @@ def local_item(request: Request, permission: str) -> Node:
 
 
 def item_uri(request: Request, node: Node, *, api: bool = True) -> str:
-    """Return the URL of an item: below /api/storage, or the download URL."""
+    """Return the URL of an item.
+
+    :param api: whether to return the URL below /api/storage, or else the download URL
+    """
     base = context(request).base_url(request, SERVICE) + ("/api/storage" if api else "")
     path = "/".join(quote(segment) for segment in [node["repo"], *node["path"].split("/")])
     return f"{base}/{path}".rstrip("/")
@@ -66,7 +69,7 @@ def mime_type(path: str) -> str:
 
 
 def info(request: Request, node: Node) -> dict[str, Any]:
-    """Return the information on an item: server fact [repo-7]; sizes are strings."""
+    """Return the item information, in which sizes are strings [repo-7]."""
     shown: dict[str, Any] = {
         "repo": node["repo"],
         "path": "/" + node["path"],
@@ -90,9 +93,10 @@ def info(request: Request, node: Node) -> dict[str, Any]:
 
 
 def get_item(request: Request) -> Response:
-    """GET /api/storage/{repo}/{path}: `?list`, `?properties`, or item information.
+    """Handle GET /api/storage/{repo}/{path}: return item information.
 
-    Only real servers support the last two.
+    With `?list` return a folder listing, with `?properties` the properties. The written flavour
+    only supports the listing.
     """
     if "list" in request.query_params:
         return listing(request)
@@ -104,7 +108,7 @@ def get_item(request: Request) -> Response:
 
 
 def _properties(request: Request) -> Response:
-    """GET ?properties[=a,b]: server fact [repo-18], 404 also if the item has no properties."""
+    """Return all properties, or those in `?properties=a,b` [repo-18]; 404 if none are set."""
     node = any_item(request)
     names = [name for name in request.query_params.get("properties", "").split(",") if name]
     shown = {n: values for n, values in node["properties"].items() if not names or n in names}
@@ -114,9 +118,9 @@ def _properties(request: Request) -> Response:
 
 
 def _merged_info(request: Request, node: Node) -> dict[str, Any]:
-    """Return item information, including the children of a folder.
+    """Return item information, with the children of a folder.
 
-    A virtual repository merges the children of its members and shows its own key.
+    For a virtual repository, the children of all members are merged, and `repo` is its own key.
     """
     current = context(request)
     repo = request.path_params["repo"]
@@ -137,10 +141,9 @@ def _merged_info(request: Request, node: Node) -> dict[str, Any]:
 
 
 def listing(request: Request) -> Response:
-    """GET /api/storage/{repo}/{folder}?list [W2.1, W4.1, repo-6].
+    """Handle GET /api/storage/{repo}/{folder}?list [W2.1, W4.1, repo-6]: list a folder.
 
-    The list is flat unless `deep` is set, and contains only files unless `listFolders` is set.
-    `depth` limits `deep`.
+    `deep` includes subfolders up to the level `depth`, `listFolders` includes folders.
     """
     current = context(request)
     folder = any_item(request)
