@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Deployment and deletion of items by their path."""
+"""Deploy and delete items by path."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 class _Target:
-    """Target of a deployment: local repository, path, and the properties in the path.
+    """Target of a deployment: local repository, path, and the properties after `;` in the path.
 
-    `folder` is true if the path has a literal trailing slash.
+    `folder` is true if the path ends with a slash.
     """
 
     def __init__(self, request: Request) -> None:
@@ -34,11 +34,11 @@ class _Target:
         key, _slash, path = urllib.parse.unquote(raw).partition("/")
         found = repositories.find(current, key)
         if found is None or found["type"] == "REMOTE":
-            # server fact [repo-19]
+            # server fact [repo-19]: remote repositories are reported as missing, too
             raise error(404, f"Could not find a local repository named {key} to deploy to.")
         target = repositories.deployment_target(current, key)
         if target is None:
-            # server fact [repo-19]: the virtual repository has no default deployment repository
+            # server fact [repo-19]: a virtual repository without defaultDeploymentRepo returns 405
             raise error(405, f"No default deployment repository for '{key}'", {"Allow": "GET"})
         self.repo = target
         self.path = path.strip("/")
@@ -54,18 +54,19 @@ class _Target:
 
 
 async def put(request: Request) -> Response:
-    """PUT /{repo}/{path}: written interface [W4.1] (a file, or an archive with a trailing slash).
+    """Handle PUT /{repo}/{path} [W4.1]: deploy a file, or an archive that the server expands.
 
-    Server fact [repo-19, repo-20, repo-21]: the server checks checksum headers and supports
-    deployment by checksum. A literal trailing slash creates a folder; the body is discarded. An
-    archive is expanded if the path ends with an archive suffix.
+    In the written flavour, an archive is expanded if the path ends with a slash. Server facts
+    [repo-19, repo-20, repo-21]: a real server creates a folder in that case, and expands an archive
+    if the path ends with an archive suffix. It also checks checksum headers, and can deploy known
+    content by checksum.
     """
     target = _Target(request)
     permissions.require(request, permissions.DEPLOY, target.repo, target.path)
     if not target.path and not target.folder:
         raise error(400, "Bad Request")
     if not repositories.accepts(context(request), target.repo, target.path):
-        # server fact [repo-19]
+        # server fact [repo-19]: a path that the patterns exclude is a 409
         message = f"The repository '{target.repo}' rejected the artifact '{target}'"
         raise error(409, f"{message} due to its include/exclude patterns")
     real = context(request).real(SERVICE)
@@ -90,7 +91,7 @@ async def _put_real(request: Request, target: _Target) -> Response:
 
 
 def _explode_header(request: Request) -> str | None:
-    """Return the header that requests expanding the archive, or None."""
+    """Return the name of the header that asks to expand an archive, or None without one."""
     for name in ("x-explode-archive-atomic", "x-explode-archive"):
         if request.headers.get(name, "").lower() == "true":
             return name
@@ -113,7 +114,10 @@ async def _store(request: Request, target: _Target) -> Node:
 
 
 def _allowed_properties(request: Request, target: _Target) -> dict[str, list[str]]:
-    """Server fact [repo-19]: without the permission, properties are dropped without an error."""
+    """Return the properties of the request, or none if the user may not set properties.
+
+    Server fact [repo-19]: the server then drops them without an error.
+    """
     allowed = permissions.may(request, permissions.ANNOTATE, target.repo)
     return target.properties if allowed else {}
 
@@ -121,7 +125,13 @@ def _allowed_properties(request: Request, target: _Target) -> dict[str, list[str
 def _refuse_overwrite(
     request: Request, target: _Target, sha256: str | None, path: str | None = None
 ) -> None:
-    """Require DELETE to overwrite a file with different content: server fact [repo-19]."""
+    """Raise a 403 if the user may not overwrite a file, which requires DELETE [repo-19].
+
+    The same content may be deployed again without that permission.
+
+    :param sha256: digest of the new content; None means that of the request headers
+    :param path: path of the file; None means that of the target
+    """
     path = target.path if path is None else path
     node = Tree(context(request)).get(target.repo, path)
     if node is None or node["folder"]:
@@ -138,7 +148,7 @@ def _refuse_overwrite(
 
 
 def _check_digests(request: Request, target: _Target, blob: Blob) -> None:
-    """Raise a 409 if a checksum header does not match the content: server fact [repo-19]."""
+    """Raise a 409 if a checksum header does not match the content [repo-19]."""
     stored = {"sha1": blob.sha1, "sha256": blob.sha256, "md5": blob.md5}
     for name, digest in stored.items():
         sent = request.headers.get(f"x-checksum-{name}")
@@ -151,7 +161,7 @@ def _check_digests(request: Request, target: _Target, blob: Blob) -> None:
 
 
 def _put_known(request: Request, target: _Target) -> Node:
-    """Deploy by checksum. Raise a 404 if the content is unknown, server fact [repo-20]."""
+    """Deploy stored content by checksum. Raise a 404 if the server does not have it [repo-20]."""
     current = context(request)
     sha256 = request.headers.get("x-checksum-sha256") or request.headers.get("x-checksum", "")
     if len(sha256) != 64:
@@ -175,7 +185,7 @@ async def _put_folder(request: Request, target: _Target) -> Response:
 
 
 async def _put_archive(request: Request, target: _Target) -> Response:
-    """Expand an archive below its path (written flavour) or its parent folder (real flavour)."""
+    """Expand an archive: in the written flavour below its path, otherwise in its parent folder."""
     current = context(request)
     real, header = current.real(SERVICE), _explode_header(request)
     if header is None or (not real and header != "x-explode-archive-atomic"):
@@ -194,7 +204,7 @@ async def _put_archive(request: Request, target: _Target) -> Response:
     properties = _allowed_properties(request, target)
     try:
         if header == "x-explode-archive-atomic":
-            # atomic: read all entries before the first entry is stored
+            # read all files before storing the first one, because the archive may be broken
             found = list(found)
         for name, stored in found:
             path = f"{folder}/{name}".lstrip("/")
@@ -206,7 +216,7 @@ async def _put_archive(request: Request, target: _Target) -> Response:
 
 
 def delete(request: Request) -> Response:
-    """DELETE /{repo}/{path} [W4.1, repo-22]: 204, 404 or 403."""
+    """Handle DELETE /{repo}/{path} [W4.1, repo-22]: move an item and its content to the trash."""
     current = context(request)
     key, path = request.path_params["repo"], request.path_params["path"].strip("/")
     if repositories.find(current, key) is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Properties of items: parsing and requests."""
+"""Parse properties, and handle requests that change them."""
 
 from __future__ import annotations
 
@@ -25,10 +25,12 @@ _FORBIDDEN = re.compile(r"[)(}{\]\[*+^$\\/~`!@#%&<>;=,±§ ]")
 
 
 def parse(text: str, separators: str) -> dict[str, list[str]]:
-    """Parse `k=v1,v2|k2=v` with the rules of the server, server fact [repo-18].
+    """Parse properties such as `k=v1,v2|k2=v` as the server does [repo-18].
 
-    A backslash escapes the next `|`, `;`, `=` or `,`. An entry with more than one unescaped equals
-    sign is dropped. `k` and `k=` have a single empty value.
+    A backslash escapes the next `|`, `;`, `=` or `,`. An entry with several unescaped equals signs
+    is dropped. `k` and `k=` have a single empty value.
+
+    :param separators: characters that separate the entries
     """
     found: dict[str, list[str]] = {}
     for entry in _split(text, separators):
@@ -49,15 +51,16 @@ def _unescape(text: str) -> str:
 
 
 def check_names(properties: dict[str, Any]) -> None:
-    """Raise a 400 for a name with a forbidden character, server fact [repo-18]."""
+    """Raise a 400 if a property name contains a forbidden character [repo-18]."""
     for name in properties:
         if _FORBIDDEN.search(name):
             raise error(400, f"Invalid property key '{name}'")
 
 
 def _targets(request: Request, default: int) -> list[Node]:
-    """Return the items to change: the requested item, and all items below it if
-    `recursive` is set.
+    """Return the requested item, and its content if the parameter `recursive` is set.
+
+    :param default: value of `recursive` if it is missing
     """
     current = context(request)
     node = storage.local_item(request, ANNOTATE)
@@ -74,9 +77,10 @@ def _change(request: Request, nodes: list[Node], changes: dict[str, list[str]]) 
 
 
 def put(request: Request) -> Response:
-    """PUT ?properties=: written interface [W4.1] (204, 400, 404).
+    """Handle PUT ?properties= [W4.1]: set properties of an item.
 
-    Server fact [repo-18]: recursive on a folder unless `recursive=0`; `;` is a separator like `|`.
+    Server fact [repo-18]: on real servers, a change of a folder is recursive unless `recursive=0`,
+    and `;` is a separator like `|`.
     """
     real = context(request).real(SERVICE)
     text = request.query_params.get("properties")
@@ -89,7 +93,7 @@ def put(request: Request) -> Response:
 
 
 def delete(request: Request) -> Response:
-    """DELETE ?properties=a,b: real servers only, interface contract's dialect `jfrog`."""
+    """Handle DELETE ?properties=a,b: remove properties; only real servers have this request."""
     names = [name for name in request.query_params.get("properties", "").split(",") if name]
     if not names:
         raise error(400, "Bad Request")
@@ -98,7 +102,7 @@ def delete(request: Request) -> Response:
 
 
 async def patch(request: Request) -> Response:
-    """PATCH /api/metadata/{repo}/{path}, `{"props": {k: v or null}}`: server fact [repo-18]."""
+    """Handle PATCH /api/metadata/{repo}/{path} [repo-18]: set properties; null removes one."""
     data = json_body(await request.body())
     props = data.get("props") if isinstance(data, dict) else None
     if not isinstance(props, dict):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Copy and move of items: server facts [repo-28]."""
+"""Copy and move items [repo-28]."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _VERBS = {True: ("copying", "copied"), False: ("moving", "moved")}
 
 
 def handler(*, copy: bool) -> Handler:
-    """POST /api/copy/{repo}/{path}?to= and /api/move/...: real servers only."""
+    """Return the handler of POST /api/copy/{repo}/{path}?to=, or of /api/move/..."""
 
     def relocate(request: Request) -> Response:
         return _Relocation(request, copy, bool(flag(request, "dry"))).run()
@@ -40,7 +40,13 @@ def _response(status: int, level: str, *messages: str) -> Response:
 
 @dataclass
 class _Relocation:
-    """State and result of a copy or move request."""
+    """State of a copy or move while the server carries it out.
+
+    :param dry: whether to check the request only
+    :param files: number of relocated files
+    :param folders: number of created folders
+    :param errors: status and message of each failure
+    """
 
     request: Request
     copy: bool
@@ -53,20 +59,20 @@ class _Relocation:
         source = self._source()
         repo, path = self._target()
         if self._tree.get(repo, path) is not None and self._is_folder(repo, path):
-            # server fact [repo-28]: if the target folder exists, the item is placed below it
+            # server fact [repo-28]: the item is put into the target folder if that exists
             path = f"{path}/{source['path'].rpartition('/')[2]}".strip("/")
-        ways = f"{source['repo']}:{source['path']} to {repo}:{path}"
+        places = f"{source['repo']}:{source['path']} to {repo}:{path}"
         if (repo, path) == (source["repo"], source["path"]):
-            message = f"Skipping {self._verbs[0]} {ways}: Destination and source are the same"
+            message = f"Skipping {self._verbs[0]} {places}: Destination and source are the same"
             return _response(200, "ERROR", message)
         occupied = self._tree.get(repo, path)
         if occupied is not None and occupied["folder"] != source["folder"]:
-            return _response(400, "ERROR", f"Can't {'copy' if self.copy else 'move'} {ways}.")
+            return _response(400, "ERROR", f"Can't {'copy' if self.copy else 'move'} {places}.")
         if flag(self.request, "atomic"):
-            self._at_once(source, repo, path)
+            self._relocate_atomically(source, repo, path)
         else:
-            self._all(source, repo, path)
-        return self._told(ways)
+            self._relocate(source, repo, path)
+        return self._result(places)
 
     @property
     def _tree(self) -> Tree:
@@ -104,30 +110,30 @@ class _Relocation:
             raise ErrorResponse(_response(400, "ERROR", message))
         return repo, path
 
-    def _at_once(self, source: Node, repo: str, path: str) -> None:
-        """Relocate all items or none (`atomic=1`)."""
-        wet, self.dry = self.dry, True
-        self._all(source, repo, path)
-        self.dry = wet
+    def _relocate_atomically(self, source: Node, repo: str, path: str) -> None:
+        """Relocate all items, or none if one of them fails (`atomic=1`)."""
+        requested_dry, self.dry = self.dry, True
+        self._relocate(source, repo, path)
+        self.dry = requested_dry
         if not self.errors and not self.dry:
             self.files = self.folders = 0
-            self._all(source, repo, path)
+            self._relocate(source, repo, path)
 
-    def _all(self, source: Node, repo: str, path: str) -> None:
+    def _relocate(self, source: Node, repo: str, path: str) -> None:
         nodes = [source, *self._tree.below(source["repo"], source["path"])]
         if not source["folder"]:
             nodes = [source]
         for node in nodes:
-            rest = node["path"][len(source["path"]) :].strip("/")
-            self._one(node, repo, f"{path}/{rest}".strip("/"))
+            below = node["path"][len(source["path"]) :].strip("/")
+            self._relocate_item(node, repo, f"{path}/{below}".strip("/"))
             if self.errors and flag(self.request, "failFast"):
                 return
         if source["folder"] and not (self.copy or self.dry or self.errors):
             self._tree.remove(source["repo"], source["path"])
 
-    def _one(self, node: Node, repo: str, path: str) -> None:
+    def _relocate_item(self, node: Node, repo: str, path: str) -> None:
         if node["folder"]:
-            self._folder(repo, path)
+            self._make_folder(repo, path)
             return
         refusal = permissions.refused_relocation(self.request, node, (repo, path), self.copy)
         if refusal is not None:
@@ -143,21 +149,27 @@ class _Relocation:
             relocate = self._tree.copy if self.copy else self._tree.move
             relocate(node, repo, path, user_name(self.request))
 
-    def _folder(self, repo: str, path: str) -> None:
+    def _make_folder(self, repo: str, path: str) -> None:
         if not path or self._tree.get(repo, path) is not None:
             return
         self.folders += 1
         if not self.dry and permissions.may(self.request, permissions.DEPLOY, repo):
             self._tree.make_folder(repo, path, user_name(self.request))
 
-    def _told(self, ways: str) -> Response:
-        """Server fact [repo-28]: if at least one file succeeded, a 200 may contain errors."""
+    def _result(self, places: str) -> Response:
+        """Return the response with the messages of the server.
+
+        Server fact [repo-28]: if at least one file was relocated, the status is 200 in spite of
+        errors.
+
+        :param places: source and target for the message
+        """
         if self.errors:
             status = self.errors[0][0]
             if self.files and not flag(self.request, "failFast"):
                 status = 200
-            return _response(status, "ERROR", *(words for _status, words in self.errors))
+            return _response(status, "ERROR", *(message for _status, message in self.errors))
         doing, done = self._verbs
         begin = f"Dry Run for {doing}" if self.dry else doing
         counted = f"{self.files} artifacts and {self.folders} folders were {done}"
-        return _response(200, "INFO", f"{begin} {ways} completed successfully, {counted}")
+        return _response(200, "INFO", f"{begin} {places} completed successfully, {counted}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The trash can: deleted files by repository and path."""
+"""Store deleted files in the trash can, and handle requests to list and remove them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ REPOSITORY = "auto-trashcan"
 
 
 def keep(current: Context, nodes: list[Node], user: str) -> None:
-    """Put deleted files into the trash can. Server fact [repo-8] defines their properties."""
+    """Put deleted files into the trash can, with properties about their deletion [repo-8]."""
     for node in nodes:
         properties = {
             **node["properties"],
@@ -36,9 +36,10 @@ def keep(current: Context, nodes: list[Node], user: str) -> None:
 
 
 def listing(request: Request) -> Response:
-    """GET /api/storage/auto-trashcan: written interface [W2.1]; children are repository keys.
+    """Handle GET /api/storage/auto-trashcan [W2.1]: list the keys of repositories in the trash can.
 
-    Server fact [repo-8]: only administrators may read and empty the trash can.
+    Server fact [repo-8]: only administrators may read and empty the trash can. Real servers return
+    404 if it is empty.
     """
     require_admin(request)
     current = context(request)
@@ -52,8 +53,9 @@ def listing(request: Request) -> Response:
 
 
 def item(request: Request) -> Response:
-    """GET /api/storage/auto-trashcan/{repo}/{path}: server fact [repo-8]: return a deleted item. A
-    folder exists as long as it contains a deleted file.
+    """Handle GET /api/storage/auto-trashcan/{repo}/{path} [repo-8]: return a deleted item.
+
+    A folder exists as long as it contains a deleted file.
     """
     require_admin(request)
     current = context(request)
@@ -67,7 +69,7 @@ def item(request: Request) -> Response:
 
 
 def empty_all(request: Request) -> Response:
-    """POST /api/trash/empty: written interface [W4.1]; server fact [repo-8]: 202."""
+    """Handle POST /api/trash/empty [W4.1, repo-8]: remove all items from the trash can."""
     require_admin(request)
     current = context(request)
     with current.store.transaction():
@@ -77,7 +79,10 @@ def empty_all(request: Request) -> Response:
 
 
 def clean(request: Request) -> Response:
-    """DELETE /api/trash/clean/{repo}[/{path}]: server fact [repo-8]: 204, 400 if missing."""
+    """Handle DELETE /api/trash/clean/{repo}[/{path}]: remove items from the trash can.
+
+    Server fact [repo-8]: the status is 400 if there is no such item.
+    """
     require_admin(request)
     current = context(request)
     target = request.path_params["target"].strip("/")

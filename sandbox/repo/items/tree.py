@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Storage of files and folders by repository and path."""
+"""Store files and folders by repository and path."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ if TYPE_CHECKING:
 KIND = "repo.item"
 CONTENT, BY_SHA1 = "repo.content", "repo.sha1"
 
-# Keys: `repo`, `path`, `folder`, `created`, `modified` (ms), `createdBy`, `modifiedBy`,
-# `properties` ({name: [values]}), `propertiesModified` (ms or None). A file also has `size`,
-# `sha1`, `sha256` and `md5`.
+# An item with the keys `repo`, `path`, `folder`, `created` and `modified` (epoch milliseconds),
+# `createdBy`, `modifiedBy`, `properties` (lists of values by name) and `propertiesModified` (epoch
+# milliseconds or None). A file also has `size`, `sha1`, `sha256` and `md5`.
 Node = dict[str, Any]
 
 
 class Tree:
-    """Read and change items. Paths have no slash at either end. The root of a
-    repository is `""`.
+    """Read and change items.
+
+    Paths have no leading or trailing slash; the path of a repository's root is "".
     """
 
     def __init__(self, context: Context) -> None:
@@ -44,9 +45,9 @@ class Tree:
         *,
         created: int | None = None,
     ) -> Node:
-        """Store a file and its missing parents. A replaced file loses its properties.
+        """Store a file and its missing parent folders. A replaced file loses its properties.
 
-        :param created: creation time in epoch milliseconds, for test data with a certain age
+        :param created: creation time in epoch milliseconds; None means the current time
         """
         current = self.get(repo, path)
         if current is not None and current["folder"]:
@@ -64,7 +65,7 @@ class Tree:
         return node
 
     def remember(self, blob: Blob) -> None:
-        """Register a content, so that it can be deployed by checksum."""
+        """Register the digests of a blob, which can then be deployed by checksum."""
         if self._store.get(CONTENT, blob.sha256) is None:
             self._store.put(
                 CONTENT, blob.sha256, {"sha1": blob.sha1, "md5": blob.md5, "size": blob.size}
@@ -72,7 +73,7 @@ class Tree:
             self._store.put(BY_SHA1, blob.sha1, {"sha256": blob.sha256})
 
     def make_folder(self, repo: str, path: str, user: str) -> Node:
-        """Return the folder at this path. Create the folder if it is missing."""
+        """Return the folder at a path; create the folder and its parents if they are missing."""
         current = self.get(repo, path)
         if current is not None:
             if not current["folder"]:
@@ -87,9 +88,7 @@ class Tree:
         return node
 
     def below(self, repo: str, path: str) -> list[Node]:
-        """Return all items below a folder in the order of their paths, without the
-        folder itself.
-        """
+        """Return all items below a folder, sorted by path, without the folder itself."""
         prefix = f"{repo}/{path}/" if path else f"{repo}/"
         return [node for node in self._store.values(KIND, prefix) if node["path"] != path]
 
@@ -98,16 +97,16 @@ class Tree:
         return [node for node in self.below(repo, path) if "/" not in node["path"][start:]]
 
     def files(self, repos: list[str]) -> Iterator[Node]:
-        """Yield all files of these repositories."""
+        """Yield all files in the repositories."""
         for repo in repos:
             for node in self.below(repo, ""):
                 if not node["folder"]:
                     yield node
 
     def remove(self, repo: str, path: str) -> list[Node]:
-        """Remove an item and everything below it. Return the removed files.
+        """Remove an item and its content; return the removed files.
 
-        The root of a repository is emptied but not removed.
+        The root of a repository is emptied, but not removed.
         """
         node = self.get(repo, path)
         gone = self.below(repo, path)
@@ -119,21 +118,21 @@ class Tree:
         return [item for item in gone if not item["folder"]]
 
     def copy(self, node: Node, repo: str, path: str, user: str) -> None:
-        """Copy a file with its properties. An existing file at the target is overwritten."""
+        """Copy a file with its properties; an existing file at the target path is replaced."""
         with self._store.transaction():
             self._make_parents(repo, path, user)
             moment = self._context.now_ms()
             self._save({**node, "repo": repo, "path": path, "modified": moment, "modifiedBy": user})
 
     def move(self, node: Node, repo: str, path: str, user: str) -> None:
-        """Move a file and remove the folders that become empty."""
+        """Move a file, and remove folders that become empty."""
         with self._store.transaction():
             self.copy(node, repo, path, user)
             self._store.delete(KIND, f"{node['repo']}/{node['path']}")
             self._prune(node["repo"], node["path"])
 
     def set_properties(self, node: Node, changes: dict[str, list[str]]) -> None:
-        """Replace the values of the given properties. An empty list removes a property."""
+        """Set the given properties; an empty list of values removes a property."""
         properties = {**node["properties"], **changes}
         node["properties"] = {name: values for name, values in properties.items() if values}
         node["propertiesModified"] = self._context.now_ms()
