@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Creation, reading and deletion of release bundles."""
+"""Create, read and delete release bundles."""
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from starlette.responses import JSONResponse, Response
@@ -42,7 +43,7 @@ _SOURCES = ("aql", "artifacts", "builds", "release_bundles")
 
 
 def store(current: Context, seed: dict[str, Any]) -> None:
-    """Store a bundle of a seed."""
+    """Store a release bundle from the seed, whose keys `RepoService` describes."""
     project = seed.get("project")
     repository = f"{project}-release-bundles-v2" if project else "release-bundles-v2"
     nodes = [_item(current, {"path": path}) for path in seed.get("files", [])]
@@ -65,7 +66,7 @@ def _bundle(name: str, version: str, repository: str, nodes: list[Node]) -> Bund
 
 
 async def create(request: Request) -> Response:
-    """POST /release_bundle: server fact [repo-33]."""
+    """Handle POST /release_bundle [repo-33]: create a version; 409 if it exists."""
     current, body = context(request), await body_of(request)
     repository = repository_of(request)
     require(request, permissions.DEPLOY, repository)
@@ -86,9 +87,14 @@ async def create(request: Request) -> Response:
 
 
 def _sources(body: dict[str, Any]) -> list[tuple[str, Any]]:
-    """Return the kinds of sources with their content, in the older and in the newer form."""
+    """Return the sources in a request body as pairs of type and value.
+
+    The newer format has a list `sources`, the older format a single source.
+    """
     if body.get("sources"):
-        return [(one["source_type"], one.get(one["source_type"])) for one in body["sources"]]
+        return [
+            (entry["source_type"], entry.get(entry["source_type"])) for entry in body["sources"]
+        ]
     kind, source = body.get("source_type"), body.get("source")
     if kind not in _SOURCES or not isinstance(source, dict) or not source.get(kind):
         raise refusal(400, "BAD_REQUEST", "unknown source_type, or no source")
@@ -99,31 +105,31 @@ def _content(current: Context, kind: str, source: Any) -> Iterator[Node]:
     if kind == "aql":
         yield from aql.nodes(current, source)
     elif kind == "artifacts":
-        yield from (_item(current, one) for one in source)
+        yield from (_item(current, artifact) for artifact in source)
     elif kind == "builds":
-        for one in source:
-            yield from _of_build(current, one)
+        for build in source:
+            yield from _build_files(current, build)
     else:
-        for one in source:
-            yield from _of_bundle(current, one)
+        for bundle in source:
+            yield from _bundle_files(current, bundle)
 
 
-def _item(current: Context, one: dict[str, Any]) -> Node:
-    repo, _slash, path = one["path"].partition("/")
+def _item(current: Context, artifact: dict[str, Any]) -> Node:
+    repo, _slash, path = artifact["path"].partition("/")
     node = Tree(current).get(repo, path)
-    if node is None or node["folder"] or one.get("sha256") not in (None, node["sha256"]):
-        raise refusal(400, "BAD_REQUEST", f"Artifact {one['path']} not found")
+    if node is None or node["folder"] or artifact.get("sha256") not in (None, node["sha256"]):
+        raise refusal(400, "BAD_REQUEST", f"Artifact {artifact['path']} not found")
     return node
 
 
-def _of_build(current: Context, one: dict[str, Any]) -> list[Node]:
-    name, number = one["build_name"], one["build_number"]
-    project = one["build_repository"].removesuffix("-build-info")
+def _build_files(current: Context, build: dict[str, Any]) -> list[Node]:
+    name, number = build["build_name"], build["build_number"]
+    project = build["build_repository"].removesuffix("-build-info")
     runs = builds.of_number(current, name, number, "" if project == "artifactory" else project)
     if not runs:
         raise refusal(400, "BAD_REQUEST", f"Build {name}/{number} not found")
     wanted = builds.digests(runs[-1], "artifacts", None)
-    if one.get("include_dependencies"):
+    if build.get("include_dependencies"):
         wanted |= builds.digests(runs[-1], "dependencies", None)
     nodes = {node["sha1"]: node for node in builds.local_files(current)}
     missing = wanted - set(nodes)
@@ -132,8 +138,9 @@ def _of_build(current: Context, one: dict[str, Any]) -> list[Node]:
     return [nodes[sha1] for sha1 in sorted(wanted)]
 
 
-def _of_bundle(current: Context, one: dict[str, Any]) -> list[Node]:
-    key = key_of(one["repository_key"], one["release_bundle_name"], one["release_bundle_version"])
+def _bundle_files(current: Context, source: dict[str, Any]) -> list[Node]:
+    name, version = source["release_bundle_name"], source["release_bundle_version"]
+    key = key_of(source["repository_key"], name, version)
     bundle = current.store.get(KIND, key)
     if bundle is None:
         raise refusal(400, "BAD_REQUEST", f"Release Bundle {key} not found")
@@ -159,27 +166,27 @@ def _artifact(node: Node) -> dict[str, Any]:
 
 
 def existence(request: Request) -> Response:
-    """GET /release_bundle/existence/{name}/{version}: server fact [repo-33]."""
+    """Handle GET /release_bundle/existence/{name}/{version} [repo-33]."""
     there = context(request).store.get(KIND, asked(request)) is not None
     return JSONResponse({"exists": there})
 
 
 def status(request: Request) -> Response:
-    """GET /release_bundle/statuses/{name}/{version}: server fact [repo-33]."""
+    """Handle GET /release_bundle/statuses/{name}/{version} [repo-33]: return the status."""
     bundle = found(request)
     shown = status_of(context(request), bundle)
     return JSONResponse({"status": shown, "messages": bundle["messages"]})
 
 
 def record(request: Request) -> Response:
-    """GET /release_bundle/records/{name}/{version}: server fact [repo-33]."""
+    """Handle GET /release_bundle/records/{name}/{version} [repo-33]: return the artifacts."""
     bundle = found(request)
     shown = {"service_id": "jfrt@sandbox", "created_by": bundle["created_by"], **created(bundle)}
     return JSONResponse({**shown, **identity(bundle), "artifacts": bundle["artifacts"]})
 
 
 def versions(request: Request) -> Response:
-    """GET /release_bundle/records/{name}: server fact [repo-33]; newest first."""
+    """Handle GET /release_bundle/records/{name} [repo-33]: list all versions, newest first."""
     current, repository = context(request), repository_of(request)
     require(request, permissions.READ, repository)
     rows = current.store.values(KIND, f"{repository}/{request.path_params['name']}/")
@@ -187,7 +194,7 @@ def versions(request: Request) -> Response:
         raise refusal(404, "NOT_FOUND", "Release Bundle not found")
     rows.sort(key=lambda bundle: -bundle["created"])
     page, counts = page_of(request, rows)
-    return JSONResponse({"release_bundles": [_row(current, one) for one in page], **counts})
+    return JSONResponse({"release_bundles": [_row(current, bundle) for bundle in page], **counts})
 
 
 def _row(current: Context, bundle: Bundle) -> dict[str, Any]:
@@ -196,7 +203,7 @@ def _row(current: Context, bundle: Bundle) -> dict[str, Any]:
 
 
 def groups(request: Request) -> Response:
-    """GET /release_bundle/groups: server fact [repo-33]."""
+    """Handle GET /release_bundle/groups [repo-33]: list the names with their newest version."""
     current, repository = context(request), repository_of(request)
     require(request, permissions.READ, repository)
     by_name: dict[str, list[Bundle]] = {}
@@ -207,24 +214,24 @@ def groups(request: Request) -> Response:
             "repository_key": repository,
             "project_key": request.query_params.get("project", "default"),
             "release_bundle_name": name,
-            "release_bundle_version_latest": max(each, key=lambda one: one["created"])["version"],
-            "release_bundle_versions_count": len(each),
+            "release_bundle_version_latest": max(bundles, key=itemgetter("created"))["version"],
+            "release_bundle_versions_count": len(bundles),
         }
-        for name, each in sorted(by_name.items())
+        for name, bundles in sorted(by_name.items())
     ]
     page, counts = page_of(request, rows)
     return JSONResponse({"release_bundles": page, **counts})
 
 
 def delete(request: Request) -> Response:
-    """DELETE /release_bundle/records/{name}/{version}: server fact [repo-33]."""
+    """Handle DELETE /release_bundle/records/{name}/{version} [repo-33]: delete a version."""
     current, bundle = context(request), found(request, permissions.DELETE)
     key = key_of(bundle["repository_key"], bundle["name"], bundle["version"])
     with current.store.transaction():
         current.store.delete(KIND, key)
         for kind in (PROMOTION, TRACKER):
-            for each in current.store.keys(kind, f"{key}/"):
-                current.store.delete(kind, each)
+            for dependent in current.store.keys(kind, f"{key}/"):
+                current.store.delete(kind, dependent)
     if request.query_params.get("async", "true") == "true":
         return JSONResponse({"status": "DELETING"}, 200)
     return Response(status_code=204)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Distribution of release bundles to sites, and their deletion there."""
+"""Distribute release bundles to edge sites, and delete them there."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def handler(kind: str) -> Handler:
 
 
 async def _start(request: Request, kind: str) -> Response:
-    """Start a distribution or a remote deletion: server fact [repo-33].
+    """Start a distribution or a remote deletion [repo-33] and return the id of its tracker.
 
-    The setting `sites` names the sites of the platform.
+    The setting `sites` lists the edge sites of the platform.
     """
     current, body = context(request), await body_of(request)
     bundle = found(request, permissions.DEPLOY)
@@ -75,14 +75,14 @@ def _key(bundle: Bundle) -> str:
 
 
 def trackers(request: Request) -> Response:
-    """GET /distribution/trackers/{name}/{version}: server fact [repo-33]."""
+    """Handle GET /distribution/trackers/{name}/{version} [repo-33]: list all trackers."""
     current, bundle = context(request), found(request)
     rows = current.store.values(TRACKER, f"{_key(bundle)}/")
     return JSONResponse([_shown(current, doc) for doc in rows])
 
 
 def tracker(request: Request) -> Response:
-    """GET /distribution/trackers/{name}/{version}/{id}: server fact [repo-33]."""
+    """Handle GET /distribution/trackers/{name}/{version}/{id} [repo-33]: return a tracker."""
     current, bundle = context(request), found(request)
     for doc in current.store.values(TRACKER, f"{_key(bundle)}/"):
         if str(doc["created"]) == request.path_params["id"]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Promotion of release bundles to environments."""
+"""Promote release bundles to environments."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 
 async def promote(request: Request) -> Response:
-    """POST /promotion/records/{name}/{version}: server fact [repo-33].
+    """Handle POST /promotion/records/{name}/{version} [repo-33].
 
-    The content of the bundle reaches the included repositories.
+    Copy or move the artifacts of the bundle to the included repositories.
     """
     current, bundle = context(request), found(request, permissions.DEPLOY)
     body = await body_of(request)
@@ -84,7 +84,7 @@ def _all(current: Context, bundle: Bundle) -> list[dict[str, Any]]:
 
 
 def records(request: Request) -> Response:
-    """GET /promotion/records/{name}/{version}: server fact [repo-33]."""
+    """Handle GET /promotion/records/{name}/{version} [repo-33]: list promotions, newest first."""
     current, bundle = context(request), found(request)
     page, counts = page_of(request, _all(current, bundle))
     names = ("environment", "created_by")
@@ -105,7 +105,7 @@ def records(request: Request) -> Response:
     return JSONResponse({"promotions": rows, **counts})
 
 
-def _one(request: Request, bundle: Bundle) -> dict[str, Any]:
+def _promotion(request: Request, bundle: Bundle) -> dict[str, Any]:
     millis = request.path_params["millis"]
     for doc in _all(context(request), bundle):
         if str(doc["created"]) == millis:
@@ -114,16 +114,16 @@ def _one(request: Request, bundle: Bundle) -> dict[str, Any]:
 
 
 def status(request: Request) -> Response:
-    """GET /promotion/statuses/{name}/{version}/{millis}: server fact [repo-33]."""
-    doc = _one(request, found(request))
+    """Handle GET /promotion/statuses/{name}/{version}/{millis} [repo-33]: return the status."""
+    doc = _promotion(request, found(request))
     shown = status_of(context(request), doc)
     return JSONResponse({"status": shown, "messages": doc["messages"]})
 
 
 def details(request: Request) -> Response:
-    """GET /promotion/records/{name}/{version}/{millis}: server fact [repo-33]."""
+    """Handle GET /promotion/records/{name}/{version}/{millis} [repo-33]: return a promotion."""
     bundle = found(request)
-    doc = _one(request, bundle)
+    doc = _promotion(request, bundle)
     names = (
         "environment",
         "created_by",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Common parts of Release Lifecycle: its prefix, its errors, and the bundle of a request."""
+"""Common helpers of Release Lifecycle: the requested bundle, its status, and pages of lists."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ if TYPE_CHECKING:
 PREFIX = "/lifecycle/api/v2"
 KIND, PROMOTION, TRACKER = "repo.bundle", "repo.bundle-promotion", "repo.bundle-tracker"
 
-# `name`, `version`, `repository_key`, `created` (ms), `created_by`, `artifacts`, `status`,
-# `messages`
+# A version of a release bundle with the keys `name`, `version`, `repository_key`, `created` (epoch
+# milliseconds), `created_by`, `artifacts`, `status` and `messages`.
 Bundle = dict[str, Any]
 
 
 def guarded(handler: Handler) -> Handler:
-    """Return a handler that responds only if the server has Lifecycle (setting `lifecycle`).
+    """Return a handler that responds with 404 if the setting `lifecycle` is false.
 
-    Server fact [repo-31]: otherwise the repository manager responds with its own 404.
+    Server fact [repo-31]: a server without Release Lifecycle responds with the repository manager's
+    404.
     """
 
     def only(request: Request) -> Response | Awaitable[Response]:
@@ -44,11 +45,11 @@ def guarded(handler: Handler) -> Handler:
 
 
 def repository_of(request: Request) -> str:
-    """Return the repository of the bundles of a request, server fact [repo-33]."""
+    """Return the key of the repository that stores the requested bundles [repo-33]."""
     query = request.query_params
     project = query.get("project", "default")
-    own = "release-bundles-v2" if project == "default" else f"{project}-release-bundles-v2"
-    return query.get("repository_key") or own
+    default = "release-bundles-v2" if project == "default" else f"{project}-release-bundles-v2"
+    return query.get("repository_key") or default
 
 
 def key_of(repository: str, name: str, version: str) -> str:
@@ -56,7 +57,10 @@ def key_of(repository: str, name: str, version: str) -> str:
 
 
 def asked(request: Request, permission: str = permissions.READ) -> str:
-    """Return the key of the requested bundle; raise a 403 without the permission."""
+    """Return the key under which the requested bundle is stored.
+
+    Raise a 403 without the permission.
+    """
     repository, params = repository_of(request), request.path_params
     require(request, permission, repository)
     return key_of(repository, params["name"], params["version"])
@@ -78,8 +82,9 @@ def found(request: Request, permission: str = permissions.READ) -> Bundle:
 
 
 def status_of(current: Context, doc: dict[str, Any]) -> str:
-    """Return the status of a bundle, promotion or tracker. It is running for the time in the
-    setting `lifecycle_seconds`.
+    """Return the status of a bundle, promotion or tracker.
+
+    It is `PROCESSING` until the time in the setting `lifecycle_seconds` has passed.
     """
     seconds = current.settings(SERVICE)["lifecycle_seconds"]
     running = current.now_ms() < doc["created"] + 1000 * seconds
@@ -99,14 +104,19 @@ def identity(bundle: Bundle) -> dict[str, Any]:
 
 
 def page_of(request: Request, rows: list[Any]) -> tuple[list[Any], dict[str, int]]:
-    """Return a page of rows, and its members `total`, `limit` and `offset`."""
+    """Return the requested page of rows, and the members `total`, `limit` and `offset`."""
     query = request.query_params
     offset, limit = int(query.get("offset") or 0), int(query.get("limit") or 25)
     return rows[offset : offset + limit], {"total": len(rows), "limit": limit, "offset": offset}
 
 
 def moment(current: Context, kind: str, prefix: str) -> int:
-    """Return a time that no other document below `prefix` has: it identifies a promotion."""
+    """Return the current time in epoch milliseconds, or the next one that is not in use.
+
+    The creation time identifies a promotion or tracker of a bundle.
+
+    :param prefix: prefix of the keys of the bundle's documents
+    """
     taken = {doc["created"] for doc in current.store.values(kind, prefix)}
     now = current.now_ms()
     while now in taken:

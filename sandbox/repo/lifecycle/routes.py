@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The routes of Release Lifecycle."""
+"""Routes of Release Lifecycle."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
 
 
 def routes() -> list[Route]:
-    one = "{name}/{version}"
+    bundle = "{name}/{version}"
     table: list[tuple[str, str, Handler]] = [
         ("POST", "release_bundle", bundles.create),
-        ("GET", f"release_bundle/existence/{one}", bundles.existence),
-        ("GET", f"release_bundle/statuses/{one}", bundles.status),
+        ("GET", f"release_bundle/existence/{bundle}", bundles.existence),
+        ("GET", f"release_bundle/statuses/{bundle}", bundles.status),
         ("GET", "release_bundle/groups", bundles.groups),
         ("GET", "release_bundle/records/{name}", bundles.versions),
-        ("GET", f"release_bundle/records/{one}", bundles.record),
-        ("DELETE", f"release_bundle/records/{one}", bundles.delete),
-        ("POST", f"promotion/records/{one}", promotions.promote),
-        ("GET", f"promotion/records/{one}", promotions.records),
-        ("GET", f"promotion/records/{one}/{{millis}}", promotions.details),
-        ("GET", f"promotion/statuses/{one}/{{millis}}", promotions.status),
-        ("POST", f"distribution/distribute/{one}", distribution.handler("distribute")),
-        ("POST", f"distribution/remote_delete/{one}", distribution.handler("delete")),
-        ("GET", f"distribution/trackers/{one}", distribution.trackers),
-        ("GET", f"distribution/trackers/{one}/{{id}}", distribution.tracker),
+        ("GET", f"release_bundle/records/{bundle}", bundles.record),
+        ("DELETE", f"release_bundle/records/{bundle}", bundles.delete),
+        ("POST", f"promotion/records/{bundle}", promotions.promote),
+        ("GET", f"promotion/records/{bundle}", promotions.records),
+        ("GET", f"promotion/records/{bundle}/{{millis}}", promotions.details),
+        ("GET", f"promotion/statuses/{bundle}/{{millis}}", promotions.status),
+        ("POST", f"distribution/distribute/{bundle}", distribution.handler("distribute")),
+        ("POST", f"distribution/remote_delete/{bundle}", distribution.handler("delete")),
+        ("GET", f"distribution/trackers/{bundle}", distribution.trackers),
+        ("GET", f"distribution/trackers/{bundle}/{{id}}", distribution.tracker),
     ]
     return [route(f"{PREFIX}/{path}", guarded(handler), method) for method, path, handler in table]
