@@ -62,12 +62,9 @@ def repository(request: Request) -> Response:
 
 
 def summary(request: Request) -> Response:
-    """Handle GET /api/storageinfo [W2.1]: return the storage summary.
-
-    Server fact [repo-10]: real servers require an administrator.
-    """
+    """Handle GET /api/storageinfo [W2.1]: return the storage summary."""
     current = context(request)
-    if current.real(SERVICE):
+    if current.real(SERVICE):  # server fact [repo-10]: the account must be an administrator
         require_admin(request)
     rows, total_files, total_folders, total_size = [], 0, 0, 0
     digests: dict[str, int] = {}

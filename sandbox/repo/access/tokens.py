@@ -36,11 +36,7 @@ def _is_expired(current: Context, token: dict[str, Any]) -> bool:
 
 
 async def create(request: Request) -> Response:
-    """Handle POST /access/api/v1/tokens [repo-40]: create a token.
-
-    Only an administrator may create a token for another user, with another scope, or without an
-    end.
-    """
+    """Handle POST /access/api/v1/tokens [repo-40]: create a token."""
     current, data = context(request), await body_of(request)
     if data.get("grant_type", "client_credentials") not in _GRANTS:
         raise refusal(400, "BAD_REQUEST", "unsupported grant_type")
