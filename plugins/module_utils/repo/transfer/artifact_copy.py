@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Copy and move items within a server, file by file [C8.2, repo-28].
 
-A folder is never sent as a whole: the server would put it below an existing target folder.
+The requests never name a folder, because the server would put it into an existing target folder.
 """
 
 from __future__ import annotations
@@ -57,14 +57,22 @@ class ArtifactCopyOptions:
 
     @property
     def selects(self) -> bool:
-        """Return whether the options select single files, not a whole item."""
+        """Return whether the options select files instead of a single item."""
         many = self.artifacts is not None or has_wildcards(self.path or "")
         return many or bool(self.properties) or bool(self.exclude)
 
 
 @dataclass(frozen=True)
 class Relocation:
-    """A file with source, target, and the current state of both."""
+    """A file to copy or move.
+
+    :param repo: key of the source repository
+    :param source: path in the source repository
+    :param target: path in the target repository
+    :param stored: current item at the source
+    :param occupied: current item at the target; `None` if it does not exist
+    :param action: `copied`, `moved` or `unchanged`
+    """
 
     repo: str
     source: str
@@ -79,7 +87,7 @@ class Relocation:
 
 
 class ArtifactCopyOperation:
-    """Copy or move the files that the target does not hold with the same content."""
+    """Copy or move files; a copy leaves out files that the target has with the same content."""
 
     descriptor: ClassVar = Descriptor(
         "repo",
@@ -95,7 +103,7 @@ class ArtifactCopyOperation:
         paths = chosen_paths(options.repo, options.path, options.artifacts)
         self._repo, self._path = options.repo or "", join(*segments(options.path or ""))
         if options.artifacts is None and self._path == "":
-            raise invalid("path is empty, which would mean the whole repository: set it to an item")
+            raise invalid("path is empty, which would mean the whole repository: set path")
         self._target_repo = options.target_repo
         self._target = self._target_path()
         self._client = RepoClient(task, connections=options.parallel)
@@ -115,38 +123,38 @@ class ArtifactCopyOperation:
         if self._options.selects:
             return self._rehearsed(self._selected())
         if self._options.move:
-            # the repository behind a virtual repository may be the target itself
+            # compare real repositories: the target may be the deployment repository of the source
             self._repo = repositories.deployment_target(self._client, self._repo, certain=True)
         files = self._sources()
         self._target_repo = repositories.deployment_target(self._client, self._target_repo)
         self._refuse_overlap()
         if not files:
             return self._without_source()
-        there = self._targets([self._target])
+        existing = self._targets([self._target])
         return self._rehearsed(
             [
                 self._relocation(
-                    self._repo, join(self._path, below), join(self._target, below), stored, there
+                    self._repo, join(self._path, below), join(self._target, below), stored, existing
                 )
                 for below, stored in sorted(files.items())
             ]
         )
 
     def _rehearsed(self, relocations: list[Relocation]) -> Plan:
-        """Return the plan after the server has checked all relocations."""
+        """Let the server rehearse the relocations, and return the plan."""
         needed = [relocation for relocation in relocations if relocation.is_needed]
-        # the server cannot rehearse with what an earlier task in check mode would create
+        # files and repositories that check mode only predicts cannot be rehearsed
         known = [
-            one
-            for one in needed
-            if listing.predicted(self._client, one.repo, one.source) is None
+            relocation
+            for relocation in needed
+            if listing.predicted(self._client, relocation.repo, relocation.source) is None
             and repositories.predicted(self._client, self._target_repo) is None
         ]
         spread(self._options.parallel, self._rehearse, known)
         return self._planned(relocations, needed)
 
     def _selected(self) -> list[Relocation]:
-        """Return the relocations of files that patterns, lists or conditions choose."""
+        """Return the relocations of the files that the options select."""
         client, options = self._client, self._options
         if options.move:
             self._paths = [
@@ -155,15 +163,16 @@ class ArtifactCopyOperation:
             ]
         self._target_repo = repositories.deployment_target(client, self._target_repo)
         selection = FileSelection(client, self._paths, self._filter, options.max_items)
-        choice = Choice(client, selection)
         folder = None if options.target_path is None else self._target
-        chosen = choice.files(self._target_repo, folder, move=options.move)
+        chosen = Choice(client, selection).files(self._target_repo, folder, move=options.move)
         for warning in self._filter.exclude.warnings("none of the selected files"):
             self._task.warn(warning)
-        there = items_at(client, self._target_repo, [one.target for one in chosen])
+        existing = items_at(client, self._target_repo, [choice.target for choice in chosen])
         return [
-            self._relocation(one.file.repo, one.file.path, one.target, one.file.stored, there)
-            for one in chosen
+            self._relocation(
+                choice.file.repo, choice.file.path, choice.target, choice.file.stored, existing
+            )
+            for choice in chosen
         ]
 
     @property
@@ -171,7 +180,7 @@ class ArtifactCopyOperation:
         return "moved" if self._options.move else "copied"
 
     def _sources(self) -> dict[str, StoredItem]:
-        """Return the files to relocate by their path below the item; "" for the item itself."""
+        """Return the files to relocate, by path below the item; a file itself has the path ""."""
         stored = listing.expected(self._client, self._repo, self._path)
         if stored is not None and (stored.sha256 or stored.sha1):
             return {"": stored}
@@ -183,7 +192,7 @@ class ArtifactCopyOperation:
         return {file.below: file.stored for file in find_files(self._client, repo, path, Filter())}
 
     def _refuse_overlap(self) -> None:
-        """Raise `invalid` if the item would be copied onto or into itself, again on every run."""
+        """Raise `invalid` if the target is the item itself or inside it."""
         path = self._options.target_path or ""
         if not self._is_folder and path.endswith("/"):
             self._target = join(path, self._path.rpartition("/")[2])
@@ -191,16 +200,17 @@ class ArtifactCopyOperation:
             return
         if self._target == self._path or f"{self._target}/".startswith(f"{self._path}/"):
             raise invalid(
-                f"target_path: '{self._repo}/{self._target}' is the item itself or inside it"
+                f"target_path: '{self._repo}/{self._target}' is the item itself or inside it: use"
+                " another path"
             )
 
     def _without_source(self) -> Plan:
-        """Plan for a missing source: it was moved before, or it never existed."""
+        """Return an unchanged plan if the source was moved before, else raise `not_found`."""
         if self._options.move:
-            there = self._found_at_target()
-            if there:
+            moved = self._moved_files()
+            if moved:
                 artifacts = [
-                    self._artifact(path, item, "unchanged") for path, item in there.items()
+                    self._artifact(path, item, "unchanged") for path, item in moved.items()
                 ]
                 return Plan({}, {}, result={"artifacts": artifacts})
         repositories.require(self._client, [self._repo])
@@ -210,8 +220,8 @@ class ArtifactCopyOperation:
             + (f", and none at '{self._target_repo}/{self._target}'" if self._options.move else ""),
         )
 
-    def _found_at_target(self) -> dict[str, StoredItem]:
-        """Return the files of an earlier move, by path: of a file or a folder."""
+    def _moved_files(self) -> dict[str, StoredItem]:
+        """Return the files that an earlier move has put into the target, by path."""
         paths = [self._target]
         if (self._options.target_path or "").endswith("/"):
             paths.insert(0, join(self._target, self._path.rpartition("/")[2]))
@@ -223,7 +233,10 @@ class ArtifactCopyOperation:
         return {join(self._target, name): item for name, item in sorted(below.items())}
 
     def _targets(self, chosen: list[str]) -> Mapping[str, StoredItem]:
-        """Return the items at the target by path, with folders; `chosen`: paths of single files."""
+        """Return the files and folders that exist in the target repository, by path.
+
+        :param chosen: paths of the files, unless the source is a folder
+        """
         if self._options.selects or not self._is_folder:
             return items_at(self._client, self._target_repo, chosen)
         listed = listing.listing(
@@ -240,9 +253,9 @@ class ArtifactCopyOperation:
         source: str,
         target: str,
         stored: StoredItem,
-        there: Mapping[str, StoredItem],
+        existing: Mapping[str, StoredItem],
     ) -> Relocation:
-        occupied = there.get(target)
+        occupied = existing.get(target)
         if occupied is not None and occupied.folder:
             raise ToolchainError(
                 "conflict",
@@ -267,13 +280,13 @@ class ArtifactCopyOperation:
             return Plan({}, {}, result=result)
         before: dict[str, Any] = {}
         after: dict[str, Any] = {}
-        for one in needed:
-            target, source = f"{self._target_repo}/{one.target}", f"{one.repo}/{one.source}"
-            if one.occupied is not None:
-                before[target] = one.occupied.as_dict()
-            after[target] = one.stored.as_dict()
+        for relocation in needed:
+            target = f"{self._target_repo}/{relocation.target}"
+            if relocation.occupied is not None:
+                before[target] = relocation.occupied.as_dict()
+            after[target] = relocation.stored.as_dict()
             if self._options.move:
-                before[source] = one.stored.as_dict()
+                before[f"{relocation.repo}/{relocation.source}"] = relocation.stored.as_dict()
         action: Action = "update" if before else "create"
         return Plan(before, after, action, result=result, data=relocations)
 
@@ -283,23 +296,22 @@ class ArtifactCopyOperation:
             for relocation in relocations
         ]
 
-    def _parts(self, one: Relocation, **query: int) -> dict[str, Any]:
-        """Return address and query for a file; `to` names the file itself, never a folder."""
+    def _request(self, file: Relocation, **query: int) -> dict[str, Any]:
+        """Return method, path and query of the request that relocates a file."""
         return {
             "method": "POST",
-            "path": f"api/{self._verb}/{item_path(one.repo, one.source)}",
-            "query": {"to": f"/{self._target_repo}/{one.target}", "failFast": 1, **query},
+            "path": f"api/{self._verb}/{item_path(file.repo, file.source)}",
+            "query": {"to": f"/{self._target_repo}/{file.target}", "failFast": 1, **query},
         }
 
-    def _purpose(self, one: Relocation) -> str:
+    def _purpose(self, file: Relocation) -> str:
         verb = "moving" if self._options.move else "copying"
-        return f"{verb} '{one.repo}/{one.source}' to '{self._target_repo}/{one.target}'"
+        return f"{verb} '{file.repo}/{file.source}' to '{self._target_repo}/{file.target}'"
 
-    def _rehearse(self, one: Relocation) -> None:
-        """Let the server check the operation before anything is changed."""
-        self._client.transport.read(
-            f"{self._purpose(one)} (rehearsal)", validate=refuse_reported, **self._parts(one, dry=1)
-        )
+    def _rehearse(self, file: Relocation) -> None:
+        """Send the request as a dry run. Raises the error that the server reports."""
+        purpose = f"{self._purpose(file)} (rehearsal)"
+        self._client.transport.read(purpose, validate=refuse_reported, **self._request(file, dry=1))
 
     def predict(self, plan: Plan) -> None:
         for relocation in plan.data:
@@ -310,12 +322,12 @@ class ArtifactCopyOperation:
         done = {relocation.target for relocation in plan.data if not relocation.is_needed}
         progress = TransferProgress(self._task, self._verb, self._done, len(needed))
 
-        def work(one: Relocation) -> None:
+        def work(file: Relocation) -> None:
             self._client.write(
-                self._purpose(one), verify=lambda: self._is_done(one), **self._parts(one)
+                self._purpose(file), verify=lambda: self._is_done(file), **self._request(file)
             )
-            done.add(one.target)
-            progress.show(lambda: [each.stored.size or 0 for each in needed if each.target in done])
+            done.add(file.target)
+            progress.show(lambda: [file.stored.size or 0 for file in needed if file.target in done])
 
         try:
             spread(self._options.parallel, work, needed)
@@ -328,37 +340,37 @@ class ArtifactCopyOperation:
             raise
         return {}
 
-    def _is_done(self, one: Relocation) -> bool | None:
-        """Return whether the file is at the target, and for a move no longer at the source."""
-        found = listing.head(self._client, self._target_repo, one.target)
-        if found is None or not one.stored.equals(found):
+    def _is_done(self, file: Relocation) -> bool | None:
+        """Return whether a file is at the target and, after a move, no longer at the source."""
+        found = listing.head(self._client, self._target_repo, file.target)
+        if found is None or not file.stored.equals(found):
             return False
         if not self._options.move:
             return True
-        return listing.head(self._client, one.repo, one.source) is None
+        return listing.head(self._client, file.repo, file.source) is None
 
     def _require_done(self, needed: list[Relocation]) -> None:
-        """Raise `failed` if a file is not at the target although the server reported success."""
-        there = self._targets([one.target for one in needed])
+        """Raise `failed` if a file is missing or differs at the target after all requests."""
+        existing = self._targets([file.target for file in needed])
         missing = [
-            one.target
-            for one in needed
-            if one.target not in there or not one.stored.equals(there[one.target])
+            file.target
+            for file in needed
+            if file.target not in existing or not file.stored.equals(existing[file.target])
         ]
         if missing:
-            named = f"{len(missing)} of {len(needed)} files: {shorten(', '.join(missing), 300)}"
+            named = shorten(", ".join(missing), 300)
             raise ToolchainError(
                 "failed",
-                "the server reported success, but these items are not at the target as"
-                f" {self._done}: {named}",
+                f"the server reported success, but {len(missing)} of {len(needed)} files are"
+                f" missing or differ in '{self._target_repo}': {named}",
             )
 
     def _remove_emptied(self) -> None:
-        """Delete the source folder after all its files were moved, if the server leaves it."""
+        """Delete the empty source folder after a move, unless the server has deleted it."""
         if listing.find(self._client, self._repo, self._path) is None:
             return
         if listing.listing(self._client, self._repo, self._path, deep=True) != {}:
-            return  # someone added a file meanwhile
+            return  # another client has added a file meanwhile
         self._client.write(
             f"removing the emptied folder '{self._repo}/{self._path}'",
             "DELETE",
@@ -370,7 +382,7 @@ class ArtifactCopyOperation:
 
 
 def _require_sense(options: ArtifactCopyOptions) -> None:
-    """Raise `invalid` for a wrong value of a single option."""
+    """Raise `invalid` for malformed keys and paths, and for numbers out of range."""
     if options.repo is not None:
         repository_key("repo", options.repo)
     repository_key("target_repo", options.target_repo)
