@@ -252,10 +252,9 @@ class RepoService(Service):
         return guarded
 
     async def authenticate(self, request: Request) -> Response | None:
-        """Authenticate with a password, token or API key [W5]; return the response to a bad login.
+        """Authenticate with a password, token or API key [W5]. A ping requires no login [repo-5].
 
-        Server facts: [repo-3] has the responses to rejected logins. A ping requires no login
-        [repo-5].
+        Return the response to a rejected login [repo-3], or None.
         """
         if object_store.asked(request, SERVICE) or request.scope["path"] in _OPEN:
             return None

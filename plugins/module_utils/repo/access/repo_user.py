@@ -69,7 +69,7 @@ class RepoUserEntry:
                     f"disable_ui_access and {flag} are mutually exclusive: set only one of them"
                 )
         if self.update_password == "always" and self.password is None and self.state == "present":
-            raise invalid("update_password is 'always', but the password of the user is missing")
+            raise invalid("update_password is 'always', but the password is missing: set it")
 
 
 @dataclass(frozen=True)

@@ -140,7 +140,7 @@ class DockerPromoteOperation:
         Call this before the first request that promotes.
         """
         if self._names is None and not states:
-            message = f"promoting '{self._source}': it does not exist, or has no tags"
+            message = f"promoting '{self._source}': the image does not exist, or has no tags"
             raise ToolchainError("not_found", message, status=404)
         missing = [
             state for state in states if state.source is None and not state.is_done(copy=self._copy)
@@ -154,8 +154,7 @@ class DockerPromoteOperation:
         how = "exists, but cannot be compared" if seen else "does not exist either"
         raise ToolchainError(
             "not_found",
-            f"promoting {sources}: the server returned 404: the source does not exist, and the"
-            f" target {targets} {how}",
+            f"promoting {sources}: the source does not exist, and the target {targets} {how}",
             status=404,
             result={"tags": [_shown_tag(tag_state, {}, tags) for tag_state in states]},
         )

@@ -93,8 +93,9 @@ class ArtifactPropertiesOperation:
         self._operation.predict(plan)
 
     def preflight(self, plan: Plan) -> None:
-        """Raise `not_found` for a missing item; a run leaves this to a server that cannot read
-        properties.
+        """Raise `not_found` in check mode if the item does not exist.
+
+        Outside check mode, a server that cannot return properties rejects the write itself.
         """
         if isinstance(self._operation, MarkedItem):
             self._operation.preflight()
