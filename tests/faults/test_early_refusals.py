@@ -22,10 +22,10 @@ FLAVOUR = "real"
 TEXTS = ("..", "a//b", "/", "*", "a?b#c", "a\tb", "%2F")
 #: Messages about what only the server knows.
 READ = re.compile(
-    "has a wildcard in its name, but must name a single object"  # unless an object has this name
+    "has a wildcard in its name: set the name of one object"  # unless an object has this name
     "|contains wildcards, but must name a single version"
     "|is a pattern, but each build must be listed by its number"
-    "|nor a default server has this (severity|status|state)"
+    "|this (severity|status|state) does not exist in the project"
     "|the task's account .* would (lose|no longer)"
     "|would be deleted, but max_deletions is|would delete .*, more than max_deletions"
     "|the input '.*' \\(.*\\) (needs|has no parameter)"
