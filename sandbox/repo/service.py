@@ -381,7 +381,7 @@ class RepoService(Service):
 
 
 def _at_root(handler: Callable[[Request], Response]) -> Handler:
-    """Adapt a handler of `{repo}/{path}` to the route `{repo}`: the path is the root."""
+    """Adapt a handler of `{repo}/{path}` to the route `{repo}`, with an empty path."""
 
     def at_root(request: Request) -> Response:
         request.path_params["path"] = ""

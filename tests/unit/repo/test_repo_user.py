@@ -185,7 +185,7 @@ def test_contradictory_flags_are_rejected(server: Server, users: Directory) -> N
     [
         ({"name": "x", "groups_mode": "add"}, "groups is missing"),
         ({"name": "x", "disable_ui_access": True, "admin": True}, "are mutually exclusive"),
-        ({"name": "x", "update_password": "always"}, "the password of the user is missing"),
+        ({"name": "x", "update_password": "always"}, "the password is missing: set it"),
         (
             {"name": "x", "state": "absent", "user_password": "abcdefgh"},
             "password cannot be combined",

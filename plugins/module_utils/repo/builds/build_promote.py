@@ -252,7 +252,7 @@ class BuildPromoteOperation:
         return f"api/build/promote/{address.path(self._name, self._number)}"
 
     def preflight(self, plan: Plan) -> None:
-        """Send a dry run if the server supports it, else raise if the target was not found."""
+        """Send a dry run if the server supports it; else raise the error of a missing target."""
         predicted = records.predicted_record(*self._build) is not None
         if self._options.gate and not predicted:
             return

@@ -67,7 +67,7 @@ class ReleaseBundleDistributeOperation:
         self._rules = options.rules or [DistributionRuleOptions()]
         self._deletes = options.state == "absent"
         if self._deletes and (options.mappings or options.create_repositories):
-            raise invalid("mappings and create_repositories require state: present")
+            raise invalid("mappings and create_repositories require state: present; omit them")
         verb = "deleting on its sites" if self._deletes else "distributing"
         self._doing = f"{verb} {self._bundle.label}"
 

@@ -23,7 +23,9 @@ def surplus_files(folders: Iterable[str], desired: Iterable[str], limit: int) ->
     found: dict[str, int] = {}
     for folder in sorted(set(folders)):
         if os.path.islink(folder.rstrip("/")):
-            raise invalid(f"dest: '{folder}' is a symbolic link, which sync does not follow")
+            raise invalid(
+                f"dest: '{folder}' is a symbolic link, which sync does not follow: use its target"
+            )
         for parent, _folders, names in os.walk(folder):
             for name in names:
                 path = os.path.join(parent, name)
