@@ -203,7 +203,7 @@ class ConfigPlanner:
     def _surplus(self, kind: ObjectKind, account: OwnAccount) -> list[Resource]:
         """Return the unlisted objects of a kind, which `purge` deletes.
 
-        Raises `invalid` if a desired object refers to one of them.
+        Raises `invalid` if a desired object refers to an unlisted object.
         """
 
         def keep(kind: ObjectKind, state: State) -> bool:

@@ -42,7 +42,7 @@ class DesiredObjects:
 
     @property
     def needed(self) -> dict[Reference, Resource]:
-        """Return the references of the desired objects, each with one of the referring objects."""
+        """Return the references of the desired objects, with a referring object per reference."""
         present = [resource for _kind, resource in self if resource.desired is not None]
         return {reference: resource for resource in present for reference in resource.needs}
 
