@@ -9,7 +9,6 @@ on standard output.
 from __future__ import annotations
 
 import atexit
-import functools
 import gc
 import importlib
 import json
@@ -22,7 +21,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ansible import constants, template
 from ansible.cli import playbook
-from ansible.parsing.dataloader import DataLoader
 from ansible.plugins import loader
 from ansible.utils.path import cleanup_tmp_file
 
@@ -49,7 +47,6 @@ _LOADERS = (
     loader.shell_loader,
     loader.strategy_loader,
     loader.test_loader,
-    loader.vars_loader,
 )
 
 
@@ -68,10 +65,6 @@ def main() -> None:
     gc.freeze()
     # a check for results each millisecond takes processor time from the workers
     constants.DEFAULT_INTERNAL_POLL_INTERVAL = 0.01
-    # Ansible copies what it parses, for the next use of the file; parsing it again takes less time
-    DataLoader.load_from_file = functools.partialmethod(
-        DataLoader.load_from_file, cache="none", unsafe=True
-    )
     # a terminal interrupts the tests and the play, too; the tests then end this process
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for line in sys.stdin:
