@@ -22,7 +22,7 @@ from tests.faults.writes import WRITERS, arguments
 from tests.helpers import playbook
 from tests.helpers.cases import CASES, module_of, seed, settings
 
-NOTHING, OUTCOME_UNKNOWN = "nothing was changed", "it is unknown whether the write was done"
+NOTHING, OUTCOME_UNKNOWN = "nothing was changed", "whether it was done is not known"
 _LATE = 2.0  # seconds; longer than the timeout of the tasks
 #: Connection options of all cells.
 PATIENCE = {"retries": 2, "retry_max_wait": 0.2, "timeout": _LATE / 2}

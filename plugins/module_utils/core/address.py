@@ -114,7 +114,7 @@ def require_address(address: str, where: str) -> None:
     if end > start:
         raise invalid(
             f"{subject} cannot be parsed: it must begin with http:// or https://, and the part"
-            " before the last @ must be user:password. Percent-encode the password (/ is %2F, # is"
+            " before the last @ must be user:password; percent-encode the password (/ is %2F, # is"
             " %23, ? is %3F, a space is %20, @ is %40)"
         )
     if not has_valid_characters(address):

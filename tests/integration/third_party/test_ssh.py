@@ -237,7 +237,7 @@ def test_slow_command_times_out(server: SshServer | None) -> None:
         play(scripts({**server.options, "script": "println 1"}), timeout=1)
     assert caught.value.kind == "timeout"
     assert caught.value.outcome_unknown
-    assert "it is unknown" in caught.value.message
+    assert "is not known" in caught.value.message
 
 
 def test_port_is_read_from_the_server(server: SshServer | None) -> None:

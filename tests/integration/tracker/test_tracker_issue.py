@@ -535,7 +535,7 @@ def test_lost_creation_is_searched_until_indexed(tracker: Tracker) -> None:
 
 def test_unverified_creation_is_not_resent(tracker: Tracker) -> None:
     tracker.sandbox.fault(service="tracker", method="POST", path="/issue$", cut=True)
-    message = "it is unknown whether the write was done"
+    message = "whether it was done is not known"
     tracker.refused("network", message, **NEW, retry_max_wait=0.01)
     assert len(tracker.sandbox.requests("tracker", writes=True)) == 1
 

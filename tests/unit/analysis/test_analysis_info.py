@@ -378,7 +378,7 @@ def test_lost_response_to_an_import_is_verified(begun: bool) -> None:
         if begun:
             assert operation.apply(operation.plan()) == {"status": [OVER]}
         else:
-            with pytest.raises(ToolchainError, match="it is unknown"):
+            with pytest.raises(ToolchainError, match="is not known"):
                 operation.apply(operation.plan())
         actions = [form["action"] for form in sent(stub)]
     assert actions.count("import_server_configuration") == 1

@@ -346,7 +346,7 @@ def test_unverified_lost_write_is_an_error(shows_history: bool) -> None:
     server = Server(1, lost=Reply(cut=True), deaf=shows_history, shows_history=shows_history)
     error = failure(server, ids=[1], status="Fix", comment="look")
     assert (error.kind, error.outcome_unknown, server.writes) == ("network", True, 1)
-    message = "nothing was changed" if shows_history else "it is unknown whether the write was done"
+    message = "nothing was changed" if shows_history else "whether it was done is not known"
     assert str(error).endswith(f"; {message}")
 
 

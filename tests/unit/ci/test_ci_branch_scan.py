@@ -101,7 +101,7 @@ def test_scan_is_not_awaited_without_wait() -> None:
         ),
         (Scans(["", NEW + "Finished: FAILURE\n"]), "failed", "the scan ended with FAILURE"),
         (Scans([OLD]), "timeout", "wait_timeout (60 s) expired"),
-        (Scans([OLD], response=Reply(502)), "server", "it is unknown whether the write was done"),
+        (Scans([OLD], response=Reply(502)), "server", "whether it was done is not known"),
     ],
 )
 def test_unsuccessful_scan_is_an_error(scans: Scans, kind: str, words: str) -> None:

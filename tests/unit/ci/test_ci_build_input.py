@@ -131,7 +131,7 @@ def test_missing_input_is_an_error_unless_missing_ok() -> None:
     [
         (True, None, None),
         (False, None, "nothing was changed"),
-        (True, "ABORTED", "it is unknown whether the write was done"),
+        (True, "ABORTED", "whether it was done is not known"),
     ],
 )
 def test_lost_response_is_resolved_by_the_build(

@@ -388,7 +388,7 @@ def test_equal_rejected_triggers_are_not_confused() -> None:
     error, played = failed(farm, wish("a", 1), wish("a", 1), wait=False)
     assert len(played.posts) == 2
     assert column(error.result, "ok") == [False, True]
-    assert "it is unknown whether the write was done" in error.message
+    assert "whether it was done is not known" in error.message
 
 
 def test_old_server_merges_builds_silently() -> None:

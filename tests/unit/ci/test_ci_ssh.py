@@ -121,7 +121,7 @@ def test_exit_status_decides_kind_and_outcome(
         assert words in error.message
         assert error.detail == words
         assert error.url == "ssh://ci.example:2222"
-        assert ("it is unknown" in error.message) is (lost and not reads)
+        assert ("is not known" in error.message) is (lost and not reads)
 
 
 @pytest.mark.parametrize(("code", "begun"), [(0, 1), (1, 1), (2, 0), (6, 0), (7, 0), (255, 0)])

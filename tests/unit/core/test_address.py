@@ -188,7 +188,7 @@ def test_unreadable_password_is_not_shown_in_the_error(address: str) -> None:
     with pytest.raises(ToolchainError) as caught:
         require_address(address, "of the ci service")
     assert caught.value.kind == "invalid"
-    assert "Percent-encode the password" in caught.value.message
+    assert "percent-encode the password" in caught.value.message
     assert "***@host" in caught.value.message
     assert not [part for part in ("u:", "PW", "P W", "P@W") if part in caught.value.message]
 

@@ -53,9 +53,7 @@ def test_stream_is_reopened(cut: bytes) -> None:
 def test_outcome_of_write_is_unknown(cut: bytes) -> None:
     with raw_server(cut) as server:
         transport = transport_to(server.url)
-        with pytest.raises(
-            ToolchainError, match="it is unknown whether the write was done"
-        ) as caught:
+        with pytest.raises(ToolchainError, match="whether it was done is not known") as caught:
             transport.write("creating 'x'", "POST", "x", json={})
         assert len(server.requests) == 1
     assert (caught.value.kind, caught.value.outcome_unknown) == ("network", True)

@@ -153,7 +153,7 @@ def test_text_before_at_sign_is_not_in_the_result(
         runner.run("ci", Addresses, operation)
     result = json.loads(capsys.readouterr().out)
     assert "wrong" in given or result["error"]["kind"] == "invalid"
-    assert "wrong" in given or "Percent-encode the password" in result["msg"]
+    assert "wrong" in given or "percent-encode the password" in result["msg"]
     assert "PW-1" not in json.dumps(result)
 
 

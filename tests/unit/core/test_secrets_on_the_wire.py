@@ -119,7 +119,7 @@ def test_long_address_is_cut() -> None:
     with Stub(Reply(cut=True)) as stub, pytest.raises(ToolchainError) as caught:
         transport_to(stub.url).write("creating 'x'", "POST", "x" * 30_000)
     assert len(str(caught.value)) < 1000
-    assert str(caught.value).endswith("it is unknown whether the write was done")
+    assert str(caught.value).endswith("whether it was done is not known")
 
 
 def test_messages_have_a_maximum_length() -> None:

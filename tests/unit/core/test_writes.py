@@ -34,7 +34,7 @@ DOUBTFUL = [
     (Reply(408), True),
     (Reply(cut=True), True),
 ]
-NOTHING, OUTCOME_UNKNOWN = "nothing was changed", "it is unknown whether the write was done"
+NOTHING, OUTCOME_UNKNOWN = "nothing was changed", "whether it was done is not known"
 
 
 def refuse_page(response: Response) -> None:

@@ -542,7 +542,7 @@ def test_lost_response_is_verified_and_not_resent(server: Server) -> None:
     assert server.asked.count(PROMOTE) == 1
 
 
-@pytest.mark.parametrize(("moved", "said"), [([], "nothing was changed"), (["a"], "it is unknown")])
+@pytest.mark.parametrize(("moved", "said"), [([], "nothing was changed"), (["a"], "is not known")])
 def test_interrupted_promotion_has_an_unknown_outcome(
     server: Server, moved: list[str], said: str
 ) -> None:

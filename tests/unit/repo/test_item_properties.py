@@ -102,9 +102,7 @@ def test_lost_response_is_verified(server: Server, after: Reply) -> None:
     else:
         error = server.fails(ArtifactPropertiesOperation, params())
         assert error.outcome_unknown
-        message = (
-            "nothing was changed" if after is NONE else "it is unknown whether the write was done"
-        )
+        message = "nothing was changed" if after is NONE else "whether it was done is not known"
         assert error.message.endswith(message)
     assert server.asked[:3] == [READ, PUT, READ]
     assert server.asked.count(PUT) == 1

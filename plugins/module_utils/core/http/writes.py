@@ -14,7 +14,7 @@ from .retries import Retries
 #: Verification read: returns whether the write is done, or `None` if that is unknown.
 Verify: TypeAlias = Callable[[], "bool | None"]
 
-OUTCOME_UNKNOWN = "it is unknown whether the write was done"
+OUTCOME_UNKNOWN = "whether it was done is not known"
 #: Statuses of a proxy that stopped waiting; the server may still be processing the write.
 _LATE_STATUS = frozenset({502, 504})
 _LATE_KINDS = frozenset({"network", "timeout"})
