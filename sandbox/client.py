@@ -130,7 +130,7 @@ class Sandbox:
         return all_settings[service]
 
     def reset(self) -> None:
-        """Restore the seeds and the flavours of the start."""
+        """Restore the state at the start, with its seeds and flavours."""
         self._call("POST", "/reset")
 
     def seed(self, data: dict[str, Any]) -> None:

@@ -30,7 +30,7 @@ class Upload:
 
 @dataclass
 class Form:
-    """A parsed form. `fields`: values by name; a field may be repeated. `files`: by name."""
+    """A parsed form. `fields`: values of each field by its name. `files`: file by field name."""
 
     fields: dict[str, list[str]] = field(default_factory=dict)
     files: dict[str, Upload] = field(default_factory=dict)

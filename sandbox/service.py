@@ -214,7 +214,7 @@ def _query(scope: Scope) -> dict[str, str]:
 
 
 class ServiceApp:
-    """ASGI application of a single service: log, faults, login, routes."""
+    """ASGI application of a service. It logs requests, applies faults and checks logins."""
 
     def __init__(self, service: Service) -> None:
         self.service = service

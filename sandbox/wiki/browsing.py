@@ -56,7 +56,10 @@ class Browsing:
         return self._pages(request, views, list(tree.descendants(views.pages, page)))
 
     async def move(self, request: Request) -> Response:
-        """PUT /content/{id}/move/{position}/{target}, in the cloud and on newer servers."""
+        """PUT /content/{id}/move/{position}/{target}: move a page with its descendants.
+
+        Only in the cloud and on newer servers.
+        """
         views = self._views(request)
         pages, params = views.pages, request.path_params
         if not (pages.cloud or pages.settings["move_address"]):
@@ -67,7 +70,7 @@ class Browsing:
         return JSONResponse({"pageId": page["id"]})
 
     async def restrictions(self, request: Request) -> Response:
-        """GET /content/{id}/restriction/byOperation [wiki-19]."""
+        """GET /content/{id}/restriction/byOperation: the restrictions of a page [wiki-19]."""
         views = self._views(request)
         page = views.pages.get(request.path_params["id"])
         return JSONResponse({**views.restrictions(page), "_links": {"base": views.base}})

@@ -250,7 +250,10 @@ class WikiService(Service):
         return Views(self._pages(request), self.context.base_url(request, self.name))
 
     async def read(self, request: Request) -> Response:
-        """GET /content/{id} [wiki-1]. The written interface ignores query parameters [W4.3]."""
+        """GET /content/{id}: a page, by default with its space, history and version [wiki-1].
+
+        The written interface ignores query parameters [W4.3].
+        """
         pages, page_id = self._pages(request), request.path_params["id"]
         if not self.real:
             return self._shown(request, pages.get(page_id), ())

@@ -72,7 +72,7 @@ class SpaceEditing:
         return space
 
     async def permissions(self, request: Request) -> Response:
-        """GET and POST /space/{key}/permissions. A missing permission is a 500 [wiki-21]."""
+        """List (GET) or set (POST) the permissions of a space. Without the right: 500 [wiki-21]."""
         views = self._views(request)
         access = views.pages.access
         if views.pages.cloud or not access.settings["space_permissions"]:

@@ -95,8 +95,8 @@ class TrackerClient:
     ) -> Response:
         """Send a read request, which may have any method; see `Transport.read()`.
 
-        Each response is checked for a rejected login first. Otherwise the tracker runs the request
-        anonymously, and its error would mislead [tracker-1].
+        Responses are checked for a rejected login first. The tracker may run such a request
+        anonymously, and then its error message is misleading [tracker-1].
         """
         headers = dict(self._headers)
         if parts.get("method", "GET") != "GET":

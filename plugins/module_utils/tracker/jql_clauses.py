@@ -124,7 +124,7 @@ def _entry(key: str, value: Any) -> str:
     if word in (*_JOINS, "not"):
         inner = _parts(value, "or" if word == "or" else "and")
         if not inner:
-            raise invalid(f"'{word}' without a clause")
+            raise invalid(f"'{word}' has no clause: add at least one clause")
         text = f"({(' OR ' if word == 'or' else ' AND ').join(inner)})"
         return f"NOT {text}" if word == "not" else text
     _reject_mistyped(key.strip())
@@ -199,7 +199,7 @@ def _membership(name: str, values: list[Any], negated: bool) -> str:
     """Return a clause with a list of values. None in the list means an empty field."""
     field = _field(name)
     if not values:
-        raise invalid(f"the list of values for the field {field} is empty: nothing can match it")
+        raise invalid(f"the list of values for the field {field} is empty: add at least one value")
     places = [Place(name).entry(number) for number in range(len(values))]
     pairs = zip(values, places, strict=True)
     named = [_value(value, place) for value, place in pairs if value is not None]
@@ -228,7 +228,9 @@ def _value(value: Any, place: Place) -> str:
         if not value.strip():
             raise invalid(f"{place.name} is empty: use null to find issues in which it is empty")
         return quote(value)
-    raise invalid(f"{value!r} is not a value of a query")
+    raise invalid(
+        f"{place.name} is {value!r}, but must be a string, a number, a date, null or a function"
+    )
 
 
 def _call(value: Mapping[str, Any], place: Place) -> str:

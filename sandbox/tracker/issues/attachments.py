@@ -59,9 +59,10 @@ class Attachments:
         return self._file(found)
 
     async def content(self, request: Request) -> Response:
-        """GET /rest/api/{2,3}/attachment/content/{id} of the cloud.
+        """GET /rest/api/{2,3}/attachment/content/{id} of the cloud: the content.
 
-        It redirects to a signed URL on another host, unless the query has `redirect=false`.
+        The response redirects to a signed URL on another host, unless the query has
+        `redirect=false`.
         """
         found = self.visible(request)
         if found is None:

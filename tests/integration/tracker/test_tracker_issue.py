@@ -554,7 +554,7 @@ def test_invalid_new_issue_is_rejected_before_any_write(tracker: Tracker, check:
         ({"fix_versions": ["9.9"]}, "rejected", "fix_versions: the project 'REL' has no '9.9'"),
         ({"add": {"components": ["x"]}}, "rejected", "components: the project 'REL' has no 'x'"),
         ({"assignee": "nobody"}, "not_found", "assignee: there is no such account"),
-        ({"match": "project = OPS"}, "conflict", "match finds more than one issue (OPS-1, OPS-2"),
+        ({"match": "project = OPS"}, "conflict", "match finds several issues (OPS-1, OPS-2"),
     ):
         tracker.refused(kind, words, **{**NEW, **given}, check=check)
     assert tracker.sandbox.requests("tracker", writes=True) == []

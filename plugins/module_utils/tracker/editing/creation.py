@@ -137,8 +137,8 @@ class Creation:
             found = []  # the issue exists, whatever the search returns
         if key not in found:
             self._site.task.warn(
-                f"match does not find the new issue {key}: unless it finds the issue soon, the"
-                " next run will create another one"
+                f"match does not find the new issue {key}. Check the query: if it does not find the"
+                " issue, the next run creates another one"
             )
         return key
 
@@ -147,5 +147,5 @@ def several(keys: list[str]) -> ToolchainError:
     """Return the `conflict` error for a query that must find a single issue."""
     return ToolchainError(
         "conflict",
-        f"match finds more than one issue ({', '.join(keys)}, ...), but must find at most one",
+        f"match finds several issues ({', '.join(keys)}, ...): narrow the query to a single issue",
     )

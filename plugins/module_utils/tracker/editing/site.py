@@ -109,7 +109,9 @@ class Site:
             return {member: str(found.get(member, name))}
         ids = self._called(purpose, name, member)
         if len(ids) > 1:
-            raise invalid(f"{place}: several accounts are called '{name}': {', '.join(ids)}")
+            raise invalid(
+                f"{place}: several accounts are called '{name}': use one of {', '.join(ids)}"
+            )
         if not ids:
             raise response.error(
                 "not_found", f"{place}: there is no such account", describe(response)

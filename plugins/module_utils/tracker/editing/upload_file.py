@@ -75,10 +75,15 @@ def files_of(paths: Sequence[str]) -> list[UploadFile]:
             raise invalid(f"{place} is '{path}', which is not a readable file")
         file = UploadFile(path, status.st_size)
         if '"' in file.name or "\n" in file.name or "\\" in file.name:
-            raise invalid(f"{place} is '{path}': servers do not accept this file name")
+            raise invalid(
+                f"{place} is '{path}', but file names must not contain quotation marks, backslashes"
+                " and line breaks"
+            )
         other = found.setdefault(file.name, file)
         if other.src != path:
-            raise invalid(f"{place} is '{path}', which has the same file name as '{other.src}'")
+            raise invalid(
+                f"{place} is '{path}', which has the same file name as '{other.src}': rename a file"
+            )
     return list(found.values())
 
 

@@ -178,8 +178,8 @@ class TrackerAttachmentOperation:
         if not usable:
             raise ToolchainError(
                 "protocol",
-                f"reading the attachments of the issue '{self._issue}': they are not a list of"
-                " objects with id and content",
+                f"reading the attachments of the issue '{self._issue}': the server did not send a"
+                " list of objects with id and content",
             )
         described = [Attachment.of(item, self._client.url) for item in items]
         return {attachment.number: attachment for attachment in described}

@@ -68,9 +68,10 @@ class DesiredPage:
         return found.replaced(with_comments(found.content, self.body))
 
     def changes_parent(self, page: Page) -> bool:
-        """Return whether the page has another parent; False if the server does not return it.
+        """Return whether the page must be moved to another parent.
 
-        An unknown parent is only sent with other changes, because every run would move the page.
+        False if the server does not return the parent: otherwise every run would move the page. The
+        wanted parent is then only sent with other changes.
         """
         return self.parent is not None and page.shows_parent and page.parent != self.parent
 

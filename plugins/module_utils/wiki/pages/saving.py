@@ -232,7 +232,7 @@ def _with_hint(error: ToolchainError) -> ToolchainError:
     if _is_title_in_use(error):
         return _copied(error, "conflict", None)
     if "unreconciled" in (error.detail or "").lower():
-        return _copied(error, error.kind, "opening the page in the wiki's editor fixes this")
+        return _copied(error, error.kind, "to fix this, open the page in the wiki's editor")
     return error
 
 

@@ -88,7 +88,8 @@ class SinglePage:
             self._check(page)
         elif self._options.expected_version is not None:
             raise ToolchainError(
-                "conflict", f"{self._options.named} does not exist, so it has no version"
+                "conflict",
+                f"{self._options.named} does not exist: leave out expected_version to create it",
             )
         if self._removes:
             return self._removal(page)
@@ -160,13 +161,14 @@ class SinglePage:
     def _removal(self, page: Page | None) -> Plan:
         if page is None and "*" in (self._options.title or ""):
             raise invalid(
-                f"{self._options.named} must be a single page, but its title contains a wildcard"
+                f"{self._options.named} cannot be removed: title must name a single page, without"
+                " wildcards"
             )
         if page is None or page.status in ("trashed", "archived"):
             return unchanged({"page": None, "ignored_differences": []}, "")
         obstacle = None if self._options.force else self._client.removal_obstacle(page)
         if obstacle is not None:
-            raise invalid(f"removing {self._options.named}: {obstacle}; force: true allows that")
+            raise invalid(f"removing {self._options.named}: {obstacle}: set force to remove it")
         changes = (Change("state", "present", "absent"),)
         result = {"page": page.shown(), "ignored_differences": []}
 
@@ -181,7 +183,8 @@ class SinglePage:
         if desired.body is None or desired.heading is not None:
             raise ToolchainError(
                 "not_found",
-                f"{self._options.named} does not exist; body or src without section can create it",
+                f"{self._options.named} does not exist: set body or src, without section, to create"
+                " it",
             )
         self._require_target(space, desired.parent or "")
         additions = self._planned_additions(None, saves=True)

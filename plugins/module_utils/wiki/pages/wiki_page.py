@@ -183,7 +183,9 @@ class ListedPages:
         for item in self._items:
             page = item.operation.page
             if page is not None and seen.setdefault(page.id, item.name) != item.name:
-                item.error = invalid(f"{item.name} is the same page as {seen[page.id]}")
+                item.error = invalid(
+                    f"{item.name} is the same page as {seen[page.id]}: remove one of the entries"
+                )
 
     def predict(self, plan: Plan) -> None:
         """Record the new pages for later tasks in check mode."""

@@ -77,7 +77,8 @@ def require_inside(content: str, section: Section) -> None:
         if element.name in HEADINGS and _level(element) <= section.level:
             raise invalid(
                 f"the body of the section contains the heading '{_words(element)}' of level"
-                f" {_level(element)}, which would end a section of level {section.level}"
+                f" {_level(element)}, which would end a section of level {section.level}: use"
+                " headings of lower levels"
             )
 
 

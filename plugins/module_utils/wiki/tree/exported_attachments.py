@@ -26,8 +26,9 @@ _REPLACEMENT = "bin"
 class PageFiles:
     """Attachments of a page.
 
-    `contents`: content by file name. `listed`: file name by attachment name, for the front matter;
-    None is an attachment that is not managed. `left_out`: kind, name and reason.
+    `contents`: content by file name.
+    `listed`: file name by attachment name, for the front matter; None means not managed.
+    `left_out`: kind, name and reason of each attachment that is not exported.
     """
 
     contents: dict[str, FileContent] = field(default_factory=dict)

@@ -243,7 +243,9 @@ class TreePlanner:
             f"{wanted.source.path}: {lost} inline comments of readers lose their place in the text"
         )
         if not self._orphaned:
-            raise ToolchainError("conflict", f"{message}; set allow_orphaned_comments")
+            raise ToolchainError(
+                "conflict", f"{message}: keep the commented text, or set allow_orphaned_comments"
+            )
         self._warn(message)
 
 
@@ -275,7 +277,8 @@ def deletions(
     if len(found) > most:
         names = ", ".join(marks[page.id].file for page in found[:10])
         raise invalid(
-            f"prune would delete {len(found)} pages ({names}), but max_deletions is {most}"
+            f"prune would delete {len(found)} pages ({names}), but max_deletions is {most}: raise"
+            " it to delete them"
         )
     return [PagePlan(marks[page.id].file, None, page, {"state"}) for page in found]
 

@@ -114,7 +114,9 @@ class WikiExportOperation(ServiceExport):
         for tree in options.trees:
             root = self._root(tree)
             if root.id in roots:
-                raise invalid(f"trees: the page '{root.title}' ({root.id}) is listed twice")
+                raise invalid(
+                    f"trees: the page '{root.title}' ({root.id}) is listed twice: remove an entry"
+                )
             roots[root.id] = root
         if options.spaces:
             keys = dict.fromkeys(str(root.space) for root in roots.values())
