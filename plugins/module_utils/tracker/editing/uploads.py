@@ -145,7 +145,7 @@ class AttachmentsPart:
         except ToolchainError as error:
             if error.status != 404:
                 raise error.with_hint(
-                    "the new file is attached; replace: false keeps older files"
+                    "the new file is attached: set replace to false to keep older files"
                 ) from None
 
 

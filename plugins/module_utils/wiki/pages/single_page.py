@@ -217,8 +217,7 @@ class SinglePage:
         if desired.parent is not None and not page.shows_parent:
             self._task.warn(
                 f"{self._options.named}: the server does not show the parent of the page, so"
-                " parent_id alone changes nothing; it is sent when the page is saved for another"
-                " reason"
+                " parent_id is only sent together with other changes"
             )
         wanted = self._wanted(page, comparison) if changes else page
         changes += self._planned_additions(page, saves=bool(changes))

@@ -135,7 +135,7 @@ class SpaceKind(EntryKind[SpaceEntry]):
         return entry.key.lower()
 
     def load(self, entries: Sequence[SpaceEntry]) -> None:
-        """Do nothing: no list contains descriptions and permissions, so `compare()` reads."""
+        """Do nothing: no list has descriptions and permissions, so `compare()` reads each space."""
 
     def compare(self, entry: SpaceEntry) -> Plan:
         found = self._spaces.read(entry.key)

@@ -115,7 +115,7 @@ class TreeReader:
         return now if now.shows_parent else replace(now, parent=page.parent)
 
     def former_tree(self, wanted: Sequence[WantedPage]) -> str | None:
-        """Return the id of the tree with these files under a former title of the root, or None.
+        """Return the id of the tree of these files if its root page had another title, or None.
 
         More than half of the files must be marked as unchanged files of that tree, because
         different manuals may have some titles in common.

@@ -94,9 +94,9 @@ def _read(client: WikiClient, page_id: str, purpose: str) -> Any:
 
 
 def with_mark(client: WikiClient, page: Page) -> Mapping[str, Any]:
-    """Read the mark of a page, and return the page's JSON object with it.
+    """Read the mark of a page and add it to the page's JSON object.
 
-    For servers that do not expand properties.
+    This is for servers that do not expand properties.
     """
     found = _read(client, page.id, f"reading the mark of the page '{page.title}' ({page.id})")
     metadata = member(page.content, "metadata") or {}
