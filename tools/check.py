@@ -70,7 +70,7 @@ def run(names: Sequence[str], folder: Path, workers: int) -> int:
 
 
 def counts(status: int, report: Path) -> tuple[int, int]:
-    """Return passed and failed tests of a pytest report; without a report the job counts as one."""
+    """Return the passed and failed tests of a pytest report, or 1 for a job without a report."""
     if not report.exists():
         return int(status == 0), int(status != 0)
     tests = failed = 0

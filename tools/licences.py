@@ -35,7 +35,7 @@ _SAID = {
     "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
     "Python Software Foundation License": "PSF-2.0",
 }
-#: Packages whose metadata has only "BSD", several values or no value, or that are not installed.
+#: Licences of packages that are not installed, or without a clear licence in their metadata.
 _READ = {
     "alabaster": "BSD-3-Clause",
     "ansible": "GPL-3.0-or-later",

@@ -48,11 +48,11 @@ _ON_ANSIBLE = (
     "tests/unit/core/test_runner.py",
 )
 #: Unit tests of the service packages: with the same Python, every core has the same results.
-_ROOMS = ("analysis", "ci", "repo", "tracker", "wiki")
+_SERVICES = ("analysis", "ci", "repo", "tracker", "wiki")
 _PART = "analysis_role or repo_info or tracker_project_info or wiki_page_info or ci_script"
 #: A whole matrix takes hours, and the machine also runs other work meanwhile.
 _JOB_SECONDS = 2 * 60 * 60
-#: The checks follow what was asked for and what was installed.
+#: The columns after `ansible-core` contain the results of the checks.
 _COLUMNS = ("release", "Python", "ansible-core", "sanity", "unit", "contract", "demo", "loop")
 
 
@@ -141,7 +141,7 @@ def _left_out(pair: Pair) -> list[str]:
     # the sandbox itself runs on the Python of this environment alone
     names = ["sandbox", *(f"test_{name}.py" for name in _OF_THE_PROJECT)]
     if pair != next(each for each in PAIRS if each.python == pair.python):
-        names += _ROOMS
+        names += _SERVICES
     return [part for name in names for part in ("--ignore", f"tests/unit/{name}")]
 
 

@@ -110,7 +110,7 @@ def _near(paths: set[str], reached: set[str]) -> set[str]:
 
 
 def _services(paths: set[str]) -> set[str]:
-    """Return the services of the changed packages; `core` counts as one."""
+    """Return the services of the changed packages; `core` counts as a service."""
     return {path.split("/")[2] for path in paths if path.startswith("plugins/module_utils/")}
 
 

@@ -38,7 +38,7 @@ _NIGHTS: tuple[tuple[Task, ...], ...] = (
 
 
 class Estate:
-    """A sandbox whose state is exported to a folder, with a report on its drift."""
+    """A sandbox with its exported state in a folder, and a report on its drift."""
 
     def __init__(
         self, folder: Path, sandbox: Sandbox, services: tuple[str, ...], **exporting: Any
@@ -59,7 +59,7 @@ class Estate:
         self._run(self._drift)
 
     def change(self, *tasks: Task) -> playbook.Run:
-        """Run tasks of people who do not know of the exported state."""
+        """Change the servers by hand, and not in the exported state."""
         by_hand = [playbook.task(*each, "By hand", ignore_errors=False) for each in tasks]
         defaults = connections.module_defaults(self._urls)
         return self._run(playbook.play(by_hand, module_defaults=defaults))

@@ -127,7 +127,7 @@ def _names(kind: str, names: Iterable[str]) -> str:
 
 
 def _roles(service: str) -> str:
-    """Return the roles whose description names the group of a service."""
+    """Return the roles with the group of the service in their description."""
     found = []
     for specs in sorted((ROOT / "roles").glob("*/meta/argument_specs.yml")):
         if f"group/delivery.toolchain.{service})" in specs.read_text(encoding="utf-8"):

@@ -85,7 +85,10 @@ def _text(path: str) -> str:
 
 
 def confirmed(found: Iterable[Witness], kind: str = "") -> dict[str, set[str]]:
-    """Map the confirmed operations to the names of their witnesses, of one kind or of all."""
+    """Map the confirmed operations to the names of their witnesses.
+
+    :param kind: count only witnesses of this kind; "" means all
+    """
     names: dict[str, set[str]] = {}
     for one in found:
         for operation in itertools.chain.from_iterable(one.tests.values()):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read, create, update and delete repositories, one by one and in batches."""
+"""Read, create, update and delete repositories, individually and in batches."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Transitions of 200 issues at 20 ms per response, four in parallel compared with one by one.
+"""Transitions of 200 issues at 20 ms per response, in parallel (four) and in sequence.
 
 Both modes send the same requests to a server in another process. The promise is broken if four
 parallel transitions are not at least three times faster.

@@ -84,7 +84,7 @@ def _names(folder: str) -> Iterator[str]:
 
 
 def _load_plugins() -> None:
-    """Load the plugins that each play, or even each of its workers, would load again."""
+    """Load the plugins once, for all plays and their workers."""
     for plugins in _LOADERS:
         list(plugins.all(class_only=True))
     for name in _names("filter"):

@@ -111,7 +111,7 @@ class _Relocation:
         return repo, path
 
     def _relocate_atomically(self, source: Node, repo: str, path: str) -> None:
-        """Relocate all items, or none if one of them fails (`atomic=1`)."""
+        """Relocate all items, or none if any item fails (`atomic=1`)."""
         requested_dry, self.dry = self.dry, True
         self._relocate(source, repo, path)
         self.dry = requested_dry

@@ -177,7 +177,7 @@ class Directory:
     def read_many(self, names: Sequence[str]) -> dict[str, Mapping[str, Any] | None]:
         """Return objects by name; `None` for those that do not exist.
 
-        Sends a request for the list of names, and one for each object that exists.
+        Sends a request for the list of names, and a request per existing object.
         """
         wanted = list(dict.fromkeys(names))
         there: Collection[str] = wanted

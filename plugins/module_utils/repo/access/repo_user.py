@@ -130,7 +130,7 @@ class _Users(EntryKind[RepoUserEntry]):
             self._groups.require_known("groups", new)
         found = plan(current, wanted, _COMPARISONS)
         self._refuse_lockout(entry, name, found)
-        # the server chooses what a new user has beside the options
+        # the server chooses the other settings of a new user
         unknown = dict.fromkeys(user_of(name, {}, old=False))
         found = found.with_result(user={**unknown, **found.after})
         return _with_password(found, entry)

@@ -324,7 +324,7 @@ class BuildPromoteOperation:
     def _has_begun(self, current: BuildSnapshot) -> bool:
         """Return whether the server may have begun to copy or move files to the target repository.
 
-        Server fact [repo-15, repo-28]: it relocates items one by one, then sets the status.
+        Server fact [repo-15, repo-28]: it relocates the items individually, then sets the status.
         """
         options = self._options
         if current.target is None or not (options.artifacts or options.dependencies):

@@ -116,7 +116,7 @@ def _items(rule: CleanupRule, rows: Iterable[Mapping[str, Any]]) -> list[Cleanup
             continue
         first = known.setdefault(item.path, item)
         if first is not item:
-            # some servers return a row for each property instead of one for each item
+            # some servers return a row per property, not a row per item
             for name, values in item.properties.items():
                 first.properties.setdefault(name, []).extend(values)
     if rule.kind == "file":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Deploy files one by one, or in an archive that the server expands [C2.1]."""
+"""Deploy files individually, or in an archive that the server expands [C2.1]."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ class _BuildSearch:
     def copies(
         self, recorded: Mapping[str, Mapping[str, Any]], repo: str | None
     ) -> list[RemoteFile]:
-        """Find files by the SHA-1 of recorded artifacts; return one file for each SHA-1.
+        """Find files by the SHA-1 of recorded artifacts. Return a single file per SHA-1.
 
         A file with the recorded path, repository or name is preferred.
 
@@ -140,7 +140,7 @@ def _likeness(file: RemoteFile, artifact: Mapping[str, Any]) -> tuple[bool, bool
 
 
 def _without_copies(found: Iterable[RemoteFile]) -> list[RemoteFile]:
-    """Return one file for each path and content, because promotions copy files between
+    """Drop files with the same path and content, because promotions copy files between
     repositories.
     """
     unique: dict[tuple[str, str | None], RemoteFile] = {}

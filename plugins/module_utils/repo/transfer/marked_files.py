@@ -115,7 +115,7 @@ class MarkedFiles:
     ) -> Iterator[tuple[RemoteFile, dict[str, list[str]] | None]]:
         """Yield files with their properties; `None` if the server does not return properties.
 
-        Each repository is queried once. Files that the query does not find are read one by one.
+        Each repository is queried once. Files that the query does not find are read individually.
         """
         client, chosen = self._client, [file for _name, file in files]
         known = {

@@ -44,7 +44,7 @@ def newest_files(
 def _times(client: RepoClient, files: Sequence[RemoteFile], key: str) -> dict[str, datetime]:
     """Return the time of each file, by `repo/path`.
 
-    Files that a query does not find are read one by one.
+    Files that a query does not find are read individually.
     """
     found = _queried(client, files, key) if len(files) > _FEW else {}
     missing = [file for file in files if file.name not in found]
