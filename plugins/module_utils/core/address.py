@@ -109,7 +109,7 @@ def require_address(address: str, where: str) -> None:
 
     :param where: the owner of the address for the message, such as `of the ci service`
     """
-    subject = f"the address {printable(clean_url(address, whole=True))} {where}"
+    subject = f"the address {printable(clean_url(address.strip(), whole=True))} {where}"
     start, end = misplaced_user_info(address, whole=True)
     if end > start:
         raise invalid(
@@ -117,6 +117,8 @@ def require_address(address: str, where: str) -> None:
             " before the last @ must be user:password; percent-encode the password (/ is %2F, # is"
             " %23, ? is %3F, a space is %20, @ is %40)"
         )
+    if address != address.strip():
+        raise invalid(f"{subject} begins or ends with a space or line break: remove it")
     if not has_valid_characters(address):
         raise invalid(
             f"{subject} cannot be parsed: percent-encode each space (%20), backslash (%5C) and"

@@ -68,7 +68,7 @@ def held(connection: Connection) -> set[str]:
     [
         ("http://host", "http://host"),
         ("http://host/", "http://host"),
-        (" https://host:8443/a/b/ ", "https://host:8443/a/b"),
+        ("https://host:8443/a/b/", "https://host:8443/a/b"),
         ("https://[::1]:8443/x", "https://[::1]:8443/x"),
         ("https://u:p@host/x", "https://host/x"),
     ],
@@ -104,6 +104,16 @@ def test_missing_url_names_option_and_variable(service: str, url: str | None) ->
 )
 def test_invalid_url_is_rejected(url: str) -> None:
     assert "address" in refused(url=url)
+
+
+@pytest.mark.parametrize("blank", [" ", "\n", "\r\n", "\t", "\u00a0"])
+def test_blank_around_url_is_rejected(blank: str) -> None:
+    words = "begins or ends with a space or line break: remove it"
+    message = f"the address http://host/x of the repo service {words}"
+    assert refused(url=f"http://u:pw-x@host/x{blank}") == message
+    assert refused(url=f"{blank}http://host/x") == message
+    assert refused(environ={"TOOLCHAIN_REPO_URL": f"http://host/x{blank}"}, url=None) == message
+    assert f"of platform_url {words}" in refused(platform_url=f"http://host{blank}")
 
 
 @pytest.mark.parametrize(

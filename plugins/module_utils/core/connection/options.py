@@ -229,9 +229,8 @@ def _address(service: str, url: Any) -> tuple[str, str | None, str | None]:
 
 
 def _base_address(url: str, where: str) -> tuple[str, str | None, str | None]:
-    text = url.strip()
-    require_address(text, where)
-    parts = urlsplit(text)
+    require_address(url, where)
+    parts = urlsplit(url)
     host, port = parts.hostname or "", parts.port
     if parts.query or parts.fragment:
         raise invalid(f"the address {clean_url(url)} {where} must not have a query or a fragment")
