@@ -120,7 +120,7 @@ class SinglePage:
         )
 
     def predict(self, plan: Plan) -> None:
-        """In check mode, remember the new page, or the new title."""
+        """Record the new page or the new title for later tasks in check mode."""
         new = plan.data
         if new is not None and (self._page is None or self._page.title != new.title):
             predicted_pages.predict(self._client.predictions, new)
@@ -363,7 +363,7 @@ class SinglePage:
                 raise
 
     def _verify(self, saved: Page, before: Page | None, body: str) -> None:
-        """Compare the saved page with the desired page."""
+        """Raise `failed` if the saved page has another parent. Warn about another body."""
         known, wanted = saved.shows_parent, self._desired.parent
         if wanted is None:
             # The server chooses the parent of a new page. An existing page must not move.
