@@ -112,7 +112,6 @@ def test_blank_around_url_is_rejected(blank: str) -> None:
     message = f"the address http://host/x of the repo service {words}"
     assert refused(url=f"http://u:pw-x@host/x{blank}") == message
     assert refused(url=f"{blank}http://host/x") == message
-    assert refused(environ={"TOOLCHAIN_REPO_URL": f"http://host/x{blank}"}, url=None) == message
     assert f"of platform_url {words}" in refused(platform_url=f"http://host{blank}")
 
 
