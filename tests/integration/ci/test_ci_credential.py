@@ -161,6 +161,31 @@ def test_invalid_options_are_rejected(ci: Ci, given: dict[str, Any], words: str)
     ci.fails("invalid", words, **given)
 
 
+@pytest.mark.parametrize(
+    "keystore", ["first-secret", "Zmlyc3Q", "Zm=lyc3Q=", "Zmlyc3Q=\u00e9", "===="]
+)
+@pytest.mark.parametrize("kind", [{"kind": "certificate"}, {}])
+def test_keystore_that_is_not_base64_is_rejected(
+    ci: Ci, kind: dict[str, str], keystore: str
+) -> None:
+    given = {"id": "new", "keystore": keystore, **kind}
+    every: list[dict[str, Any]] = [
+        given,
+        {"entries": [{"id": "one", "kind": "certificate"}, given]},
+    ]
+    for options in every:
+        before = ci.sandbox.mark()
+        error = ci.fails("invalid", "keystore is not a file in Base64", **options)
+        assert keystore not in str(error)
+        assert not ci.sandbox.requests(since=before)
+
+
+def test_line_breaks_of_a_keystore_are_removed(ci: Ci) -> None:
+    certificate = {"id": "app", "kind": "certificate", "login_password": "p-secret"}
+    assert ci.run(keystore="Zmly\nc3Q=\n", **certificate)["changed"]
+    assert not ci.run(keystore="Zmlyc3Q=", **certificate)["changed"]
+
+
 def test_unknown_class_is_reported_with_its_reason(ci: Ci) -> None:
     with pytest.raises(ToolchainError) as caught:
         ci.run(id="x", kind="xml", config="<a.b.C><id>x</id></a.b.C>")

@@ -31,6 +31,7 @@ from .kinds import KINDS, XML, kind_of
 from .wanted import Wanted, WantedDocument, require_same_kind, wanted_of
 
 _BAD_ID = re.compile(r"[/\\?#%\x00-\x1f\x7f]|^\s|\s$|^\.{1,2}$")
+_BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*[A-Za-z0-9+/]{2}(?:[A-Za-z0-9+/]{2}|[A-Za-z0-9+/]=|==)")
 _SECRET = "(secret)"
 #: Options that are valid only for some kinds of credentials.
 _OF_KINDS = {
@@ -93,6 +94,8 @@ class CiCredentialEntry:
                 raise invalid(f"{option} cannot be combined with state: absent: omit it")
             if kind is not None and kind not in kinds:
                 raise invalid(f"{option} cannot be combined with the kind {kind}: omit it")
+        if self.keystore is not None and _BASE64.fullmatch(_joined(self.keystore)) is None:
+            raise invalid("keystore is not a file in Base64: encode it with the filter b64encode")
 
 
 @dataclass(frozen=True)
@@ -178,6 +181,9 @@ class Credentials(EntryKind[CiCredentialEntry]):
                 content = read_bytes(entry.src, "the secret in src")
                 self._task.hide(content.decode("utf-8", "replace"))
             values["secret"] = content
+        if entry.keystore is not None:
+            values["keystore"] = _joined(entry.keystore)
+            self._task.hide(values["keystore"])
         wanted = wanted_of(entry.id, kind, values)
         if isinstance(wanted, WantedDocument):
             for secret in wanted.possible_secrets():
@@ -251,6 +257,11 @@ class Credentials(EntryKind[CiCredentialEntry]):
                 f"the credential '{location.name}': the server did not save {', '.join(unsaved)}",
                 result={"changed": True},
             )
+
+
+def _joined(keystore: str) -> str:
+    """Return Base64 without the line breaks that the command `base64` writes."""
+    return "".join(keystore.split())
 
 
 def _missing_secrets_error(
