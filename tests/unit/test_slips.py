@@ -25,6 +25,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.typed_options import (
     argument_spec,
 )
+from tests.helpers import in_process
 from tests.unit.arguments import given_to_a_module
 
 FOLDER = Path(__file__).parents[2] / "plugins" / "modules"
@@ -304,6 +305,29 @@ def test_every_option_names_its_elements(name: str) -> None:
         open_ = kind in ("dict", "raw") and not spot.option.get("options")
         assert ("values" in spot.option) is open_, spot.place
         assert spot.option.get("values", "text") in ("text", "json"), spot.place
+
+
+def test_empty_list_of_entries_is_rejected() -> None:
+    """Slips of such lists include an empty one."""
+    lists = {name: options_of(name)["entries"] for name in MODULES if "entries" in options_of(name)}
+    assert len(lists) > 1
+    assert [name for name, option in lists.items() if option.get("empty") is not False] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "warning"),
+    [
+        ("artifact_deploy", {"repo": "r", "artifacts": []}, "artifacts is empty: no file is"),
+        ("tracker_issue_info", {"issues": []}, "issues is empty: no issue is read"),
+        ("analysis_info", {"gather": []}, "gather is empty: nothing is read"),
+    ],
+)
+def test_empty_list_of_work_gives_a_warning(name: str, given: dict[str, Any], warning: str) -> None:
+    url = {"url": "http://127.0.0.1:1", "retries": 0}
+    login = {"username": "u", "ltoken": "0"} if name == "analysis_info" else {}
+    done = in_process.run(name, {**url, **login, **given})
+    assert done["changed"] is False
+    assert warning in json.dumps(done["warnings"])
 
 
 @pytest.mark.parametrize("name", MODULES)

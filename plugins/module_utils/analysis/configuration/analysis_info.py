@@ -105,6 +105,8 @@ class AnalysisInfoOperation(ReadOnly):
         self._task, self._export = task, options.export
         self._projects = projects = _names(options.project)
         self._topics = list(dict.fromkeys(options.gather))
+        if not self._topics and not options.export:
+            task.warn("gather is empty: nothing is read")
         of_project = [name for name in self._topics if "project" in TOPICS[name].parameters]
         if of_project and (projects is None or len(projects) != 1):
             raise invalid(

@@ -124,7 +124,7 @@ class CiCredentialOptions:
     config: Annotated[str | None, Option(secret=True, whole=True)] = None
     update_secret: _Update = "on_change"
     state: Literal["present", "absent"] = "present"
-    entries: list[CiCredentialEntry] | None = None
+    entries: Annotated[list[CiCredentialEntry] | None, Option(empty=False)] = None
 
 
 class Credentials(EntryKind[CiCredentialEntry]):

@@ -112,7 +112,7 @@ class CiNodeEntry:
 class CiNodeOptions(CiNodeEntry):
     """The options of `ci_node`."""
 
-    entries: list[CiNodeEntry] | None = None
+    entries: Annotated[list[CiNodeEntry] | None, Option(empty=False)] = None
 
     constraints: ClassVar = {
         "mutually_exclusive": [["name", "entries"]],

@@ -65,7 +65,7 @@ class CiViewEntry:
 class CiViewOptions(CiViewEntry):
     """The options of `ci_view`."""
 
-    entries: list[CiViewEntry] | None = None
+    entries: Annotated[list[CiViewEntry] | None, Option(empty=False)] = None
 
     constraints: ClassVar = {
         "mutually_exclusive": [["name", "entries"]],

@@ -48,7 +48,7 @@ class RepoGroupEntry:
 class RepoGroupOptions(RepoGroupEntry):
     """The options of `repo_group`."""
 
-    entries: list[RepoGroupEntry] | None = None
+    entries: Annotated[list[RepoGroupEntry] | None, Option(empty=False)] = None
 
     constraints: ClassVar = {
         "mutually_exclusive": [["name", "entries"]],

@@ -96,7 +96,7 @@ def _require_actions(place: str, actions: Any, mode: str) -> None:
 class RepoPermissionOptions(RepoPermissionEntry):
     """The options of `repo_permission`."""
 
-    entries: list[RepoPermissionEntry] | None = None
+    entries: Annotated[list[RepoPermissionEntry] | None, Option(empty=False)] = None
 
     constraints: ClassVar = {
         "mutually_exclusive": [["name", "entries"]],

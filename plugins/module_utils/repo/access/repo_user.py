@@ -88,7 +88,7 @@ class RepoUserOptions:
     groups_mode: Mode = "exact"
     force: bool = False
     state: Literal["present", "absent"] = "present"
-    entries: list[RepoUserEntry] | None = None
+    entries: Annotated[list[RepoUserEntry] | None, Option(empty=False)] = None
 
     constraints: ClassVar = {
         "mutually_exclusive": [["name", "entries"]],

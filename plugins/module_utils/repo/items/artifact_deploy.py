@@ -108,6 +108,8 @@ def _operation(task: Task, options: ArtifactDeployOptions) -> Operation:
         require_new_path(f"artifacts[{number}].path", artifact.path)
     if options.explode:
         return _archive_deployment(task, options)
+    if options.artifacts == []:
+        task.warn("artifacts is empty: no file is deployed")
     exclude = Patterns("exclude", options.exclude)
     sources = sources_of(options, exclude)
     for warning in exclude.warnings("no file"):

@@ -68,6 +68,8 @@ class TrackerIssueInfoOperation(ReadOnly):
 
     def plan(self) -> Plan:
         options = self._options
+        if not options.keys:
+            self._task.warn("issues is empty: no issue is read")
         found = read_issues(self._client, options.keys, options.query, options.parallel)
         for warning in SeenFields(options.fields).unseen(found):
             self._task.warn(warning)
