@@ -181,7 +181,7 @@ def test_keystore_that_is_not_base64_is_rejected(
 
 
 def test_line_breaks_of_a_keystore_are_removed(ci: Ci) -> None:
-    certificate = {"id": "app", "kind": "certificate", "login_password": "p-secret"}
+    certificate: dict[str, Any] = {"id": "app", "kind": "certificate", "login_password": "p-secret"}
     assert ci.run(keystore="Zmly\nc3Q=\n", **certificate)["changed"]
     assert not ci.run(keystore="Zmlyc3Q=", **certificate)["changed"]
 
