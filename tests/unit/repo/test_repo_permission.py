@@ -123,6 +123,15 @@ def test_targets_and_actions_are_removed(server: Server, permissions: Directory)
     assert not server.run(RepoPermissionOperation, given)[0].changed
 
 
+def test_removal_of_unknown_names_is_unchanged(server: Server, permissions: Directory) -> None:
+    """An account that was deleted from the server has no actions left to remove."""
+    add(permissions, artifact={"targets": ["a-local"], "users": {"bob": ["read"]}})
+    gone = {"users": {"gone": ["read"]}, "groups": {"gone": ["read"]}}
+    given = {**artifact(targets=[{"repo": "gone"}], **gone), "mode": "remove"}
+    assert not server.run(RepoPermissionOperation, given)[0].changed
+    assert server.fails(RepoPermissionOperation, {**given, "mode": "add"}).kind == "not_found"
+
+
 def test_implicit_removal_of_everything_is_rejected(server: Server, permissions: Directory) -> None:
     add(permissions, artifact={"targets": ["a-local"], "users": {"bob": ["read"]}})
     given = {**artifact(targets=[{"repo": "a-local"}]), "mode": "remove"}
