@@ -55,7 +55,7 @@ class _Builder:
     def start(self, name: str, attributes: dict[str, str]) -> None:
         element = XmlElement(name, attributes)
         if len(self._open) >= _DEEPEST:
-            raise UnreadableXml(f"it is nested more than {_DEEPEST} levels deep")
+            raise UnreadableXml(f"it is nested deeper than {_DEEPEST} levels")
         if self._open:
             self._open[-1].children.append(element)
         else:

@@ -20,7 +20,7 @@ class TooDeep(ValueError):
     """Raised for JSON that is nested deeper than :data:`DEEPEST` levels."""
 
     def __init__(self) -> None:
-        super().__init__(f"it is nested more than {DEEPEST} levels deep")
+        super().__init__(f"it is nested deeper than {DEEPEST} levels")
 
 
 def loads(text: str | bytes, *, parse_constant: Callable[[str], Any] | None = None) -> Any:

@@ -112,7 +112,7 @@ def test_invalid_or_unsupported_permissions_are_reported(fresh: Fresh) -> None:
         (
             {"key": "REL", "permissions": [{"group": "x", "operations": ["read"]}]},
             "invalid",
-            "an operation has the form page:create",
+            "contains 'read': use the form page:create",
         ),
         ({"key": "REL", "state": "absent", "name": "x"}, "invalid", "name cannot be combined"),
     ):

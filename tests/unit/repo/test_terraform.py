@@ -121,7 +121,7 @@ def test_unknown_attribute_is_rejected() -> None:
     [
         ("{}", "parse it with from_json"),
         ({}, "no repository of the provider"),
-        (state(("artifactory_local_npm_repository", {})), "has no key"),
+        (state(("artifactory_local_npm_repository", {})), "npm_repository.x has no value for key"),
         (
             state(("artifactory_local_npm_repository", {"key": "a b"})),
             "is not a valid repository key",

@@ -244,7 +244,7 @@ def test_unpaired_surrogates_are_replaced() -> None:
 
 def test_too_deep_nesting_is_rejected() -> None:
     with pytest.raises(
-        AnsibleFilterError, match="line 1: elements are nested more than 60 levels deep"
+        AnsibleFilterError, match="line 1: elements are nested deeper than 60 levels"
     ):
         storage_format("> " * 70 + "a")
     assert "<p>a</p>" in storage_format("> [!NOTE]\n" + "> " * 40 + "a")

@@ -60,7 +60,7 @@ class _Module(HookedModule):
         self._register_secrets()
         try:
             if deep:
-                raise invalid(f"{deep[0]} is nested more than {json_text.DEEPEST} levels deep")
+                raise invalid(f"{deep[0]} is nested deeper than {json_text.DEEPEST} levels")
             return check_options(self._options, arguments)
         except ToolchainError as error:
             rejected = error

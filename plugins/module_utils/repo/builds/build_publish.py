@@ -331,7 +331,7 @@ def _source(place: str, entry: Mapping[str, Any]) -> dict[str, Any]:
     if wrong is not None:
         raise invalid(f"{place}.{wrong} must be a string")
     if not entry.get("url"):
-        raise invalid(f"{place}.url is missing: set it to the address of the source code")
+        raise invalid(f"{place}.url is missing: set it to the URL of the source repository")
     texts = {name: str(value) for name, value in entry.items() if value is not None}
     return {**texts, "url": _public(f"{place}.url", texts["url"])}
 

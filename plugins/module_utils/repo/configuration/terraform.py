@@ -121,7 +121,7 @@ def _entry(
     address = str(resource.get("address"))
     values = resource.get("values")
     if not isinstance(values, Mapping) or not values.get("key"):
-        raise invalid(f"{address} has no key")
+        raise invalid(f"the resource {address} has no value for key")
     entry: dict[str, Any] = {"key": values["key"], "rclass": rclass, "package_type": package}
     settings = dict(implied)
     for attribute, value in values.items():

@@ -34,9 +34,7 @@ def entries_of(path: str) -> dict[str, Digests]:
     except (OSError, EOFError, RuntimeError, zlib.error) as error:
         raise invalid(f"src: cannot read the archive '{path}': {error}") from None
     except (zipfile.BadZipFile, tarfile.TarError) as error:
-        raise invalid(
-            f"src: the content of '{path}' does not match the type in its name: {error}"
-        ) from None
+        raise invalid(f"src: '{path}' is damaged or has the wrong suffix: {error}") from None
     if not found:
         raise invalid(f"src: the archive '{path}' contains no files")
     return found

@@ -95,7 +95,7 @@ def _tree(text: str, environment: dict[str, object]) -> SyntaxTreeNode:
         if token.level >= _DEEPEST - 1 or any(one.level >= _DEEPEST - 1 for one in inline):
             line = token.map[0] + 1 if token.map else 1
             raise invalid(
-                f"line {line}: elements are nested more than {_DEEPEST} levels deep: use fewer"
+                f"line {line}: elements are nested deeper than {_DEEPEST} levels: use fewer"
             )
     return markdown_it.tree.SyntaxTreeNode(tokens)
 

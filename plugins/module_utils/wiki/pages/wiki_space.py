@@ -64,8 +64,8 @@ class SpaceEntry:
             for operation in entry.operations:
                 if not _OPERATION.fullmatch(operation):
                     raise invalid(
-                        f"permissions[{number}].operations has '{operation}', but an operation has"
-                        " the form page:create"
+                        f"permissions[{number}].operations contains '{operation}': use the form"
+                        " page:create"
                     )
 
 

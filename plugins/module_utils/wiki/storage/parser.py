@@ -120,7 +120,7 @@ class _Parser:
         if begin < 0:
             return
         if len(self._open) > _DEEPEST:
-            self._reject(f"<{name}> is nested more than {_DEEPEST} levels deep")
+            self._reject(f"<{name}> is nested deeper than {_DEEPEST} levels")
         pairs = dict(zip(attributes[::2], attributes[1::2], strict=True))
         found = _TAG_END.match(self._source, begin)
         inner = begin if found is None else found.end()
