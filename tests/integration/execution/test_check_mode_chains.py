@@ -310,7 +310,7 @@ def test_write_ends_the_predictions_of_its_server(fresh: Fresh, tmp_path: Path) 
     ]
     defaults = connections.module_defaults(sandbox.urls)
     run = playbook.run(tmp_path, [playbook.play(tasks, module_defaults=defaults)])
-    assert "there is no folder 'new'" in run.event("inner").result["msg"]
+    assert "the folder 'new' does not exist" in run.event("inner").result["msg"]
 
 
 def test_predicted_build_needs_an_existing_target(fresh: Fresh, tmp_path: Path) -> None:
