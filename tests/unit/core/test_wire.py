@@ -166,7 +166,7 @@ def test_unpaired_surrogate_is_replaced() -> None:
         ("OK", "protocol", "other text"),
         ('{"cut": ', "protocol", "other text"),
         (b'{"a": "\xff"}', "protocol", "other text"),
-        ("[" * 100_000, "protocol", "more than 200 levels"),
+        ("[" * 100_000, "protocol", "deeper than 200 levels"),
     ],
 )
 def test_invalid_json_is_a_protocol_error(body: str | bytes, kind: str, words: str) -> None:

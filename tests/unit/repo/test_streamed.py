@@ -147,6 +147,6 @@ def test_unpaired_surrogate_in_a_row_is_replaced() -> None:
 
 def test_too_deeply_nested_rows_are_rejected(server: Server) -> None:
     server.on["GET /x"] = Reply(200, '{"rows": [' + '{"a":' * 300 + "1" + "}" * 300 + "]}")
-    with pytest.raises(ToolchainError, match="more than 200 levels") as caught:
+    with pytest.raises(ToolchainError, match="deeper than 200 levels") as caught:
         json_rows.read(server.client(), "reading", "x", "rows")
     assert caught.value.kind == "protocol"

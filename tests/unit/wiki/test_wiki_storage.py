@@ -44,7 +44,7 @@ from tests.unit.wiki.documents import BODIES, Writer
         ("<p>\x01</p>", 1, 4, "not well-formed"),
         ("<p>\ud800</p>", 1, 4, "surrogate"),
         ("<![CDATA[ a", 1, 12, "unclosed CDATA"),
-        ("<b>" * 201 + "</b>" * 201, 1, 601, "more than 200"),
+        ("<b>" * 201 + "</b>" * 201, 1, 601, "deeper than 200 levels"),
     ],
 )
 def test_error_is_reported_with_its_position(body: str, line: int, column: int, words: str) -> None:
