@@ -218,7 +218,10 @@ _SETTINGS_BY_ENVIRONMENT = (
 
 
 def _fragment(service: str, *, plugin: bool = False) -> str:
-    """Return the options of a service as YAML; for plugins with variables and environment variables."""
+    """Return the connection options of a service as YAML.
+
+    :param plugin: whether to add the variables and environment variables that plugins read
+    """
     options: dict[str, dict[str, object]] = {}
     prefix = service.upper()
     credential = (

@@ -188,9 +188,7 @@ def _play(module: str, urls: Mapping[str, str]) -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def troubled(fresh: Callable[[str], Sandbox], tmp_path_factory: pytest.TempPathFactory) -> Troubled:
-    """Return a function: `troubled("wiki_page")` returns the run with all faults of that module. It
-    runs once per session.
-    """
+    """Return a function that runs a module with all its faults, once per session."""
     folder = tmp_path_factory.mktemp("faults")
     runs: dict[str, playbook.Run] = {}
 

@@ -16,7 +16,7 @@ Sampled = dict[str, list[tuple[str, str | None]]]
 
 @pytest.fixture(scope="session")
 def sampled(fresh: Callable[[str], Sandbox], tmp_path_factory: pytest.TempPathFactory) -> Sampled:
-    """Return the cells of the sample by module, each with the reason why it is wrong, or None."""
+    """Run a sample of the cells. Return each cell and its failure, or None, by module."""
     folder = tmp_path_factory.mktemp("heads")
     found: Sampled = {module: [] for module in MODULES}
     for cell, wrong in heads.run(folder, fresh(cell_runs.FLAVOUR), MODULES, sampled=True):

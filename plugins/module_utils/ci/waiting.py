@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ..core.errors import invalid
 from ..core.polling import PollInterval
 
-#: Creates the polling interval from a timeout and a maximum pause, both in seconds.
+#: Creates a `PollInterval` from a timeout and a maximum pause, both in seconds.
 PollingFactory = Callable[[float, float], PollInterval]
 
 

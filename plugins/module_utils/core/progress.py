@@ -33,7 +33,10 @@ def show_last_line(line: str) -> None:
 
 @contextmanager
 def progress_to(listener: Listener, last: Listener | None = None) -> Iterator[None]:
-    """Send progress to `listener` during the block, and lines after Ctrl-C to `last`."""
+    """Pass progress lines to `listener` during the block.
+
+    :param last: receives the lines that are shown after Ctrl-C
+    """
     last_listeners = [] if last is None else [last]
     _listeners.append(listener)
     _last_listeners.extend(last_listeners)

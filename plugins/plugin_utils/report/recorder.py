@@ -206,7 +206,7 @@ class Recorder:
     def end(self, hosts: Iterable[str], *, check: bool) -> None:
         """Complete the contents at the end of the run.
 
-        :param check: whether the run is in check mode, if no task shows it
+        :param check: whether the run is in check mode; used only if no task ran
         """
         self.contents.hosts = sorted(self._hosts or hosts)
         self.contents.finished = now()

@@ -89,7 +89,7 @@ def _add_result(case: ElementTree.Element, finding: Object) -> None:
 
 
 def accepted(finding: Mapping[str, Any]) -> str:
-    """Return the reason why a finding is ignored, with the last day."""
+    """Return why a finding is ignored, and until which day."""
     reason = finding.get("reason") or "no reason given"
     return (
         f"ignored until {finding['until']}: {reason}"

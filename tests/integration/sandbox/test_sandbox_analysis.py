@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tests of the sandbox's code analysis server with plain HTTP requests."""
+"""Test the sandbox's code analysis server with plain HTTP requests."""
 
 from __future__ import annotations
 

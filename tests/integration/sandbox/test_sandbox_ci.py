@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tests of the sandbox's CI server with third-party clients and plain HTTP requests."""
+"""Test the sandbox's CI server with third-party clients and plain HTTP requests."""
 
 from __future__ import annotations
 

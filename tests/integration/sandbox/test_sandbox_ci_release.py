@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tests of jobs, plugins and artifacts of the sandbox's CI server with third-party clients."""
+"""Test jobs, plugins and artifacts of the sandbox's CI server with third-party clients."""
 
 from __future__ import annotations
 

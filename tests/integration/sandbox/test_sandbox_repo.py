@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tests of the sandbox's repository manager: a third-party client for the `real` flavour, plain
+"""Test the sandbox's repository manager: a third-party client for the `real` flavour, plain
 requests for both.
 """
 

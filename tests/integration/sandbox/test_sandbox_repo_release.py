@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tests of the second half of a release on the sandbox's repository manager: download, copy,
+"""Test the second half of a release on the sandbox's repository manager: download, copy,
 publish, push.
 """
 

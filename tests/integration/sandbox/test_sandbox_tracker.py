@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tests of the sandbox's issue tracker with third-party clients."""
+"""Test the sandbox's issue tracker with third-party clients."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tests of writes to the sandbox's issue tracker: third-party clients, and plain requests for
+"""Test writes to the sandbox's issue tracker: third-party clients, and plain requests for
 special cases.
 """
 

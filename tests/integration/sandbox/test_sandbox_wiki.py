@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tests of the sandbox's wiki with a third-party client, and of its rewriting of page bodies."""
+"""Test the sandbox's wiki with a third-party client, and its rewriting of page bodies."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tests of page trees, spaces and searches of the sandbox's wiki: a third-party client, and plain
+"""Test page trees, spaces and searches of the sandbox's wiki: a third-party client, and plain
 requests for special cases.
 """
 

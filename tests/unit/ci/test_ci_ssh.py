@@ -30,7 +30,7 @@ exit "$(cat {folder}/code)"
 
 
 class Client:
-    """The program `ssh` on the path; `says` decides how it ends."""
+    """A fake `ssh` program on the PATH. `says` sets its exit status and output."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder = folder

@@ -91,7 +91,7 @@ class BuildOptions(WaitOptions):
 class BuildRequest:
     """A build of a job that a task requests.
 
-    :param make_polling: creates the polling interval from a timeout and an interval in seconds
+    :param make_polling: creates a `PollInterval` from a timeout and a maximum pause in seconds
     :param claims: assignment of builds to the requests of the task
     """
 

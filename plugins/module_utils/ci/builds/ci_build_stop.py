@@ -47,7 +47,7 @@ class CiBuildStopOptions(WaitOptions):
 class CiBuildStopOperation:
     """Stops the build or cancels the queue item of the options.
 
-    :param make_polling: creates the polling interval from a timeout and an interval in seconds
+    :param make_polling: creates a `PollInterval` from a timeout and a maximum pause in seconds
     """
 
     descriptor: ClassVar = Descriptor(

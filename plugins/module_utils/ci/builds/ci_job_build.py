@@ -39,7 +39,7 @@ class CiJobBuildOptions(BuildOptions):
 class CiJobBuildOperation:
     """Runs a single build, or all builds of the option `builds`.
 
-    :param make_polling: creates the polling interval from a timeout and an interval in seconds
+    :param make_polling: creates a `PollInterval` from a timeout and a maximum pause in seconds
     """
 
     descriptor: ClassVar = Descriptor(

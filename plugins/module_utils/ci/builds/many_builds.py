@@ -89,7 +89,7 @@ class ManyBuilds:
     """Starts several builds concurrently and waits for all. A failed build does not stop others.
 
     :param parallel: maximum number of concurrent requests
-    :param make_polling: creates the polling interval from a timeout and an interval in seconds
+    :param make_polling: creates a `PollInterval` from a timeout and a maximum pause in seconds
     """
 
     def __init__(

@@ -136,7 +136,7 @@ class Trigger:
         a function that searches for it. Call that after all triggers of the task are sent.
 
         :param delay: quiet period in seconds; `None` means that of the job
-        :param polling: creates the polling interval of a search from its maximum seconds
+        :param polling: creates the `PollInterval` of a search from its timeout in seconds
         :param wait: maximum seconds to search for the build if the response does not contain its
             queue item; `None` means that the build may remain unknown
         """

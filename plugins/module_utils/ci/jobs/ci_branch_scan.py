@@ -41,7 +41,7 @@ class CiBranchScanOptions(WaitOptions):
 class CiBranchScanOperation:
     """Starts a scan, waits for its end, and compares the branches before and after it.
 
-    :param make_polling: creates the polling interval from a timeout and an interval in seconds
+    :param make_polling: creates a `PollInterval` from a timeout and a maximum pause in seconds
     """
 
     descriptor: ClassVar = Descriptor(

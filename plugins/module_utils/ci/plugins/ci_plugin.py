@@ -66,7 +66,7 @@ class CiPluginOptions(WaitOptions):
 class CiPluginOperation:
     """Brings plugins into the desired state.
 
-    :param make_polling: creates the polling interval from a timeout and an interval in seconds
+    :param make_polling: creates a `PollInterval` from a timeout and a maximum pause in seconds
     """
 
     descriptor: ClassVar = Descriptor(

@@ -64,7 +64,7 @@ class CiRestartOptions(WaitOptions):
 class CiRestartOperation:
     """Restarts the server and waits until it is up again.
 
-    :param polling: creates the polling interval from a timeout and an interval in seconds
+    :param polling: creates a `PollInterval` from a timeout and a maximum pause in seconds
     """
 
     descriptor: ClassVar = Descriptor(

@@ -235,7 +235,7 @@ class ArtifactCopyOperation:
     def _targets(self, chosen: list[str]) -> Mapping[str, StoredItem]:
         """Return the files and folders that exist in the target repository, by path.
 
-        :param chosen: paths of the files, unless the source is a folder
+        :param chosen: paths to check; for a whole folder, the target folder is listed instead
         """
         if self._options.selects or not self._is_folder:
             return items_at(self._client, self._target_repo, chosen)
