@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 # This file is written by `python -m tools.generated`.
-"""Run the module; ansible-lint finds its arguments by `main`."""
+"""Action plugin of the module. ansible-lint reads the arguments from `main`."""
 
 from __future__ import annotations
 
