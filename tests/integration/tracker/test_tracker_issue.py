@@ -390,7 +390,7 @@ def test_undeletable_older_attachment_is_kept(
     file.write_text("two", encoding="utf-8")
     tracker.sandbox.fault(service="tracker", status=403, method="DELETE")
     error = tracker.refused(
-        "permission", "replace: false", issue="REL-22", attachments=[str(file)], check=False
+        "permission", "set replace to false", issue="REL-22", attachments=[str(file)], check=False
     )
     assert error.result["changed"] is True
     assert [one["size"] for one in fields_of(tracker, "REL-22")["attachment"]] == [3, 3]

@@ -144,7 +144,7 @@ def test_completed_replacement_is_not_repeated(
 @each_server
 @each_answer
 @pytest.mark.parametrize(
-    "stopped", [("POST", "nothing was changed", 1), ("DELETE", "replace: false", 2)]
+    "stopped", [("POST", "nothing was changed", 1), ("DELETE", "set replace to false", 2)]
 )
 def test_uncompleted_replacement_keeps_the_older_attachment(
     replacing: Replacing, deployment: str, response: dict[str, Any], stopped: tuple[str, str, int]
