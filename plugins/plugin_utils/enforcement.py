@@ -52,9 +52,9 @@ def steps(
 def roles(variables: Mapping[str, Any], template: Template) -> list[str]:
     """Return the roles in `enforce_roles`, by default all roles for which a variable is set."""
     named = template(variables.get("enforce_roles"))
-    if isinstance(named, str):
-        # from the command line or a survey
-        return [role.strip() for role in named.split(",") if role.strip()]
+    if named and isinstance(named, str):
+        # from the command line or a survey, which sets "" for an unanswered question
+        return [role.strip() for role in named.split(",")]
     if named:
         return [str(role) for role in named] if isinstance(named, list | tuple) else [str(named)]
     return [role for role in _ROLES if any(_describes(role, name) for name in variables)]
@@ -77,7 +77,8 @@ def _problem(variables: Mapping[str, Any], template: Template, described: list[s
         return f"The playbook enforce, which drift also runs, {known}."
     others = [role for role in described if role not in _ROLES]
     if others:
-        return f"enforce_roles has no role {', '.join(others)}: the roles are {', '.join(_ROLES)}."
+        unknown_roles = ", ".join(role or "''" for role in others)
+        return f"enforce_roles has no role {unknown_roles}: the roles are {', '.join(_ROLES)}."
     found = _problem_of_connections(variables.get(_CONNECTIONS), template)
     return found or ("" if described else _NOTHING)
 

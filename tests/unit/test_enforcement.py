@@ -15,6 +15,7 @@ MODULES: dict[str, Any] = {"analysis_config_modules": []}
 def template(value: Any) -> Any:
     """Simulate the templating of Ansible: a string in braces is the name of a variable."""
     known = {"{{ two }}": "ci_baseline, desired_state", "{{ logins }}": {"wiki": {}, "wikki": {}}}
+    known["{{ blank }}"] = ""
     return known.get(value, value) if isinstance(value, str) else value
 
 
@@ -45,6 +46,12 @@ def test_only_named_roles_run(named: Any) -> None:
     assert roles == ["ci_baseline", "desired_state"]
 
 
+@pytest.mark.parametrize("named", ["", "{{ blank }}", [], None])
+def test_unset_names_select_all_roles(named: Any) -> None:
+    """An unanswered question of a survey sets an empty string."""
+    assert steps({"enforce_roles": named, **MODULES}) == steps(MODULES)
+
+
 def test_only_drift_adds_the_summary() -> None:
     assert steps(MODULES)[-1] == ["sum_up.yml", "sum"]
     role = ["hold_role.yml", "analysis_config"]
@@ -67,6 +74,7 @@ def test_folder_is_applied_before_roles() -> None:
         ({"enforce_roles": "ci_baseline, analysis"}, "enforce_roles has no role analysis: the"),
         ({"enforce_roles": ["desired_state", 5]}, "enforce_roles has no role 5: the roles are"),
         ({"enforce_roles": 1.5}, "enforce_roles has no role 1.5: the roles are analysis_config,"),
+        ({"enforce_roles": "ci_baseline,"}, "enforce_roles has no role '': the roles are"),
         ({"enforce_roles": {"ci": 1}}, "enforce_roles has no role {'ci': 1}: the roles are"),
         (
             {"enforce_connections": {"wikki": {}}},
