@@ -84,7 +84,7 @@ class CallbackModule(CallbackBase):
         except ansible_internals.Missing as missing:
             self._missing = str(missing)
             return
-        in_collection = _is_in_collection(file.parent)
+        in_collection = _is_playbooks_of_collection(file.parent)
         self._recorder.contents.playbook = (
             f"delivery.toolchain.{file.stem}" if in_collection else file.name
         )
@@ -191,7 +191,7 @@ class CallbackModule(CallbackBase):
             return
         self._read_hosts.add(str(host))
         variables = self._play.get_variable_manager().get_vars(play=self._play, host=host)
-        if _is_in_collection(Path(str(variables.get("playbook_dir", ".")))):
+        if _is_playbooks_of_collection(Path(str(variables.get("playbook_dir", ".")))):
             self._folder = Path.cwd()
         templar = Templar(loader=self._play.get_loader(), variables=variables)
         self._settings.update(
@@ -247,5 +247,5 @@ def _today() -> date:
     return datetime.now().astimezone().date()
 
 
-def _is_in_collection(folder: Path) -> bool:
+def _is_playbooks_of_collection(folder: Path) -> bool:
     return folder.resolve() == _COLLECTION / "playbooks"

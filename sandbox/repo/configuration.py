@@ -138,7 +138,7 @@ def batch_read(request: Request) -> Response:
 async def batch_write(request: Request) -> Response:
     """Handle PUT and POST /api/v2/repositories/batch: create or update repositories.
 
-    Server fact [repo-61]: if one of them is invalid, none is written.
+    Server fact [repo-61]: an invalid repository rejects the whole batch.
     """
     current = _batch(request)
     given = json_body(await request.body())

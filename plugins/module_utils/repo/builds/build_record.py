@@ -123,7 +123,7 @@ class BuildRecordOperation:
         """Try to delete all builds with a single request; ignore a rejection of the list.
 
         The written interface [W4.1] does not say whether `buildNumbers` accepts a list. The caller
-        then deletes the remaining builds one by one.
+        then deletes the remaining builds individually.
         """
         try:
             self._send(self._by_query, numbers)
