@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from . import json_text
-from .secret import hidden
+from .secret import hidden, mask_free_text
 
 Kind = Literal[
     "auth",
@@ -194,7 +194,7 @@ def escape_controls(value: Any) -> Any:
 def _bare(text: str) -> str:
     # masked before and after, because removed characters may be in or between parts of a secret
     text = _DIRECTION.sub("", _ESCAPE.sub("", hidden.mask(text)))
-    return hidden.mask(_SURROGATE.sub("\ufffd", _CONTROL.sub(" ", text)))
+    return mask_free_text(hidden.mask(_SURROGATE.sub("\ufffd", _CONTROL.sub(" ", text))))
 
 
 def _cut(text: str, limit: int) -> str:

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A type for secrets that tracebacks and f-strings do not print, and a list of secrets to mask."""
+"""A type for secrets that tracebacks and f-strings do not print, a list of secrets to mask, and how
+to recognise secrets by a name, in an address and in free text [C12.6].
+"""
 
 from __future__ import annotations
 
+import functools
 import html
 import json
 import re
 from base64 import b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from urllib.parse import quote, quote_plus, unquote
 
 MASK = "***"
@@ -20,7 +23,7 @@ _USER_INFO = re.compile(r"(?<=://)[^/?#\\\s]*@")
 _QUERY_PAIR = re.compile(r"(?<=[?&#;])([^=&?\s#;]+)=((?:[^&\s#;]|;(?![^=&?\s#;]+=))*)")
 _BEGINNING = re.compile(r"\s*([A-Za-z][A-Za-z0-9+.-]*:/+)?")
 _HOST_AND_PORT = re.compile(r"(\[[0-9A-Fa-f:.%]+[^\]]*\]|[^:@]+)(:[0-9]*)?")
-#: Names of options that are addresses. A user without a password in them may be a token.
+#: Names of options that are addresses.
 _ADDRESS_OPTION = re.compile(r"(^|_)url$")
 # The hexadecimal digits of escapes in addresses and JSON.
 _HEX_DIGITS = re.compile(r"(?<=%)[0-9A-Fa-f]{2}|(?<=\\u)[0-9A-Fa-f]{4}")
@@ -28,7 +31,58 @@ _HEX_DIGITS = re.compile(r"(?<=%)[0-9A-Fa-f]{2}|(?<=\\u)[0-9A-Fa-f]{4}")
 # other strings by chance.
 _SHORTEST_BASE64 = 8
 _SHORTEST_LINE = 16
-_SECRET_NAME = re.compile(r"passw|passphrase|pwd|psw|secret|token|credential|key", re.IGNORECASE)
+# A name is secret by its last word. A prefix may be part of that word (`PGPASSWORD`), and numbers
+# and the words of `_NO_LAST_WORD` may follow it (`token_2`, `secretText`).
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_NO_LAST_WORD = frozenset({"value", "text", "base", "b"})
+_SECRET_WORD = re.compile(
+    r"(.*(passw(or)?d|passphrase|pwd|psw|secret|token|(api|private|secret|access)key)|jwt|pin|pat"
+    r"|(.*(pg|store|key))?pass|cookie)s?",
+    re.DOTALL,
+)
+# Words before `key` that make it a secret; `project_key` or `sortKey` are none.
+_SECRET_KEY = re.compile(
+    "access|account|api|auth|aws|client|deploy|encryption|gpg|master|pgp|private|rsa|secret|shared"
+    "|signing|ssh|storage"
+)
+# Such a user name without a password is probably a token.
+_TOKEN_SHAPE = re.compile(r"(?=[^\d]*\d)(?=[^A-Za-z]*[A-Za-z])[\w.~+=-]{16,}")
+
+# Secrets in free text, such as scripts and messages, also if it is escaped for JSON or XML. Each
+# pattern takes linear time, because it matches a name only from its beginning.
+_QUOTE = r"""(?:\\?["']|&(?:quot|apos|\#3[49]);)"""
+_VALUE = (
+    r"""("(?:[^"\\\n]|\\.)*"|'[^'\n]*'|\\"[^"\\\n]*\\"|\([\w ,]+\)"""
+    r"""|&(?P<mark>quot|apos|\#3[49]);(?:(?!&(?P=mark);).)*&(?P=mark);"""
+    r"""|[^\s"'<>&;|\\](?:[^\s"'<>&;|]*[^\s"'<>&;|\\])?)"""
+)
+_ASSIGNMENT = re.compile(
+    rf"(?<![\w.-])([\w.-]+)({_QUOTE}?[ \t]*(?:=>?[ \t]*|:[ \t]*(?={_QUOTE}))){_VALUE}"
+)
+_ARGUMENT = re.compile(rf"(?<![\w.-])(--?[A-Za-z][\w.-]*)([ \t]+)(?!-){_VALUE}")
+_HEADER = re.compile(
+    rf"(?<![\w-])([\w-]+)({_QUOTE}?:[ \t]*{_QUOTE}?(?:(?:Basic|Bearer|Token|Digest)[ \t]+)?)"
+    r"""([^\s"'<>&,;]+)""",
+    re.IGNORECASE,
+)
+_BEARER = re.compile(r"\b(Bearer)([ \t]+)((?=[\w~+/=-]*[\d.])[\w.~+/=-]{8,})", re.IGNORECASE)
+_LOGIN = re.compile(r"""(?<=://)([^/?#\s:@"'<>]*)(:)([^/?#\s"'<>]+)(?=@)""")
+_USER = re.compile(r"""(?<=\s)((?:-u|--user)[ =]["']?[^\s:"'=]*)(:)(?!//|\d+\s)([^\s"']+)""")
+# Programs whose option `-p` is a password, up to the end of the command.
+_PROGRAM = re.compile(
+    r"\b(?:(?:mysql|mariadb)\w*|sshpass|(?:docker|podman|helm)[ \t]+(?:registry[ \t]+)?login)\b"
+    r"(?:[^\n\\;|&]|\\[\s\S])*"
+)
+_PASSWORD_ARGUMENT = re.compile(rf"(?<=\s)(-p)([ \t]*){_VALUE}")
+_SECRET_BLOCK = re.compile(
+    r"(?<=PRIVATE KEY-----)(?:(?!-----END)[\s\S])+|(?<![\w-])eyJ[\w-]+\.[\w-]+\.[\w-]+"
+)
+# References to secrets, words that are no secrets, and what replaces a secret.
+_NO_SECRET = re.compile(
+    rf"''|(?:(?!'){_QUOTE})?(?:\$[\w{{(][\s\S]*|%\w+%|\{{\{{[\s\S]*|\([\w ,]+\)|\*+|true|false"
+    rf"|null|none|yes|no|){_QUOTE}?",
+    re.IGNORECASE,
+)
 
 
 class Secret:
@@ -58,8 +112,63 @@ class Secret:
 
 
 def is_secret_name(name: str) -> bool:
-    """Return whether the name of a parameter suggests that its value is a secret."""
-    return _SECRET_NAME.search(name) is not None
+    """Return whether the last word of a name says that its value is a secret [C12.6].
+
+    `DB_PASSWORD`, `apiKey` and `GH_PAT` are such names; `tokenId` and `passwordStrategy` are not.
+    """
+    words = [word.lower() for word in _WORD.findall(name)]
+    while words[1:] and words[-1] in _NO_LAST_WORD:
+        words.pop()
+    last = words[-1] if words else ""
+    if last in ("key", "keys"):
+        return len(words) > 1 and _SECRET_KEY.fullmatch(words[-2]) is not None
+    # a variable of the environment; in other names it is the id of stored credentials
+    if last == "credentials":
+        return name.isupper()
+    return _SECRET_WORD.fullmatch(last) is not None
+
+
+def mask_free_text(text: str) -> str:
+    """Mask the secrets in free text: passwords in addresses, headers, assignments, arguments of
+    programs, private keys and JSON web tokens [C12.6].
+
+    References to variables (`$TOKEN`, `%TOKEN%`, `{{ token }}`) stay.
+    """
+    text = _SECRET_BLOCK.sub(MASK, text)
+    for pattern in (_LOGIN, _USER, _BEARER):
+        text = pattern.sub(_masked_pair, text)
+    for pattern, is_secret in (
+        (_HEADER, _is_secret_header),
+        (_ASSIGNMENT, _is_assigned_secret),
+        (_ARGUMENT, is_secret_name),
+    ):
+        text = pattern.sub(functools.partial(_masked_if, is_secret), text)
+    return _PROGRAM.sub(lambda found: _PASSWORD_ARGUMENT.sub(_masked_pair, found[0]), text)
+
+
+def _masked_if(is_secret: Callable[[str], bool], found: re.Match[str]) -> str:
+    return _masked_pair(found) if is_secret(found[1]) else found[0]
+
+
+def _masked_pair(found: re.Match[str]) -> str:
+    """Return a name, a separator and the masked value, with the quotes of the value."""
+    name, separator, value = found.group(1, 2, 3)
+    if _NO_SECRET.fullmatch(value):
+        return found[0]
+    found_quote = re.match(_QUOTE, value)
+    mark = found_quote[0] if found_quote else ""
+    return f"{name}{separator}{mark}{MASK}{mark}"
+
+
+def _is_secret_header(name: str) -> bool:
+    lower = name.lower()
+    return lower.endswith(("authorization", "-api", "cookie")) or (
+        "-" in name and is_secret_name(name)
+    )
+
+
+def _is_assigned_secret(name: str) -> bool:
+    return is_secret_name(name) or name.lower().endswith(("sig", "signature"))
 
 
 class Hidden:
@@ -148,14 +257,30 @@ def _base64(data: bytes) -> Iterator[str]:
 def secrets_of_url(url: str) -> list[str]:
     """Return the secrets in an address, both encoded and decoded.
 
-    These are the password, a user without password (it may be a token), the values of secret
+    These are the password, a user without password that looks like a token, the values of secret
     parameters, and misplaced user info.
     """
-    found = [user_info[:-1].split(":", 1)[-1] for user_info in _USER_INFO.findall(url)]
+    found = [_secret_of_user_info(user_info[:-1]) for user_info in _USER_INFO.findall(url)]
     found += [value for name, value in _QUERY_PAIR.findall(url) if _SECRET_PARAMETER.search(name)]
     start, end = misplaced_user_info(url)
-    found += [url[start:end], url[start:end].partition(":")[2]]
+    found += _secrets_of_misplaced(url[start:end])
     return [text for value in found if value for text in dict.fromkeys((value, unquote(value)))]
+
+
+def _secret_of_user_info(user_info: str) -> str:
+    """Return the password, or the user name if it looks like a token."""
+    user, colon, password = user_info.partition(":")
+    return password if colon or not _TOKEN_SHAPE.fullmatch(user) else user
+
+
+def _secrets_of_misplaced(user_info: str) -> tuple[str, ...]:
+    """Return the secrets in misplaced user info, which may end at another `@` than the user meant.
+
+    A user name without a password is no secret, for example in `git@host:group/repository`.
+    """
+    if re.fullmatch(r"[\w.-]*", user_info) and not _TOKEN_SHAPE.fullmatch(user_info):
+        return ()
+    return user_info, user_info.partition(":")[2]
 
 
 def misplaced_user_info(address: str, *, whole: bool = False) -> tuple[int, int]:
@@ -201,7 +326,7 @@ def secrets_in_addresses(name: str, value: object) -> Iterator[str]:
 def _secrets_in_text(name: str, text: str) -> Iterator[str]:
     if _ADDRESS_OPTION.search(name) is not None:
         start, end = misplaced_user_info(text, whole=True)
-        yield from filter(None, (text[start:end], text[start:end].partition(":")[2]))
+        yield from filter(None, _secrets_of_misplaced(text[start:end]))
         yield from secrets_of_url(text)
     elif name == "job" or re.match(r"\s*[A-Za-z][A-Za-z0-9+.-]*:/", text) is not None:
         user_info = _USER_INFO.search(text)

@@ -31,6 +31,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret imp
     MASK,
     Hidden,
     is_secret_name,
+    mask_free_text,
     without_user_info,
 )
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import ansible_internals, findings
@@ -191,7 +192,7 @@ class Recorder:
 
     def _mask(self, text: Any) -> str:
         masked: str = mask_secrets(self._hidden.mask(str(text)), mask_placeholder=MASK)
-        return masked
+        return mask_free_text(masked)
 
     def _masked(self, value: Any) -> Any:
         """Convert a value to JSON types, with secrets masked in keys and strings."""

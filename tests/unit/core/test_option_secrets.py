@@ -95,3 +95,22 @@ def test_unparsed_private_string_is_hidden(given: Any) -> None:
     options = {"config": {"type": "str", "private": True}}
     assert OptionSecrets(options, failed=True).shown({"config": given}) == {"config": HIDDEN}
     assert OptionSecrets(options).shown({"config": given}) == {"config": given}
+
+
+def test_secrets_in_free_text_are_masked() -> None:
+    spec = {
+        "xml": {"type": "str"},
+        "script": {"type": "str", "private": True},
+        "arguments": {"type": "dict", "private": True},
+        "items": {"type": "list", "elements": "dict"},
+    }
+    text = "curl http://u:hunter@host --password=hunter"
+    given = {"xml": text, "script": text, "arguments": {"a": text}, "items": [{"b": text}]}
+    shown = OptionSecrets(spec).shown(given)
+    masked = "curl http://u:***@host --password=***"
+    assert shown == {
+        "xml": masked,
+        "script": masked,
+        "arguments": {"a": masked},
+        "items": [{"b": masked}],
+    }

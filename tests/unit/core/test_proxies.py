@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import io
+import re
 import socket
 import ssl
 import threading
@@ -298,3 +299,15 @@ def test_truncated_tunnel_response_is_a_network_error(tunnels: _Tunnels) -> None
         transport_to("https://server.invalid/base", retries=0).read("reading", "x")
     assert caught.value.kind == "network"
     assert "inside its head" in caught.value.message
+
+
+@pytest.mark.parametrize("sign", ["#", "?", "/", "\\"])
+@pytest.mark.parametrize("scheme", ["http://", ""])
+def test_login_of_proxy_that_is_not_encoded_is_not_printed(
+    monkeypatch: pytest.MonkeyPatch, scheme: str, sign: str
+) -> None:
+    monkeypatch.setenv("http_proxy", f"{scheme}me:abcx{sign}yzq@127.0.0.1:1")
+    with pytest.raises(ToolchainError, match="percent-encode its user name") as caught:
+        transport_to(AWAY).read("reading", "x")
+    assert caught.value.kind == "invalid"
+    assert not re.search("abcx|yzq", f"{caught.value} {caught.value.as_dict()}")

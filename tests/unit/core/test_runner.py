@@ -14,7 +14,7 @@ from urllib.parse import quote_plus
 import pytest
 from ansible.module_utils import basic
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import diffs, runner
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci.job_address import job_of
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.accounting import Accounting
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.address import require_address
@@ -296,3 +296,21 @@ def test_replaced_ansible_module_class_is_used(
     with given_to_a_module({"urll": "http://127.0.0.1:9"}), pytest.raises(SystemExit):
         runner.run("repo", Nothing, operation)
     assert "Unsupported parameters" in capsys.readouterr().out
+
+
+def test_secrets_in_free_text_of_diffs_are_masked() -> None:
+    before = {"shell": ["make TOKEN=one", "ls"], "url": "http://u:one@h/", "same": "TOKEN=x"}
+    after = {"shell": ["make TOKEN=two", "ls -l"], "url": "http://u:two@i/", "same": "TOKEN=x"}
+    assert diffs.printable_diff({"before": before, "after": after}) == {
+        "before": {
+            "shell": ["make TOKEN=***", "ls"],
+            "url": "http://u:***@h/",
+            "same": "TOKEN=***",
+        },
+        "after": {
+            # the diff would be empty otherwise
+            "shell": ["make TOKEN=*** (new)", "ls -l"],
+            "url": "http://u:***@i/",
+            "same": "TOKEN=***",
+        },
+    }

@@ -28,7 +28,7 @@ from ..accounting import Accounting
 from ..address import NOWHERE, Origin, UnfitRequest, origin, prepared_url
 from ..concurrency import MAX_CONCURRENCY
 from ..connection.auth import Login, Outgoing
-from ..secret import hidden
+from ..secret import hidden, misplaced_user_info
 from .bodies import ACCEPTED, BodyError, Incoming, SlowBody
 from .multipart import SMALL
 
@@ -253,8 +253,22 @@ class PooledSession(Session):
         there = origin(url)
         if there not in self._proxies:
             proxy = utils.select_proxy(url, utils.get_environ_proxies(url))
+            _check_proxy(proxy or "")
             self._proxies[there] = {there[0]: proxy} if proxy else {}
         for proxy in self._proxies[there].values():
             user, password = utils.get_auth_from_url(proxy)
             hidden.add(password, b64encode(f"{user}:{password}".encode()).decode() if user else "")
         return self._proxies[there]
+
+
+def _check_proxy(proxy: str) -> None:
+    """Raise `UnfitRequest` if the login in the address of a proxy is not percent-encoded.
+
+    The library would read a part of the password as the host or port, and print it.
+    """
+    start, end = misplaced_user_info(proxy if "://" in proxy else f"http://{proxy}")
+    if end > start:
+        raise UnfitRequest(
+            "the login of the proxy in the environment contains a character such as #, ?, / or a"
+            " backslash: percent-encode its user name and password"
+        )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ..secret import clean_url, is_secret_name, secrets_of_url
+from ..secret import clean_url, is_secret_name, mask_free_text, secrets_of_url
 from .input_check import Options, canonical_name
 from .masking import HIDDEN
 
@@ -56,7 +56,7 @@ class OptionSecrets:
             self._mask(_secrets_by_name(value) if parsed else _strings_in(value))
             return HIDDEN
         if option.get("private") and option.get("type", "str") == "str":
-            return HIDDEN if self._failed else value
+            return HIDDEN if self._failed else _without_secrets(value)
         if option.get("private"):
             return self._private(value)
         if option.get("options"):
@@ -64,7 +64,7 @@ class OptionSecrets:
         if name.endswith("url") and isinstance(value, str):
             self._mask(secrets_of_url(value))
             return clean_url(value, whole=True)
-        return value
+        return _without_secrets(value)
 
     def _nested(self, options: Options, value: Any) -> Any:
         if isinstance(value, Mapping):
@@ -88,7 +88,16 @@ class OptionSecrets:
         if isinstance(value, list):
             return [self._hidden(item, secret) for item in value]
         scalar = value is not None and not isinstance(value, bool)
-        return HIDDEN if scalar and (secret or self._failed) else value
+        return HIDDEN if scalar and (secret or self._failed) else _without_secrets(value)
+
+
+def _without_secrets(value: Any) -> Any:
+    """Mask the secrets in free text, at any depth."""
+    if isinstance(value, str):
+        return mask_free_text(value)
+    if isinstance(value, Mapping):
+        return {name: _without_secrets(item) for name, item in value.items()}
+    return [_without_secrets(item) for item in value] if isinstance(value, list) else value
 
 
 def _secrets_by_name(values: Any, secret: bool = False) -> Iterator[str]:
