@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _BOUNDARY = re.compile(r'(?i)boundary="?([^";]+)"?')
 _PARAMETER = re.compile(rb'(?i)\b(name|filename)="((?:[^"\\]|\\.)*)"')
+_CHARSET = re.compile(rb'(?i)^content-type:[^\r\n]*;\s*charset="?([\w-]+)', re.MULTILINE)
 
 
 class Broken(ValueError):
@@ -83,15 +84,22 @@ async def read(content_type: str, chunks: AsyncIterator[bytes], blobs: Blobs) ->
     reader, form = _Reader(chunks), Form()
     await reader.whole(delimiter)
     while await reader.take(2) != b"--":
-        names = _names(await reader.whole(b"\r\n\r\n"))
+        head = await reader.whole(b"\r\n\r\n")
+        names = _names(head)
         content = reader.until(b"\r\n" + delimiter)
         name = names.get(b"name", "")
         if b"filename" in names:
             form.files[name] = Upload(names[b"filename"], await blobs.put_stream(content))
         else:
             value = b"".join([chunk async for chunk in content])
-            form.fields.setdefault(name, []).append(value.decode("utf-8", "replace"))
+            form.fields.setdefault(name, []).append(value.decode(_charset(head), "replace"))
     return form
+
+
+def _charset(head: bytes) -> str:
+    """Return the charset of a part. Server fact [ci-26]: the default is ISO-8859-1."""
+    found = _CHARSET.search(head)
+    return "iso-8859-1" if found is None else found[1].decode("ascii")
 
 
 def _names(head: bytes) -> dict[bytes, str]:

@@ -33,6 +33,8 @@ VALUE_CLASSES = {
     "file": "hudson.model.FileParameterValue",
     "run": "hudson.model.RunParameterValue",
 }
+#: Characters that Java's `trim` removes.
+_BLANKS = "".join(map(chr, range(33)))
 
 
 class Unacceptable(Exception):
@@ -54,7 +56,10 @@ def default(definition: dict[str, Any]) -> Any:
 
 
 def value_of(definition: dict[str, Any], given: Any) -> dict[str, Any]:
-    """Convert a value from a request to `{name, type, value}`."""
+    """Convert a value from a request to `{name, type, value}`.
+
+    Server fact [ci-7]: a parameter with `trim` stores the value without outer blanks.
+    """
     name, kind = definition["name"], definition["type"]
     value: Any = given
     if kind == "boolean":
@@ -64,6 +69,8 @@ def value_of(definition: dict[str, Any], given: Any) -> dict[str, Any]:
         value = ",".join(map(as_text, given)) if isinstance(given, list) else as_text(given)
     else:
         value = as_text(given)
+    if definition.get("trim"):
+        value = value.strip(_BLANKS)
     if kind == "run" and not re.fullmatch(r".+#[0-9]+", value):
         raise Unacceptable(f"Invalid run for parameter {name}: {value}")
     if kind == "choice" and value not in definition["choices"]:

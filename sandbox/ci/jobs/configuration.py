@@ -222,4 +222,5 @@ def _read_definition(entry: etree._Element, plugins: schema.Plugins) -> dict[str
         found["default"] = entry.findtext("runId") or ""
     elif kind != "file":
         found["default"] = value
+        found["trim"] = (entry.findtext("trim") or "").strip() == "true"
     return found

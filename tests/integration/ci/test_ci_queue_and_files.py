@@ -22,6 +22,10 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds.ci_jo
     CiJobBuildOperation,
     CiJobBuildOptions,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.jobs.ci_job import (
+    CiJobOperation,
+    CiJobOptions,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from sandbox.client import Sandbox
 from tests.helpers.options import build as options_of
@@ -37,20 +41,20 @@ class Ci:
         self.sandbox = sandbox
         self.played = Run("")
 
-    def _play(self, operation: Any, options: Any, check: bool, **given: Any) -> dict[str, Any]:
+    def play(self, operation: Any, options: Any, check: bool, **given: Any) -> dict[str, Any]:
         self.played = Run(self.sandbox.urls["ci"], check, token=TOKEN)
         chosen = options_of(options, **given)
         return self.played.play(lambda task: operation(task, chosen))
 
     def build(self, *, check: bool = False, **given: Any) -> dict[str, Any]:
         given = {"poll_interval": 0.05, **given}
-        return self._play(CiJobBuildOperation, CiJobBuildOptions, check, **given)
+        return self.play(CiJobBuildOperation, CiJobBuildOptions, check, **given)
 
     def cancel(self, *, check: bool = False, **given: Any) -> dict[str, Any]:
-        return self._play(CiBuildStopOperation, CiBuildStopOptions, check, **given)
+        return self.play(CiBuildStopOperation, CiBuildStopOptions, check, **given)
 
     def fetch(self, **given: Any) -> dict[str, Any]:
-        return self._play(CiArtifactOperation, CiArtifactOptions, False, **given)
+        return self.play(CiArtifactOperation, CiArtifactOptions, False, **given)
 
     def writes(self) -> list[str]:
         return [request["path"] for request in self.sandbox.requests("ci", writes=True)]
@@ -149,6 +153,28 @@ def test_file_parameter_reaches_the_build(ci: Ci, tmp_path: Path) -> None:
     assert (dest / "settings.ini").read_bytes() == settings.read_bytes()
     assert (dest / "dist/app-3.0.txt").read_text() == "app 3.0\n"
     assert len(fetched["files"]) == 3
+
+
+def test_parameters_beside_a_file_keep_characters_beyond_ascii(ci: Ci, tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"1")
+    given: dict[str, Any] = {"job": "delivery/package", "files": {"SETTINGS": str(tmp_path / "x")}}
+    built = ci.build(**given, parameters={"VERSION": "1.0-zürich-€"})
+    assert built["build"]["parameters"]["VERSION"] == "1.0-zürich-€"
+
+
+def test_value_that_the_server_trims_is_built_once(ci: Ci) -> None:
+    """[ci-7]: a parameter with `trim` is stored without outer blanks."""
+    config = """<project><canRoam>true</canRoam><properties>
+      <hudson.model.ParametersDefinitionProperty><parameterDefinitions>
+      <hudson.model.StringParameterDefinition><name>NOTE</name><trim>true</trim>
+      </hudson.model.StringParameterDefinition></parameterDefinitions>
+      </hudson.model.ParametersDefinitionProperty></properties></project>"""
+    ci.play(CiJobOperation, CiJobOptions, False, job="trimmed", config=config)
+    given: dict[str, Any] = {"job": "trimmed", "parameters": {"NOTE": "  one\r\ntwo\r\n"}}
+    built = ci.build(**given)
+    assert built["build"]["parameters"] == {"NOTE": "one\r\ntwo"}
+    again = ci.build(**given, trigger="unless_successful")
+    assert (again["changed"], again["build"]["number"]) == (False, 1)
 
 
 def test_file_parameters_are_not_compared(ci: Ci, tmp_path: Path) -> None:

@@ -266,6 +266,19 @@ def test_without_queue_item_only_a_new_build_counts() -> None:
         assert (values["build"]["number"], len(played.posts)) == (7, 1)
 
 
+@pytest.mark.parametrize(("sent", "stored"), [(" 1.0 ", "1.0"), ("one\r\ntwo\r\n", "one\ntwo")])
+def test_build_with_a_trimmed_value_is_found(sent: str, stored: str) -> None:
+    """[ci-7]: the server stores another value than the task sends."""
+    new = bare(7, values={"VERSION": stored})
+    for trigger in (Reply(201), CUT):
+        ci = Ci(job={"builds": []}, after={"builds": [new]}, trigger=trigger).defines(VERSION)
+        values, played = play(ci, parameters={"VERSION": sent})
+        assert (values["build"]["number"], len(played.posts)) == (7, 1)
+    ci = Ci(job={"builds": [new]}).defines(VERSION)
+    values, played = needed(ci, parameters={"VERSION": sent})
+    assert (values["changed"], values["build"]["number"], played.posts) == (False, 7, [])
+
+
 def test_unawaited_build_needs_no_number() -> None:
     values, played = play(Ci(trigger=Reply(201)), wait=False)
     assert values["changed"] is True

@@ -143,6 +143,25 @@ def test_builds_are_compared_by_the_values_shown(changes: dict[str, Any], equal:
     assert parameters.equal(wanted({}), shown) is equal
 
 
+@pytest.mark.parametrize(
+    ("sent", "stored", "equal"),
+    [
+        (" 1.0 ", "1.0", True),
+        ("1.0", "1.0\n", True),
+        ("one\r\ntwo\r\n", "one\ntwo", True),
+        ("one\ntwo", "one\r\ntwo\r\n", True),
+        ("   ", "", True),
+        ("a b", "a  b", False),
+        ("one\n\ntwo", "one\ntwo", False),
+        ("1.0\N{NO-BREAK SPACE}", "1.0", False),
+    ],
+)
+def test_outer_blanks_and_line_ends_are_no_difference(sent: str, stored: str, equal: bool) -> None:
+    """[ci-7]: a parameter with `trim` is stored without outer blanks."""
+    shown = build(1, values={**DEFAULTS, "VERSION": stored})
+    assert parameters.equal(wanted({"VERSION": sent}), shown) is equal
+
+
 def test_all_values_of_a_repeated_parameter_are_shown() -> None:
     found = wanted({"HOSTS": ["a", "b"]}, job={})
     entries = [None, {"name": "HOSTS", "value": "a"}, {"name": "HOSTS", "value": "b"}]

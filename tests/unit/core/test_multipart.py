@@ -27,7 +27,8 @@ def test_form_is_read_from_disk_in_chunks(tmp_path: Path) -> None:
     body = _body(form)
     assert len(body) == form.size
     assert body.startswith(
-        b'--b0\r\nContent-Disposition: form-data; name="comment"\r\n\r\n\xc3\xa4\r\n'
+        b'--b0\r\nContent-Disposition: form-data; name="comment"\r\n'
+        b"Content-Type: text/plain; charset=UTF-8\r\n\r\n\xc3\xa4\r\n"
         b'--b0\r\nContent-Disposition: form-data; name="file"; filename="\xc3\xa4.png"\r\n'
         b"Content-Type: image/png\r\n\r\n0123456789"
     )

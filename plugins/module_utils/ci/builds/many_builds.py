@@ -17,7 +17,7 @@ from ..client import server_of
 from ..interrupts import interruptible
 from ..job_address import JobName
 from ..waiting import PollingFactory, require_at_least
-from . import records
+from . import parameters, records
 from .build_request import BuildOptions, BuildRequest, Result, State, TriggerRule
 from .build_watcher import BuildWatcher
 from .parameters import Files, ListStyle, Parameters
@@ -80,9 +80,10 @@ class _ListedBuild:
         A parameter whose value the server does not return is compared by its value in the request.
         """
         wanted = self.request.wanted
+        values = {name: parameters.comparable(value) for name, value in wanted.expected.items()}
         hidden = [pair for pair in wanted.form if pair[0] not in wanted.expected]
         files = tuple((file.name, file.src) for file in wanted.files)
-        return self.request.job.path, tuple(sorted(wanted.expected.items())), tuple(hidden), files
+        return self.request.job.path, tuple(sorted(values.items())), tuple(hidden), files
 
 
 class ManyBuilds:

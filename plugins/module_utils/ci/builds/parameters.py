@@ -29,6 +29,8 @@ DEFINITION_FIELDS = f"property[{_DEFINITIONS}],actions[{_DEFINITIONS}]"
 _SINGLE = ("String", "Text", "Choice", "Boolean", "Password")
 # Server fact [ci-26]: `File` is built in; the other types belong to the plugin file-parameters.
 _FILES = ("File", "StashedFile", "Base64File")
+#: Characters that Java's `trim` removes: all up to the blank.
+_BLANKS = "".join(map(chr, range(33)))
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,11 @@ class WantedParameters:
     repeated: list[str] = field(default_factory=list)
     is_complete: bool = False
 
+    @property
+    def comparable_form(self) -> list[tuple[str, str]]:
+        """Return `form` with comparable values."""
+        return [(name, comparable(value)) for name, value in self.form]
+
 
 def text(value: object) -> str:
     """Return a value as the server returns it: lower-case booleans, lists joined by commas."""
@@ -77,6 +84,14 @@ def text(value: object) -> str:
     if isinstance(value, (list, tuple)):
         return ",".join(text(item) for item in value)
     return str(value)
+
+
+def comparable(value: object) -> str:
+    """Return a value without outer blanks and with `\\n` line ends, for comparisons.
+
+    Server fact [ci-7]: a parameter with `trim` is stored without outer blanks.
+    """
+    return text(value).replace("\r\n", "\n").replace("\r", "\n").strip(_BLANKS)
 
 
 def definitions_of(job: Mapping[str, Any]) -> tuple[ParameterDefinition, ...] | None:
@@ -302,12 +317,12 @@ def equal(wanted_parameters: WantedParameters, shown: Mapping[str, Any]) -> bool
     """Return whether a build or queue item has the expected parameters.
 
     A missing parameter is a difference. A parameter whose value the server does not return counts
-    as equal.
+    as equal. Values that differ in outer blanks or line ends are equal.
     """
     values = values_of(shown)
     if wanted_parameters.is_complete and set(values) != set(wanted_parameters.expected):
         return False
     return all(
-        name in values and (values[name] is None or text(values[name]) == value)
+        name in values and (values[name] is None or comparable(values[name]) == comparable(value))
         for name, value in wanted_parameters.expected.items()
     )

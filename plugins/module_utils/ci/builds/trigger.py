@@ -77,11 +77,11 @@ class BuildClaims:
 
     def announce(self, job: Job, wanted: parameters.WantedParameters) -> None:
         """Register a trigger. Call this for all triggers of the task before any of them is sent."""
-        self._announced.append((job.path, wanted.form))
+        self._announced.append((job.path, wanted.comparable_form))
 
     def is_alone(self, job: Job, wanted: parameters.WantedParameters) -> bool:
         """Return whether no other trigger of the task has the same job and parameters."""
-        return self._announced.count((job.path, wanted.form)) <= 1
+        return self._announced.count((job.path, wanted.comparable_form)) <= 1
 
     def take(self, job: Job, found: TriggeredBuild, owner: object) -> bool:
         """Claim a build for `owner`. Return false if another owner has claimed the build."""

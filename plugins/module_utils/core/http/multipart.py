@@ -67,7 +67,10 @@ class MultipartForm:
 
     def _parts(self) -> Iterator[bytes | FilePart]:
         for name, value in self.fields:
-            yield self._head(f'name="{_plain(name)}"') + f"{value}\r\n".encode()
+            # server fact [ci-26]: without a charset, a string is decoded as ISO-8859-1
+            kind = "text/plain; charset=UTF-8"
+            head = self._head(f'name="{_plain(name)}"\r\nContent-Type: {kind}')
+            yield head + f"{value}\r\n".encode()
         for file in self.files:
             kind = mimetypes.guess_type(file.filename)[0] or "application/octet-stream"
             named = f'name="{_plain(file.name)}"; filename="{_plain(file.filename)}"'
