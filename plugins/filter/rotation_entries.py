@@ -10,14 +10,14 @@ short_description: Turn the credentials of a login into entries of ci_credential
 version_added: 1.0.0
 description:
   - Returns O(delivery.toolchain.ci_credential#module:entries) for the role C(login_rotation).
-  - A credential with a C(username) holds the token as its password, a credential without one as its secret text.
+  - A credential with a C(login_username) holds the token as its password, a credential without one as its secret text.
   - The description names the login and the id of the token, so that a later run sees which token the credential holds.
   - Without O(secret), the entries only compare. They find a difference in each credential that does not exist, or has another user.
 author: delivery.toolchain contributors (@delivery-toolchain)
 positional: _input, name
 options:
   _input:
-    description: Credentials with C(id), and optionally C(folder), C(domain) and C(username).
+    description: Credentials with C(id), and optionally C(folder), C(domain) and C(login_username).
     type: list
     elements: dict
     required: true
@@ -36,7 +36,7 @@ options:
 EXAMPLES = r"""
 - name: Show the entries that read a credential
   ansible.builtin.debug:
-    msg: "{{ [{'id': 'deployer', 'username': 'deployer'}] | delivery.toolchain.rotation_entries('ci-deployer') }}"
+    msg: "{{ [{'id': 'deployer', 'login_username': 'deployer'}] | delivery.toolchain.rotation_entries('ci-deployer') }}"
 """
 
 RETURN = r"""
@@ -72,11 +72,11 @@ def rotation_entries(
 
 def _entry(credential: dict[str, Any], name: str, token: str | None, secret: str) -> dict[str, Any]:
     entry = {key: credential[key] for key in _PLACE if credential.get(key)}
-    if credential.get("username"):
+    if credential.get("login_username"):
         login = {
             "kind": "username_password",
-            "username": credential["username"],
-            "password": secret,
+            "login_username": credential["login_username"],
+            "login_password": secret,
         }
     else:
         login = {"kind": "secret_text", "secret": secret}

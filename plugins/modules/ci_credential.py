@@ -44,10 +44,10 @@ options:
     description: Description. The module adds a short record of the secret to it, which it removes again when it shows the description.
     type: str
   login_username:
-    description: User name in the credential, for V(username_password) and V(ssh_key). C(username) in O(entries).
+    description: User name in the credential, for V(username_password) and V(ssh_key).
     type: str
   login_password:
-    description: Password in the credential, for V(username_password) and V(certificate). C(password) in O(entries).
+    description: Password in the credential, for V(username_password) and V(certificate).
     type: str
   secret:
     description: Secret of a V(secret_text), or content of a V(secret_file).
@@ -115,10 +115,10 @@ options:
       description:
         description: Description. The module adds a short record of the secret to it, which it removes again when it shows the description.
         type: str
-      username:
+      login_username:
         description: User name in the credential, for V(username_password) and V(ssh_key).
         type: str
-      password:
+      login_password:
         description: Password in the credential, for V(username_password) and V(certificate).
         type: str
       secret:
@@ -184,7 +184,7 @@ EXAMPLES = r"""
 - name: Keep several credentials
   delivery.toolchain.ci_credential:
     entries:
-      - {id: git, kind: username_password, username: git, password: "{{ git_password | default('example-password') }}"}
+      - {id: git, kind: username_password, login_username: git, login_password: "{{ git_password | default('example-password') }}"}
       - {id: old-login, state: absent}
 """
 

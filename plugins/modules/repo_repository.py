@@ -151,13 +151,13 @@ options:
         description: Environments of the repository. They need a project. An empty list removes all.
         type: list
         elements: str
-      url:
+      remote_url:
         description: Address of the server behind a remote repository. Needed to create one.
         type: str
-      username:
+      remote_username:
         description: User for the server behind a remote repository. An empty string removes it.
         type: str
-      password:
+      remote_password:
         description: Password for the server behind a remote repository. Servers return it encrypted, so it cannot be compared.
         type: str
       update_password:
@@ -228,9 +228,9 @@ EXAMPLES = r"""
       - key: npm-remote
         rclass: remote
         package_type: npm
-        url: https://registry.example.org
-        username: reader
-        password: "{{ npm_password }}"
+        remote_url: https://registry.example.org
+        remote_username: reader
+        remote_password: "{{ npm_password }}"
       - key: npm
         rclass: virtual
         package_type: npm
@@ -273,7 +273,7 @@ results:
     - name: npm-remote
       action: updated
       changes:
-        - {field: url, before: https://old.example.org, after: https://registry.example.org}
+        - {field: remote_url, before: https://old.example.org, after: https://registry.example.org}
       key: npm-remote
       rclass: remote
 http:

@@ -82,7 +82,7 @@ options:
       email:
         description: See O(email).
         type: str
-      password:
+      user_password:
         description: See O(user_password).
         type: str
       update_password:

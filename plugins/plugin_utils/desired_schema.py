@@ -13,6 +13,9 @@ from typing import Any
 import yaml
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.files import open_regular
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.input_check import (
+    longer_name,
+)
 
 from .unreadable_yaml import UNREADABLE, describe
 
@@ -121,13 +124,11 @@ def _check_mapping(node: yaml.MappingNode, schema: Mapping[str, Any], place: str
         if name in properties:
             yield from _check(value, properties[name], inner)
         elif schema.get("additionalProperties") is False:
-            near = difflib.get_close_matches(name, list(properties), 1)
-            meant = (
-                f" (did you mean {near[0]}?)"
-                if near
-                else (f": the known names are {', '.join(properties)}")
-            )
-            yield f":{line}: {inner} is unknown{meant}"
+            near = difflib.get_close_matches(name, list(properties), 1) or [""]
+            meant = longer_name(name, properties) or near[0]
+            known = f": the known names are {', '.join(properties)}"
+            hint = f" (did you mean {meant}?)" if meant else known
+            yield f":{line}: {inner} is unknown{hint}"
     for name in schema.get("required", ()):
         if name not in seen:
             yield f":{node.start_mark.line + 1}: {place or 'the file'} has no {name}"

@@ -24,7 +24,7 @@ LISTS = {
     "ci": None,
 }
 CREDENTIALS = [
-    {"id": "deployer", "username": "deployer"},
+    {"id": "deployer", "login_username": "deployer"},
     {"id": "deployer-token", "folder": "delivery"},
 ]
 _ADDRESSES = (

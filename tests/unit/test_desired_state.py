@@ -109,6 +109,26 @@ def test_all_invalid_input_is_reported_at_once(tmp_path: Path) -> None:
     assert "other.yml belongs to no service" in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("service", "text", "meant"),
+    [
+        ("repo", "repositories: [{key: a, url: x}]", "remote_url"),
+        ("repo", "repositories: [{key: a, username: x}]", "remote_username"),
+        ("repo", "repositories: [{key: a, password: pass-word-12345}]", "remote_password"),
+        ("repo", "users: [{name: a, password: pass-word-12345}]", "user_password"),
+        ("ci", "credentials: [{id: a, username: x}]", "login_username"),
+        ("ci", "credentials: [{id: a, password: pass-word-12345}]", "login_password"),
+    ],
+)
+def test_name_of_a_connection_option_is_rejected(
+    tmp_path: Path, service: str, text: str, meant: str
+) -> None:
+    with pytest.raises(desired_state.DesiredStateError) as raised:
+        read(tmp_path, **{service: text})
+    assert f"is unknown (did you mean {meant}?)" in str(raised.value)
+    assert "pass-word-12345" not in str(raised.value)
+
+
 def test_repeated_setting_and_empty_folder_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(desired_state.DesiredStateError, match="has no files of a desired state"):
         desired_state.variables(tmp_path, READING)

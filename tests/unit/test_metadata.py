@@ -23,8 +23,14 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.settings import (
     settings_options,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.input_check import (
+    Place,
+    check_options,
+)
 from tests.helpers import operations
 from tests.helpers.cases import CASES, problems
+from tests.unit import test_slips
 from tools import generated, lock
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -162,6 +168,37 @@ def test_fragment_documents_exactly_the_connection_options() -> None:
         spec = options.argument_spec(service)
         assert sorted(fragment(service)) == sorted(spec), service
         assert sorted(fragment(f"{service}_plugin")) == sorted(spec), service
+
+
+def test_entries_have_the_option_names_of_the_task_and_none_of_the_connection() -> None:
+    for service in options.SERVICES:
+        connection = options.argument_spec(service)
+        for module in names("plugins/modules") - {"__init__"}:
+            fragments = documentation("modules", module)["extends_documentation_fragment"]
+            own = test_slips.options_of(module)
+            if f"{NAME}.connection.{service}" in fragments and "entries" in own:
+                entry = set(own["entries"]["options"])
+                assert entry <= set(own), module
+                assert not entry & {*connection, *connection["username"]["aliases"]}, module
+
+
+@pytest.mark.parametrize(
+    ("module", "old", "meant"),
+    [
+        ("repo_repository", "url", "remote_url"),
+        ("repo_repository", "username", "remote_username"),
+        ("repo_repository", "password", "remote_password"),
+        ("repo_user", "password", "user_password"),
+        ("ci_credential", "username", "login_username"),
+        ("ci_credential", "password", "login_password"),
+    ],
+)
+def test_connection_option_in_entries_is_rejected(module: str, old: str, meant: str) -> None:
+    own = test_slips.options_of(module)["entries"]["options"]
+    with pytest.raises(ToolchainError) as caught:
+        check_options(own, {old: "pass-word-12345"}, Place("entries[0]"))
+    expected = f"entries[0].{old} is not an option: did you mean {meant}?"
+    assert caught.value.message == expected
 
 
 def test_fragment_names_the_variable_of_every_connection_option() -> None:

@@ -33,6 +33,7 @@ MODULE_OF_LIST = {
     "analysis_config_users": "analysis_config.users",
     "analysis_config_views": "analysis_config.views",
     "ci_build_jobs": "ci_job_build",
+    "login_rotation_credentials": "ci_credential",
     "release_promote_builds": "build_promote",
     "release_promote_images": "docker_promote",
     "repo_housekeeping_retention": "build_retention",

@@ -64,13 +64,13 @@ def test_tokens_of_credentials_are_recognized() -> None:
 
 
 def test_credential_entries_are_built() -> None:
-    credentials = [{"id": "a", "username": "bob", "folder": ""}, {"id": "b", "folder": "f"}]
+    credentials = [{"id": "a", "login_username": "bob", "folder": ""}, {"id": "b", "folder": "f"}]
     one, two = rotation_entries(credentials, "ci", token="t1", secret="s3cret")
     assert one == {
         "id": "a",
         "kind": "username_password",
-        "username": "bob",
-        "password": "s3cret",
+        "login_username": "bob",
+        "login_password": "s3cret",
         "description": "ci (token t1)",
     }
     assert two["folder"] == "f"

@@ -195,10 +195,15 @@ def test_unknown_class_is_reported_with_its_reason(ci: Ci) -> None:
 def test_many_credentials_are_managed_in_one_task(ci: Ci) -> None:
     entries: list[dict[str, Any]] = [
         {"id": "one", "kind": "secret_text", "secret": "first-secret"},
-        {"id": "two", "username": "u", "password": "other-secret", "scope": "global"},
+        {"id": "two", "login_username": "u", "login_password": "other-secret"},
         {"id": "git-login", "state": "absent"},
         {"id": "key", "kind": "ssh_key", "private_key": "k-secret", "passphrase": "p-secret"},
-        {"id": "cert", "kind": "certificate", "keystore": "eA==", "password": "cert-secret"},
+        {
+            "id": "cert",
+            "kind": "certificate",
+            "keystore": "eA==",
+            "login_password": "cert-secret",
+        },
         {"id": "app", "kind": "xml", "config": APP.format(key="first-secret", owner="me")},
         {"id": "file", "kind": "secret_file", "secret": "x-secret", "file_name": "x"},
     ]
@@ -211,7 +216,7 @@ def test_many_credentials_are_managed_in_one_task(ci: Ci) -> None:
 
 def test_entry_without_its_secret_does_not_stop_the_others(ci: Ci) -> None:
     entries: list[dict[str, Any]] = [
-        {"id": "git-login", "description": "Reads the sources", "username": "git"},
+        {"id": "git-login", "description": "Reads the sources", "login_username": "git"},
         {"id": "new", "kind": "secret_text"},
         {"id": "one", "kind": "secret_text", "secret": "first-secret"},
     ]

@@ -148,7 +148,9 @@ class Servers:
 
     def add_secrets(self) -> None:
         """Write the secrets of the credentials, which no export has, as differences."""
-        entries = [{"id": name, "password": {"from": "login"}} for name in NAMES["credential"]]
+        entries = [
+            {"id": name, "login_password": {"from": "login"}} for name in NAMES["credential"]
+        ]
         folder = self._folder / "state/environments/own"
         folder.mkdir(parents=True)
         (folder / "ci.yml").write_text(json.dumps({"credentials": entries}), "utf-8")

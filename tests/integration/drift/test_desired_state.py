@@ -31,7 +31,8 @@ configuration:
       jenkins: {systemMessage: "{{ not a template }}"}
   - {src: casc.txt}
 credentials:
-  - {folder: team, domain: _, id: login, kind: username_password, username: team, password: {from: team_password}}
+  - {folder: team, domain: _, id: login, kind: username_password, login_username: team,
+     login_password: {from: team_password}}
 nodes:
   - {name: linux-1, remote_root: /srv, labels: [linux]}
 views:
@@ -52,7 +53,8 @@ groups:
   - {name: testers, description: Test}
   - {name: developers, description: Developers}
 users:
-  - {name: tester, email: tester@example.org, password: {from: tester_password}, groups: [testers]}
+  - {name: tester, email: tester@example.org, user_password: {from: tester_password},
+     groups: [testers]}
 permissions:
   - name: tests
     resources:
@@ -71,8 +73,8 @@ repositories:
   - key: npm-remote
     rclass: remote
     package_type: npm
-    url: https://registry.example.org
-    password: {from: npm_password}
+    remote_url: https://registry.example.org
+    remote_password: {from: npm_password}
     settings: {socketTimeoutMillis: 9000}
   - {key: generic-release-local, notes: final}
 """

@@ -207,7 +207,7 @@ SUBJECTS = {
             "repo_user",
             "repo",
             lambda n: {"name": f"sealed-{n}"},
-            lambda value: {"email": f"v{value}@example.org", "password": "Secret-1234"},
+            lambda value: {"email": f"v{value}@example.org", "user_password": "Secret-1234"},
         ),
         listed(
             "repo_permission", "repo", lambda n: {"name": f"sealed {n}"}, permission_of, variants=2

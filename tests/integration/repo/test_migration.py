@@ -48,8 +48,8 @@ def test_terraform_state_converts_as_the_guide_shows(sandbox: Sandbox, tmp_path:
     entries = yaml.safe_load(text)["repositories"]
     assert terraform_repositories(json.loads(state)) == {"repositories": entries}
     for entry in entries:
-        if "password" in entry:
-            entry["password"] = "npm-password-12345"
+        if "remote_password" in entry:
+            entry["remote_password"] = "npm-password-12345"
     task = {"delivery.toolchain.repo_repository": {"entries": entries}}
     assert run_twice(tmp_path, sandbox, task) == [True, False]
 

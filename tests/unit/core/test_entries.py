@@ -25,7 +25,6 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan impor
 class Shelf:
     key: str
     colour: str | None = None
-    url: str | None = None
     labels: list[str] = field(default_factory=list)
     state: str = "present"
 
@@ -34,7 +33,6 @@ class Shelf:
 class Options:
     key: str | None = None
     colour: str | None = None
-    remote_url: str | None = None
     labels: list[str] = field(default_factory=list)
     state: str = "present"
     entries: list[Shelf] | None = None
@@ -78,7 +76,7 @@ class Shelves(EntryKind[Shelf]):
 
 
 def operation(kind: Shelves, options: Options) -> ObjectsOperation[Shelf]:
-    entries = entries_of(options, Shelf, "remote_")
+    entries = entries_of(options, Shelf)
     return ObjectsOperation(kind, entries, listed=options.entries is not None)
 
 
@@ -99,10 +97,6 @@ def test_error_of_single_object_fails_the_task() -> None:
         operation(Shelves(), Options(key="hidden")).plan()
     with pytest.raises(ToolchainError, match=r"^key is"):
         operation(Shelves(), Options(key="*"))
-
-
-def test_options_named_like_connection_options_have_a_prefix() -> None:
-    assert entries_of(Options(key="a", remote_url="x"), Shelf, "remote_") == [Shelf("a", url="x")]
 
 
 def test_entries_are_compared_with_one_read() -> None:
@@ -203,13 +197,11 @@ def test_entry_found_invalid_is_rejected_before_any_write() -> None:
     assert caught.value.kind == "invalid"
 
 
-@pytest.mark.parametrize(
-    "options", [{"colour": "blue"}, {"remote_url": "x"}, {"labels": ["x"]}, {"state": "absent"}]
-)
+@pytest.mark.parametrize("options", [{"colour": "blue"}, {"labels": ["x"]}, {"state": "absent"}])
 def test_option_of_single_object_is_rejected_with_entries(options: dict[str, Any]) -> None:
     (name,) = options
     with pytest.raises(
         ToolchainError, match=rf"^{name} cannot be combined with entries: set"
     ) as caught:
-        entries_of(Options(entries=[Shelf("a")], **options), Shelf, "remote_")
+        entries_of(Options(entries=[Shelf("a")], **options), Shelf)
     assert caught.value.kind == "invalid"

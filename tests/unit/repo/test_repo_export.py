@@ -55,8 +55,8 @@ def test_repositories_are_exported_as_module_options(server: Server, tmp_path: P
         "includes": ["a/**", "b/**"],
         "excludes": [],
         "project": "",
-        "url": "https://a.example",
-        "username": "",
+        "remote_url": "https://a.example",
+        "remote_username": "",
         "settings": {"hardFail": True},
     }
     assert (two["repositories"], two["default_deployment_repo"]) == (["r"], "")

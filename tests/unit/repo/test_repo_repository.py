@@ -223,7 +223,7 @@ def test_omitted_members_of_a_mapping_are_kept(server: Server) -> None:
     [
         ({"rclass": "remote"}, "conflict", "is 'local' and cannot be changed to 'remote'"),
         ({"package_type": "npm"}, "conflict", "is 'generic' and cannot be changed to 'npm'"),
-        ({"remote_url": "https://x"}, "invalid", "url applies to a remote repository"),
+        ({"remote_url": "https://x"}, "invalid", "remote_url applies to a remote repository"),
         ({"environments": ["PROD"]}, "rejected", "the server ignores them without a project"),
     ],
 )
@@ -243,7 +243,7 @@ def test_impossible_change_is_rejected(
         ({"key": "a" * 65}, "is not a valid repository key"),
         ({"key": "a*", "state": "absent"}, "is not a valid repository key"),
         ({"key": "a", "state": "absent", "notes": "x"}, "notes cannot be combined"),
-        ({"key": "a", "update_password": "always"}, "the password is missing"),
+        ({"key": "a", "update_password": "always"}, "set remote_password as well"),
         ({"key": "a", "rclass": "local", "repositories": []}, "applies to a virtual repository"),
         (
             {"key": "a", "settings": {"maxUniqueTags": "ten"}},

@@ -150,7 +150,7 @@ def test_many_users_in_one_task(server: Server, users: Directory) -> None:
     entries = [
         {"name": "bob", "email": "bob@example.org"},
         {"name": "eve", "admin": True},
-        {"name": "new", "email": "new@example.org", "password": "s3cret-word"},
+        {"name": "new", "email": "new@example.org", "user_password": "s3cret-word"},
     ]
     _plan, values = server.run(RepoUserOperation, {"entries": entries})
     assert [result["action"] for result in values["results"]] == ["unchanged", "updated", "created"]
@@ -161,7 +161,7 @@ def test_many_users_in_one_task(server: Server, users: Directory) -> None:
     ("given", "said"),
     [
         ({"name": "new", "user_password": "x1234567"}, "email is missing"),
-        ({"name": "new", "email": "a@b.c"}, "password is missing"),
+        ({"name": "new", "email": "a@b.c"}, "set user_password"),
     ],
 )
 def test_incomplete_new_user_is_rejected(server: Server, given: dict[str, Any], said: str) -> None:
@@ -185,10 +185,10 @@ def test_contradictory_flags_are_rejected(server: Server, users: Directory) -> N
     [
         ({"name": "x", "groups_mode": "add"}, "groups is missing"),
         ({"name": "x", "disable_ui_access": True, "admin": True}, "are mutually exclusive"),
-        ({"name": "x", "update_password": "always"}, "the password is missing: set it"),
+        ({"name": "x", "update_password": "always"}, "set user_password as well"),
         (
             {"name": "x", "state": "absent", "user_password": "abcdefgh"},
-            "password cannot be combined",
+            "user_password cannot be combined",
         ),
         ({"entries": [{"name": "x"}, {"name": "X"}]}, "entries[1]"),
         ({"entries": [{"email": "x"}]}, "entries[0]: name is missing"),

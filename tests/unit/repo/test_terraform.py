@@ -44,8 +44,8 @@ def converted(kind: str, **values: Any) -> dict[str, Any]:
             {"project": "", "environments": []},
         ),
         ("local_npm", {"download_direct": True}, {"settings": {"downloadRedirect": True}}),
-        ("remote_npm", {"url": "https://x"}, {"url": "https://x"}),
-        ("remote_npm", {"password": "pw"}, {"password": {"from": "repo_password_k"}}),
+        ("remote_npm", {"url": "https://x"}, {"remote_url": "https://x"}),
+        ("remote_npm", {"password": "pw"}, {"remote_password": {"from": "repo_password_k"}}),
         ("remote_npm", {"password": "", "proxy": None}, {}),
         (
             "remote_npm",

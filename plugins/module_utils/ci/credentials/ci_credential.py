@@ -35,8 +35,8 @@ _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*[A-Za-z0-9+/]{2}(?:[A-Za-z0-9+/]{2}|
 _SECRET = "(secret)"
 #: Options that are valid only for some kinds of credentials.
 _OF_KINDS = {
-    "username": ("username_password", "ssh_key"),
-    "password": ("username_password", "certificate"),
+    "login_username": ("username_password", "ssh_key"),
+    "login_password": ("username_password", "certificate"),
     "secret": ("secret_text", "secret_file"),
     "src": ("secret_file",),
     "file_name": ("secret_file",),
@@ -60,8 +60,8 @@ class CiCredentialEntry:
     kind: _Kind | None = None
     scope: Literal["global", "system"] | None = None
     description: Annotated[str | None, Option(empty=True)] = None
-    username: Annotated[str | None, Option(empty=True)] = None
-    password: Annotated[str | None, Option(secret=True)] = None
+    login_username: Annotated[str | None, Option(empty=True)] = None
+    login_password: Annotated[str | None, Option(secret=True)] = None
     secret: Annotated[str | None, Option(secret=True, whole=True)] = None
     src: PathText | None = None
     file_name: str | None = None
@@ -326,5 +326,5 @@ class CiCredentialOperation(ObjectsOperation[CiCredentialEntry]):
     )
 
     def __init__(self, task: Task, options: CiCredentialOptions) -> None:
-        entries = entries_of(options, CiCredentialEntry, "login_")
+        entries = entries_of(options, CiCredentialEntry)
         super().__init__(Credentials(task), entries, listed=options.entries is not None)

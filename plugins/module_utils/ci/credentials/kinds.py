@@ -39,8 +39,8 @@ KINDS = {
     "username_password": CredentialClass(
         f"{_IMPL}.UsernamePasswordCredentialsImpl",
         "credentials",
-        {"username": "username"},
-        {"password": "password"},
+        {"login_username": "username"},
+        {"login_password": "password"},
     ),
     "secret_text": CredentialClass(
         f"{_PLAIN}.StringCredentialsImpl", "plain-credentials", {}, {"secret": "secret"}
@@ -54,7 +54,7 @@ KINDS = {
     "ssh_key": CredentialClass(
         _SSH,
         "ssh-credentials",
-        {"username": "username"},
+        {"login_username": "username"},
         {"private_key": "privateKeySource/privateKey", "passphrase": "passphrase"},
         {"privateKeySource": f"{_SSH}$DirectEntryPrivateKeySource"},
         ("passphrase",),
@@ -63,9 +63,9 @@ KINDS = {
         _CERTIFICATE,
         "credentials",
         {},
-        {"keystore": "keyStoreSource/uploadedKeystoreBytes", "password": "password"},
+        {"keystore": "keyStoreSource/uploadedKeystoreBytes", "login_password": "password"},
         {"keyStoreSource": f"{_CERTIFICATE}$UploadedKeyStoreSource"},
-        ("password",),
+        ("login_password",),
     ),
 }
 XML = "xml"

@@ -93,10 +93,7 @@ class WantedFields:
         return root
 
     def _missing_message(self, live: XmlElement | None) -> str:
-        options = ", ".join(
-            "login_password (password in entries)" if name == "password" else name
-            for name in self._missing
-        )
+        options = ", ".join(self._missing)
         if live is None:
             return f"a new credential of the kind {self._name} requires {options}"
         return f"to change the credential, set {options}; otherwise the server would empty it"

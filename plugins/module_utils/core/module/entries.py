@@ -214,26 +214,20 @@ def _changed(objects: Sequence[Managed[Entry]]) -> list[Managed[Entry]]:
     return [obj for obj in objects if obj.plan.changed and obj.error is None]
 
 
-def entries_of(options: Any, kind: type[Entry], prefix: str = "") -> list[Entry]:
+def entries_of(options: Any, kind: type[Entry]) -> list[Entry]:
     """Return the option `entries` of a task, or a single entry made of the other options.
 
     Raises `invalid` if a task has both.
-
-    :param prefix: prefix of task options whose plain names are names of connection options
     """
     declared: Any = kind
-    names = {field.name: _flat_name(options, field.name, prefix) for field in fields(declared)}
+    names = [field.name for field in fields(declared)]
     if options.entries is None:
-        return [kind(**{name: getattr(options, flat) for name, flat in names.items()})]
+        return [kind(**{name: getattr(options, name) for name in names})]
     defaults = {field.name: _default(field) for field in fields(options)}
-    for name, flat in names.items():
-        if getattr(options, flat) != defaults[flat]:
-            raise invalid(f"{flat} cannot be combined with entries: set {name} in every entry")
+    for name in names:
+        if getattr(options, name) != defaults[name]:
+            raise invalid(f"{name} cannot be combined with entries: set {name} in every entry")
     return list(options.entries)
-
-
-def _flat_name(options: Any, name: str, prefix: str) -> str:
-    return f"{prefix}{name}" if hasattr(options, f"{prefix}{name}") else name
 
 
 def _default(option: Any) -> Any:

@@ -110,6 +110,14 @@ def canonical_name(options: Options, spelling: str) -> str:
     return spelling
 
 
+def longer_name(name: str, names: Iterable[str]) -> str:
+    """Return the first of `names` that ends with `_` and `name`, such as `remote_url` for `url`.
+
+    Suboptions whose plain names are connection options have a prefix. Returns "" if no name fits.
+    """
+    return next((known for known in names if known.endswith(f"_{name}")), "")
+
+
 def check_options(
     options: Options, values: Mapping[str, Any], place: Place | None = None
 ) -> dict[str, Any]:
@@ -130,8 +138,10 @@ def check_options(
             secret = bool(option.get("no_log", is_secret_name(name)))
             found[name] = _checked(option, value, (place or Place("")).member(name, secret=secret))
         elif place is not None:
-            known = ", ".join(options)
-            raise invalid(f"{place.name}.{name} is not an option: {place.name} accepts {known}")
+            meant = longer_name(name, options)
+            hint = f"{place.name} accepts {', '.join(options)}"
+            hint = f"did you mean {meant}?" if meant else hint
+            raise invalid(f"{place.name}.{name} is not an option: {hint}")
         else:
             found[name] = value
     return found

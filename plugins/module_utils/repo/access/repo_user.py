@@ -41,7 +41,7 @@ class RepoUserEntry:
 
     name: str | None = None
     email: str | None = None
-    password: Annotated[str | None, Option(secret=True)] = None
+    user_password: Annotated[str | None, Option(secret=True)] = None
     update_password: Annotated[Literal["on_create", "always"], Option(secret=False)] = "on_create"
     admin: bool | None = None
     profile_updatable: bool | None = None
@@ -58,7 +58,7 @@ class RepoUserEntry:
             raise invalid("name is missing: set the name of the user")
         require_mode("groups", self.groups, self.groups_mode)
         if self.state == "absent":
-            options = without_none(vars(self), ("password", *_OLD))
+            options = without_none(vars(self), ("user_password", *_OLD))
             if options:
                 raise invalid(
                     f"{next(iter(options))} cannot be combined with state 'absent': leave it out"
@@ -68,8 +68,9 @@ class RepoUserEntry:
                 raise invalid(
                     f"disable_ui_access and {flag} are mutually exclusive: set only one of them"
                 )
-        if self.update_password == "always" and self.password is None and self.state == "present":
-            raise invalid("update_password is 'always', but the password is missing: set it")
+        always = self.update_password == "always" and self.state == "present"
+        if always and self.user_password is None:
+            raise invalid("update_password is 'always': set user_password as well")
 
 
 @dataclass(frozen=True)
@@ -172,12 +173,12 @@ class _Users(EntryKind[RepoUserEntry]):
         if plan.action == "delete":
             self._users.delete(name)
             return plan.result
-        skipped = ("name", "password")
+        skipped = ("name", "user_password")
         desired = {
             change.field: change.after for change in plan.changes if change.field not in skipped
         }
-        secret = any(change.field == "password" for change in plan.changes)
-        password = {"password": entry.password} if secret else {}
+        secret = any(change.field == "user_password" for change in plan.changes)
+        password = {"password": entry.user_password} if secret else {}
         if plan.action == "create":
             key = "name" if self._users.is_old else "username"
             body = {key: name, **self._sent(desired), **password}
@@ -250,22 +251,23 @@ def _require_complete(entry: RepoUserEntry, name: str) -> None:
     """Raise `invalid` if a new user lacks options that the server requires."""
     if not entry.email:
         raise invalid(f"the user '{name}' does not exist yet, and email is missing")
-    if entry.password is None and not entry.internal_password_disabled:
+    if entry.user_password is None and not entry.internal_password_disabled:
         raise invalid(
-            f"the user '{name}' does not exist yet, and password is missing: set it, or set"
+            f"the user '{name}' does not exist yet: set user_password, or set"
             " internal_password_disabled"
         )
 
 
 def _with_password(found: Plan, entry: RepoUserEntry) -> Plan:
     """Return the plan with a change of the password if the task sends the password."""
-    if entry.password is None or (found.action != "create" and entry.update_password != "always"):
+    sends = found.action == "create" or entry.update_password == "always"
+    if entry.user_password is None or not sends:
         return found
     return replace(
         found,
         action="create" if found.action == "create" else "update",
-        after={**found.after, "password": _SECRET},
-        changes=(*found.changes, Change("password", None, _SECRET)),
+        after={**found.after, "user_password": _SECRET},
+        changes=(*found.changes, Change("user_password", None, _SECRET)),
     )
 
 
@@ -284,7 +286,7 @@ class RepoUserOperation(ObjectsOperation[RepoUserEntry]):
     )
 
     def __init__(self, task: Task, options: RepoUserOptions) -> None:
-        entries = entries_of(options, RepoUserEntry, "user_")
+        entries = entries_of(options, RepoUserEntry)
         super().__init__(_Users(task), entries, listed=options.entries is not None)
         self._directory, self._name = Directory(task, USERS), options.name
 

@@ -17,9 +17,9 @@ _BAD_KEY = re.compile(r"[\s/\\:|?*\"<>\x00-\x1f]")
 _LONGEST_KEY = 64
 #: Options that only one class of repositories has.
 _CLASS_OF = {
-    "url": "remote",
-    "username": "remote",
-    "password": "remote",
+    "remote_url": "remote",
+    "remote_username": "remote",
+    "remote_password": "remote",
     "repositories": "virtual",
     "default_deployment_repo": "virtual",
     "members": "federated",
@@ -49,9 +49,9 @@ class RepositoryEntry:
     layout: str | None = None
     project: Annotated[str | None, Option(empty=True)] = None
     environments: list[str] | None = None
-    url: str | None = None
-    username: Annotated[str | None, Option(empty=True)] = None
-    password: Annotated[str | None, Option(secret=True, empty=True)] = field(
+    remote_url: str | None = None
+    remote_username: Annotated[str | None, Option(empty=True)] = None
+    remote_password: Annotated[str | None, Option(secret=True, empty=True)] = field(
         default=None, repr=False
     )
     update_password: Annotated[Literal["on_create", "always"], Option(secret=False)] = "on_create"
@@ -77,8 +77,8 @@ class RepositoryEntry:
             for option in self.options():
                 if option not in _OF_ABSENT:
                     raise invalid(f"{option} cannot be combined with state 'absent': leave it out")
-        if self.update_password == "always" and self.password is None:
-            raise invalid("update_password is 'always', but the password is missing: set it")
+        if self.update_password == "always" and self.remote_password is None:
+            raise invalid("update_password is 'always': set remote_password as well")
         if self.rclass is not None:
             self.require_class(self.rclass)
         self.settings_of_server()
@@ -99,11 +99,12 @@ class RepositoryEntry:
 
     def require_creation(self) -> None:
         """Raise `invalid` if an option is missing that a new repository requires."""
-        needed = ["rclass", "package_type", *(["url"] if self.rclass == "remote" else [])]
+        needed = ["rclass", "package_type", *(["remote_url"] if self.rclass == "remote" else [])]
         missing = [name for name in needed if getattr(self, name) is None]
         if missing:
-            shown = " and ".join("remote_url" if name == "url" else name for name in missing)
-            raise invalid(f"the repository '{self.key}' does not exist yet: set {shown}")
+            raise invalid(
+                f"the repository '{self.key}' does not exist yet: set {' and '.join(missing)}"
+            )
 
     def require_same(self, config: Mapping[str, Any]) -> None:
         """Raise `conflict` if the repository has another class or package type."""

@@ -26,7 +26,7 @@ _CLASSES = ("local", "remote", "virtual", "federated")
 #: Names of the fields in the server's API that have an option.
 _OPTIONS = {"key", "rclass", "packageType", *NAMES.values()}
 #: Options that cannot be empty.
-_NEVER_EMPTY = ("layout", "url")
+_NEVER_EMPTY = ("layout", "remote_url")
 #: Package types of repositories that the server itself manages.
 _OWN_TYPES = ("buildinfo", "releasebundles", "support")
 
@@ -69,7 +69,7 @@ def _entry(key: str, config: Config, state: ServiceState) -> dict[str, Any]:
         "rclass": canonical(str(config["rclass"])),
         "package_type": str(config["packageType"]),
     }
-    options = {name: json for name, json in NAMES.items() if json in config and name != "password"}
+    options = {name: json for name, json in NAMES.items() if json in config and json != "password"}
     for name, value in state_of(config, dict.fromkeys(options)).items():
         if value == "" and name in _NEVER_EMPTY:
             continue

@@ -22,9 +22,9 @@ NAMES = {
     "layout": "repoLayoutRef",
     "project": "projectKey",
     "environments": "environments",
-    "url": "url",
-    "username": "username",
-    "password": "password",
+    "remote_url": "url",
+    "remote_username": "username",
+    "remote_password": "password",
     "repositories": "repositories",
     "default_deployment_repo": "defaultDeploymentRepo",
     "members": "members",
@@ -35,8 +35,8 @@ _OPTION_OF = {
     "rclass": "rclass",
     "packageType": "package_type",
 }
-#: Options with the prefix `remote_` in a task without `entries`.
-_PREFIXED = ("url", "username", "password")
+#: Options whose fields some releases omit if they are empty.
+_EMPTY_TEXTS = ("description", "notes", "remote_username", "default_deployment_repo")
 _EVERYTHING = "**/*"
 _SETTINGS = "settings."
 
@@ -99,8 +99,7 @@ def checked_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     for name in settings:
         option = _OPTION_OF.get(str(name))
         if option is not None:
-            prefix = "remote_" if option in _PREFIXED else ""
-            raise invalid(f"settings.{name}: use the option {prefix}{option} instead")
+            raise invalid(f"settings.{name}: use the option {option} instead")
     known = {name: settings[name] for name in settings if name in _TABLE}
     found = {**settings, **check_options(_TABLE, known, Place("settings"))}
     for name, choices in _CHOICES.items():
@@ -166,7 +165,12 @@ def _from_server(name: str, value: Any) -> Any:
             for member in value
             if isinstance(member, Mapping)
         ]
-    if value is None and name in ("description", "notes", "username", "default_deployment_repo"):
+    if value is None and name in (
+        "description",
+        "notes",
+        "remote_username",
+        "default_deployment_repo",
+    ):
         return ""
     return [] if value is None and name in ("environments", "repositories") else value
 

@@ -34,7 +34,7 @@ _SECRET, _NEW_SECRET = "(secret)", "(new secret)"
 _IDENTITY = {"rclass": "rclass", "package_type": "packageType"}
 #: Fields that are not compared or sent like the others: the project has a separate request, and the
 #: password is encrypted in responses.
-_SEPARATE = ("project", "password")
+_SEPARATE = ("project", "remote_password")
 
 
 @dataclass(frozen=True)
@@ -126,9 +126,9 @@ class Repositories(EntryKind[RepositoryEntry]):
 
         The password cannot be compared. It counts as changed if `update_password` is `always`.
         """
-        fields = {name: value for name, value in wanted.items() if name != "password"}
+        fields = {name: value for name, value in wanted.items() if name != "remote_password"}
         if entry.update_password == "always":
-            current["password"], fields["password"] = _SECRET, _NEW_SECRET
+            current["remote_password"], fields["remote_password"] = _SECRET, _NEW_SECRET
         return fields
 
     def _removal(self, entry: RepositoryEntry, config: Config | None) -> Plan:
@@ -220,8 +220,8 @@ class Repositories(EntryKind[RepositoryEntry]):
             return self._created(entry, plan, None)
         changes = {change.field: change.after for change in plan.changes}
         body = payload_of({name: value for name, value in changes.items() if name not in _SEPARATE})
-        if "password" in changes:
-            body["password"] = entry.password
+        if "remote_password" in changes:
+            body["password"] = entry.remote_password
         if "project" in changes:  # before the other fields, because environments require a project
             moves = bool(plan.before.get("project"))
             self._writer.attach(entry.key, changes["project"], moves=moves)
@@ -295,7 +295,7 @@ class RepoRepositoryOperation(ObjectsOperation[RepositoryEntry]):
     )
 
     def __init__(self, task: Task, options: RepoRepositoryOptions) -> None:
-        entries = entries_of(options, RepositoryEntry, "remote_")
+        entries = entries_of(options, RepositoryEntry)
         super().__init__(Repositories(task), entries, listed=options.entries is not None)
         self._predictions = task.predictions
 
@@ -317,8 +317,8 @@ def _fields(entry: RepositoryEntry) -> dict[str, Any]:
     found = {name: getattr(entry, name) for name in NAMES if getattr(entry, name) is not None}
     if entry.members is not None:
         found["members"] = [asdict(member) for member in entry.members]
-    if entry.password is not None:
-        found["password"] = _SECRET
+    if entry.remote_password is not None:
+        found["remote_password"] = _SECRET
     found |= {settings_name(name): value for name, value in entry.settings_of_server().items()}
     return found
 
@@ -327,7 +327,7 @@ def _visible(entry: RepositoryEntry) -> dict[str, Any]:
     """Return the fields that an entry sets and that a response contains."""
     if entry.state == "absent":
         return {}
-    return {name: value for name, value in _fields(entry).items() if name != "password"}
+    return {name: value for name, value in _fields(entry).items() if name != "remote_password"}
 
 
 def _body(entry: RepositoryEntry, plan: Plan) -> dict[str, Any]:
@@ -335,7 +335,8 @@ def _body(entry: RepositoryEntry, plan: Plan) -> dict[str, Any]:
     fields = {name: value for name, value in plan.after.items() if name in _fields(entry)}
     body = {"key": entry.key, "rclass": entry.rclass, "packageType": entry.package_type}
     body |= payload_of(fields)
-    return body if entry.password is None else {**body, "password": entry.password}
+    password = entry.remote_password
+    return body if password is None else {**body, "password": password}
 
 
 def _predicted(entry: RepositoryEntry, config: Config | None, found: Plan) -> dict[str, Any]:

@@ -28,7 +28,7 @@ _OPTIONS = {
     "description": "description",
     "notes": "notes",
     "project_environments": "environments",
-    "username": "username",
+    "username": "remote_username",
     "repositories": "repositories",
     "default_deployment_repo": "default_deployment_repo",
 }
@@ -135,7 +135,7 @@ def _entry(
             settings[_setting(address, attribute, rclass)] = value
     if settings:
         entry["settings"] = settings
-    checked = {option: value for option, value in entry.items() if option != "password"}
+    checked = {option: value for option, value in entry.items() if option != "remote_password"}
     try:
         RepositoryEntry(**checked).require_sense()
     except ToolchainError as error:
@@ -150,13 +150,13 @@ def _special(attribute: str, value: Any, entry: dict[str, Any], settings: dict[s
         entry[attribute.removesuffix("_pattern")] = [part for part in parts if part]
     elif attribute in ("repo_layout_ref", "url"):
         if value:
-            entry["layout" if attribute == "repo_layout_ref" else attribute] = value
+            entry["layout" if attribute == "repo_layout_ref" else "remote_url"] = value
     elif attribute == "project_key":
         entry["project"] = "" if value == "default" else value
     elif attribute == "password":
         if value:
             word = re.sub(r"\W", "_", str(entry["key"]))
-            entry["password"] = {"from": f"repo_password_{word}"}
+            entry["remote_password"] = {"from": f"repo_password_{word}"}
     elif attribute == "member":
         entry["members"] = [
             {"url": member["url"], "enabled": member.get("enabled") is not False}
