@@ -17,7 +17,6 @@ from sandbox.wiki.views import Views
 Json = dict[str, Any]
 
 DEFAULT_LIMIT = 25
-_MAX_LIMIT = 200
 _MAX_WITH_BODIES = 50
 
 
@@ -39,10 +38,10 @@ def part(
     """
     start, limit = _start(request, cursor=cursor), integer(request, "limit", default)
     bodies = views.pages.cloud and any("body" in name for name in expansions(request))
-    limit = min(limit, _MAX_WITH_BODIES if bodies else _MAX_LIMIT)
+    limit = min(limit, views.settings["list_limit"], _MAX_WITH_BODIES if bodies else limit)
     shown = [show(record) for record in found[start : start + limit]]
     links = {"base": views.base, "context": "/wiki"}
-    if start + limit < len(found):
+    if start + limit < len(found) and views.settings["next_links"]:
         position = {"cursor": _cursor(start + limit)} if cursor else {"start": start + limit}
         query = {**request.query_params, **position, "limit": limit}
         links["next"] = f"{request.url.path.removeprefix('/wiki')}?{urlencode(query)}"

@@ -50,6 +50,8 @@ _DEFAULTS: dict[str, Any] = {
     "space_permissions": True,
     "known_users": ["reporter", "author", "reader", "outsider"],
     "move_address": False,
+    "list_limit": 200,
+    "next_links": True,
     "rename_rewrites_links": True,
     "trash_blocks_titles": False,
     "index_lag_searches": 0,
@@ -81,6 +83,8 @@ class WikiService(Service):
     - `known_users`: accounts that can be found by name
     - `restriction_address`: false for servers before 8.8, which cannot set restrictions
     - `move_address`: whether servers have the endpoint that moves pages
+    - `list_limit`, `next_links`: maximum number of entries in a page of a list, and whether such a
+      page links to the next one [wiki-11]
     - `rename_rewrites_links`: renaming a page updates the links to it
     - `trash_blocks_titles`: titles of trashed pages cannot be used again
     - `index_lag_searches`: number of searches that do not find a new page yet

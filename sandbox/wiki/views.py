@@ -40,6 +40,7 @@ class Views:
     def __init__(self, pages: Pages, base: str) -> None:
         self.pages = pages
         self.base = base
+        self.settings = pages.settings
 
     def page(self, page: Json, expand: Sequence[str]) -> Json:
         """Return a page with expanded members. `_expandable` lists the other members."""
@@ -145,7 +146,7 @@ class Views:
                 attachments.view(self.base, page, file, version=True) for file in whole[:_EMBEDDED]
             ]
         response = {**listing(shown), "limit": _EMBEDDED}
-        if len(whole) > _EMBEDDED:
+        if len(whole) > _EMBEDDED and self.settings["next_links"]:
             address = f"/rest/api/content/{page['id']}/child/{kind}"
             response["_links"] = {"next": f"{address}?limit={_EMBEDDED}&start={_EMBEDDED}"}
         return response

@@ -43,6 +43,7 @@ ROOMS = {
         "core/paths",
         "core/connection",
         "core/http",
+        "core/lists",
         "core/plans",
         "core/module",
         "core/tokens",

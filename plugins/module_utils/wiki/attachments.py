@@ -23,7 +23,7 @@ from ..core.http.multipart import FilePart, MultipartForm
 from ..core.module.typed_options import Option, PathText
 from ..core.plan import Change
 from .client import WikiClient, content_route
-from .page import Page, member, number
+from .page import Page, member, number, whole_results
 
 if TYPE_CHECKING:
     from ..core.http.bodies import Incoming
@@ -211,10 +211,8 @@ def entries_of(client: WikiClient, page: Page) -> list[Any]:
 
     They are only requested if the list in the page is missing or incomplete.
     """
-    listing = member(page.content, "children", "attachment")
-    results, following = member(listing, "results"), member(listing, "_links", "next")
-    complete = isinstance(results, list) and following is None
-    return list(results) if complete else _listed(client, page)
+    results = whole_results(member(page.content, "children", "attachment"))
+    return _listed(client, page) if results is None else results
 
 
 def _listed(client: WikiClient, page: Page) -> list[Any]:

@@ -17,7 +17,7 @@ from ..core.module.task import Task
 from . import predicted_pages
 from .exchange import WikiExchange, content_route
 from .names import composed, decomposed
-from .page import Page
+from .page import Page, member
 from .version1 import PagesOfVersion1
 from .version2 import PagesOfVersion2
 
@@ -170,9 +170,25 @@ class WikiClient:
         """
         return self._read(lambda pages: pages.space(key))
 
-    def count_pages(self, key: str) -> int:
-        """Return the number of pages in a space, counted up to 200."""
-        return self._read(lambda pages: pages.count_pages(key))
+    def pages_of(self, key: str, most: int) -> list[Any]:
+        """Return the pages of a space as JSON objects, without bodies. After more than `most`
+        pages, others may be missing.
+        """
+        return self._read(lambda pages: pages.pages_of(key, most))
+
+    def groups_of(self, account: Mapping[str, str]) -> frozenset[str]:
+        """Return the names of the groups of an account. Empty if it may not list them.
+
+        :param account: the parameter that identifies the account
+        """
+        purpose = "reading the groups of the account"
+        try:
+            listed = self._exchange.listing(purpose, "rest/api/user/memberof", account)
+        except errors.ToolchainError as error:
+            if error.status not in (403, 404):
+                raise
+            return frozenset()
+        return frozenset(str(member(group, "name")) for group in listed)
 
     def children(self, purpose: str, page_id: str, space: str | None) -> list[Page]:
         """Return the children of a page, without their bodies. For version 1 only."""

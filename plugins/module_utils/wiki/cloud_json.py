@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from ..core.http.messages import Response
-from .page import member
+from .page import member, whole_results
 
 _NEXT = re.compile(r'<([^<>]*)>[^<>,]*\brel="?next"?')
 
@@ -36,8 +36,8 @@ def content_of(shown: Any, space: Any, base: Any) -> dict[str, Any]:
     if "parentId" in shown:
         parent = shown["parentId"]
         content["ancestors"] = [] if parent is None else [{"id": parent}]
-    operations = member(shown, "operations", "results")
-    if isinstance(operations, list) and _is_whole(shown["operations"]):
+    operations = whole_results(shown.get("operations"))
+    if operations is not None:
         content["operations"] = operations
     content["metadata"] = _metadata(shown)
     return content
@@ -46,18 +46,13 @@ def content_of(shown: Any, space: Any, base: Any) -> dict[str, Any]:
 def _metadata(shown: Mapping[str, Any]) -> dict[str, Any]:
     """Return the labels and properties in the form of version 1, without incomplete lists."""
     found: dict[str, Any] = {}
-    labels, properties = shown.get("labels"), shown.get("properties")
-    if isinstance(member(labels, "results"), list) and _is_whole(labels):
-        found["labels"] = {"results": member(labels, "results")}
-    if isinstance(member(properties, "results"), list) and _is_whole(properties):
-        entries = member(properties, "results")
-        found["properties"] = {str(member(entry, "key")): entry for entry in entries}
+    labels = whole_results(shown.get("labels"))
+    if labels is not None:
+        found["labels"] = {"results": labels}
+    properties = whole_results(shown.get("properties"))
+    if properties is not None:
+        found["properties"] = {str(member(entry, "key")): entry for entry in properties}
     return found
-
-
-def _is_whole(listing: Any) -> bool:
-    more = member(listing, "meta", "hasMore"), member(listing, "_links", "next")
-    return not any(more)
 
 
 def attachment_of(shown: Any) -> dict[str, Any]:

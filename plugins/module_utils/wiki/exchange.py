@@ -7,7 +7,7 @@ import functools
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import IO, TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from ..core import errors
 from ..core.address import path, path_of
@@ -17,6 +17,7 @@ from ..core.http.file_download import RemoteContent, download_into
 from ..core.http.messages import Response, json_or_none, unexpected_body
 from ..core.http.rejected_logins import require_login, require_scope
 from ..core.http.transport import Transport
+from ..core.lists.paged_list import PagedList
 from ..core.module.task import Task
 from .page import Page, member, page_of
 
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from ..core.http.bodies import Incoming
 
 CONTENT = "rest/api/content"
-#: Maximum number of entries in a list, so that an endless list ends.
-MAX_ENTRIES = 100_000
+#: Server fact [wiki-11]: the server returns at most this many entries in a page of a list.
+_LIMIT = 200
 _SPACES = "api/v2/spaces"
 #: Key in `memory` for the version of the interface, 1 or 2.
 _VERSION = "wiki.version"
@@ -154,6 +155,25 @@ class WikiExchange:
             validate=self._require_login,
         )
 
+    def listing(
+        self, purpose: str, route: str, query: Mapping[str, Any], most: int | None = None
+    ) -> list[Any]:
+        """Return the entries of a list of version 1.
+
+        :param most: stop after the page with more entries than this; None reads all pages
+        """
+        listed = PagedList(_LIMIT)
+        while True:
+            part = {**query, "start": listed.start, "limit": _LIMIT}
+            response = self.ask(purpose, route, part, (200,))
+            entries, shown = results_of(response, "a list"), response.json()
+            link = member(shown, "_links", "next")
+            more = listed.add(
+                response, shown, entries, follows=link is not None, start=_start_in(link)
+            )
+            if not more or (most is not None and len(listed.entries) > most):
+                return listed.entries
+
     def send(
         self, purpose: str, method: str, route: str, expect: tuple[int, ...], **parts: Any
     ) -> Response:
@@ -235,6 +255,12 @@ def results_of(response: Response, wanted: str) -> list[Any]:
     if not isinstance(results, list) or not all(isinstance(result, Mapping) for result in results):
         raise unexpected_body(response, wanted)
     return results
+
+
+def _start_in(link: Any) -> int | None:
+    """Return the offset in the link to the next page of a list, or None without an offset."""
+    starts = parse_qs(urlsplit(str(link or "")).query).get("start", [])
+    return next((int(start) for start in starts if start.isdecimal()), None)
 
 
 def space_of(response: Response, shown: Any, home: Any, description: Any) -> dict[str, Any]:

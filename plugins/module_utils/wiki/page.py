@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..core.lists.paged_list import is_whole
+
 
 @dataclass(frozen=True)
 class Page:
@@ -59,7 +61,8 @@ def page_of(content: Any, space: str | None, base: str) -> Page | None:
     shows_parent = isinstance(ancestors, list)
     parent = member(ancestors[-1], "id") if shows_parent and ancestors else None
     body = member(content, "body", "storage", "value")
-    children = member(content, "children", "page", "results")
+    children = member(content, "children", "page")
+    below = member(children, "results")
     return Page(
         id=str(page_id),
         title=title,
@@ -73,7 +76,7 @@ def page_of(content: Any, space: str | None, base: str) -> Page | None:
         shows_parent=shows_parent,
         labels=_labels(member(content, "metadata", "labels")),
         home=_is_home(content),
-        has_children=bool(children) if isinstance(children, list) else None,
+        has_children=bool(below) if below or whole_results(children) is not None else None,
         content=content,
     )
 
@@ -92,6 +95,12 @@ def member(value: Any, *names: str) -> Any:
     return value
 
 
+def whole_results(listing: Any) -> list[Any] | None:
+    """Return the entries of a list inside another object, or None if some may be missing."""
+    results = member(listing, "results")
+    return results if isinstance(results, list) and is_whole(listing, results) else None
+
+
 def number(value: Any) -> int | None:
     """Parse a non-negative integer that the server may send as a string. Return None for others."""
     return int(value) if str(value).isdecimal() else None
@@ -107,8 +116,8 @@ def label_names(entries: Iterable[Any]) -> tuple[str, ...]:
 
 def _labels(listing: Any) -> tuple[str, ...] | None:
     """Return the global labels, or None if the list is missing or incomplete."""
-    results, following = member(listing, "results"), member(listing, "_links", "next")
-    return label_names(results) if isinstance(results, list) and following is None else None
+    results = whole_results(listing)
+    return None if results is None else label_names(results)
 
 
 def _is_home(content: Any) -> bool | None:

@@ -14,13 +14,11 @@ from ..core import errors
 from ..core.address import path
 from ..core.http.messages import Response, json_or_none
 from ..core.http.writes import Verify
-from .exchange import CONTENT, MAX_ENTRIES, WikiExchange, content_route, results_of, space_of
+from .exchange import CONTENT, WikiExchange, content_route, results_of, space_of
 from .names import composed
 from .page import Page, member, page_of
 
 _BODY = "body.storage"
-#: Server fact [wiki-11]: the server returns at most this many entries in a part of a list.
-_LIMIT = 200
 #: Key in `memory`: the server rejected the parameter `expand`.
 _EXPAND_REJECTED = "wiki.expand rejected"
 #: Expected statuses of a read that some servers do not support.
@@ -134,11 +132,10 @@ class PagesOfVersion1:
         text = member(shown, "description", "plain", "value")
         return space_of(response, shown, member(shown, "homepage", "title"), text)
 
-    def count_pages(self, key: str) -> int:
+    def pages_of(self, key: str, most: int) -> list[Any]:
         purpose = f"counting the pages of the space {key}"
         route = path("rest", "api", "space", key, "content", "page")
-        response = self._exchange.ask(purpose, route, {"limit": _LIMIT}, (200,))
-        return len(results_of(response, "a list of pages"))
+        return self._exchange.listing(purpose, route, {}, most)
 
     def _space(self, key: str) -> Response:
         purpose, route = f"reading the space {key}", path("rest", "api", "space", key)
@@ -147,7 +144,7 @@ class PagesOfVersion1:
     def children(self, purpose: str, page_id: str, space: str | None) -> list[Page]:
         """Return the children of a page, without their bodies."""
         expand = ",".join(name for name in self._expand.split(",") if name != _BODY)
-        entries = self.listing(purpose, content_route(page_id, "child", "page"), expand=expand)
+        entries = self._listing(purpose, content_route(page_id, "child", "page"), expand=expand)
         base = self._exchange.site or self._exchange.transport.connection.url
         return [
             page_of(entry, space, base) or self.require(purpose, str(member(entry, "id")), space)
@@ -203,10 +200,10 @@ class PagesOfVersion1:
     # -- labels, attachments, properties -------------------------------------------------------
 
     def labels(self, purpose: str, page_id: str) -> list[Any]:
-        return self.listing(purpose, content_route(page_id, "label"))
+        return self._listing(purpose, content_route(page_id, "label"))
 
     def attachments(self, purpose: str, page_id: str) -> list[Any]:
-        return self.listing(
+        return self._listing(
             purpose, content_route(page_id, "child", "attachment"), expand="version"
         )
 
@@ -223,25 +220,14 @@ class PagesOfVersion1:
         route = content_route(page_id, *below)
         self._exchange.send(purpose, method, route, (200, 201, 204), json=value, verify=verify)
 
-    def listing(self, purpose: str, route: str, **query: str) -> list[Any]:
-        """Return all entries of a paginated list."""
-        found: list[Any] = []
-        while True:
-            part = {**query, "start": len(found), "limit": _LIMIT}
-            try:
-                response = self._exchange.ask(purpose, route, part, (200,))
-            except errors.ToolchainError as error:
-                if error.kind == "not_found" and error.status == 404:
-                    error.with_hint(_NO_LISTING)
-                raise
-            entries = results_of(response, "a list")
-            if (entries and entries[0] in found) or len(found) > MAX_ENTRIES:
-                raise response.error(
-                    "protocol", f"the list does not end after {len(found)} entries"
-                )
-            found += entries
-            if not entries or member(response.json(), "_links", "next") is None:
-                return found
+    def _listing(self, purpose: str, route: str, **query: str) -> list[Any]:
+        """Return all entries of a paginated list of a page."""
+        try:
+            return self._exchange.listing(purpose, route, query)
+        except errors.ToolchainError as error:
+            if error.kind == "not_found" and error.status == 404:
+                error.with_hint(_NO_LISTING)
+            raise
 
     # -- expansion -----------------------------------------------------------------------------
 

@@ -14,16 +14,15 @@ from ..core.address import path
 from ..core.errors import ToolchainError
 from ..core.http.messages import Response, json_or_none
 from ..core.http.writes import Verify
+from ..core.lists.paged_list import PagedList
 from .cloud_json import attachment_of, content_of, next_cursor, parents_of, sent
-from .exchange import MAX_ENTRIES, WikiExchange, results_of, space_of
+from .exchange import WikiExchange, results_of, space_of
 from .names import composed
 from .page import Page, member
 
 _PAGES, _SPACES, _FOLDERS = "api/v2/pages", "api/v2/spaces", "api/v2/folders"
 #: Maximum number of entries in a part of a list, and of levels in a list of descendants.
 _LIMIT, _LEVELS = 250, 5
-#: Maximum result of `count_pages()`.
-_COUNTED = 200
 #: Members that version 1 expands, and the query parameter of version 2 that includes them.
 _INCLUDED = {
     "metadata.labels": "include-labels",
@@ -145,12 +144,11 @@ class PagesOfVersion2:
         text = member(shown, "description", "plain", "value")
         return space_of(response, shown, page and page.title, text)
 
-    def count_pages(self, key: str) -> int:
+    def pages_of(self, key: str, most: int) -> list[Any]:
         self.require_space(key)
         purpose = f"counting the pages of the space {key}"
         route = f"{_SPACES}/{path(str(member(self._space(key), 'id')), 'pages')}"
-        response = self._exchange.ask(purpose, route, {"limit": _COUNTED}, (200,))
-        return len(results_of(response, "a list of pages"))
+        return self._listing(purpose, route, most)
 
     def descendants(self, purpose: str, page_id: str) -> list[tuple[str, str]]:
         """Return pairs of page id and parent id for all current pages below a page, parents first.
@@ -253,25 +251,24 @@ class PagesOfVersion2:
         query = {"body-format": "storage", **self._included}
         return self._exchange.ask(purpose, _page_route(page_id), query, expect)
 
-    def _listing(self, purpose: str, route: str, **query: Any) -> list[Any]:
-        """Return all entries of a paginated list.
+    def _listing(
+        self, purpose: str, route: str, most: int | None = None, **query: Any
+    ) -> list[Any]:
+        """Return the entries of a paginated list.
 
         Only the cursor of the link to the next part is used, because the link may lead to another
         host [tracker-40].
+
+        :param most: stop after the page with more entries than this; None reads all pages
         """
-        found: list[Any] = []
-        cursor, seen = None, set[str]()
+        listed, cursor = PagedList(_LIMIT, by_offset=False), None
         while True:
             part = {**query, "limit": _LIMIT, "cursor": cursor}
             response = self._exchange.ask(purpose, route, part, (200,))
-            found += results_of(response, "a list")
-            cursor = next_cursor(response)
-            if cursor is None:
-                return found
-            if cursor in seen or len(found) > MAX_ENTRIES:
-                message = f"the list does not end after {len(found)} entries"
-                raise response.error("protocol", message)
-            seen.add(cursor)
+            entries, cursor = results_of(response, "a list"), next_cursor(response)
+            more = listed.add(response, response.json(), entries, follows=cursor is not None)
+            if not more or (most is not None and len(listed.entries) > most):
+                return listed.entries
 
     def _space(self, key: str | None = None, space_id: str | None = None) -> Any:
         """Return the space with a key or id, or None. Each space is read once per connection."""

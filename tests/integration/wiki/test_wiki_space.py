@@ -70,8 +70,29 @@ def test_space_is_created_updated_and_deleted(fresh: Fresh) -> None:
     assert thrice(sandbox, key="REL", home_page="Handbook")["home_page"] == "Handbook"
     assert thrice(sandbox, key="DOC", state="absent") is None
     error = refused(sandbox, key="REL", state="absent")
-    assert (error.kind, "3 pages: set force" in error.message) == ("conflict", True)
+    assert error.kind == "conflict"
+    assert "REL has 2 pages besides its home page 'Handbook': set force" in error.message
     assert thrice(sandbox, key="REL", state="absent", force=True) is None
+
+
+@pytest.mark.parametrize("cloud", [False, True])
+@pytest.mark.parametrize(
+    ("home", "words"), [(None, "has 1 page: set force"), ("1801", "has 1 page besides its home")]
+)
+def test_space_with_one_other_page_is_kept(
+    fresh: Fresh, home: str | None, words: str, *, cloud: bool
+) -> None:
+    sandbox = fresh("real")
+    login = {"dialect": "cloud_v2" if cloud else "server", **connections.LOGINS["wiki"]}
+    if cloud:
+        sandbox.settings("wiki", deployment="Cloud", version_2=True)
+    pages = [{"id": "1800", "space": "DOC", "title": "Notes"}]
+    pages += [] if home is None else [{"id": home, "space": "DOC", "title": "Home"}]
+    sandbox.seed({"wiki": {"spaces": [{"key": "DOC", "name": "D", "home": home}], "pages": pages}})
+    for check in (True, False):
+        error = refused(sandbox, key="DOC", state="absent", check=check, login=login)
+        assert (error.kind, words in error.message) == ("conflict", True), error.message
+    assert run(sandbox, key="DOC", state="absent", force=True, login=login)[0].changed
 
 
 def test_permissions_are_set_added_and_removed(fresh: Fresh) -> None:

@@ -135,11 +135,19 @@ def test_server_without_labels_and_attachments_is_reported(
     assert set(methods(stub)) == {"GET"}
 
 
-def test_endless_list_is_an_error(stub: Stub, wiki: Wiki, source: Path) -> None:
-    again = Reply(body={"results": [{"id": "1", "title": "x"}], "_links": {"next": "/x"}})
+@pytest.mark.parametrize("count", [{}, {"totalSize": 2}])
+def test_list_ends_after_two_pages_without_a_new_entry(
+    stub: Stub, wiki: Wiki, source: Path, count: dict[str, int]
+) -> None:
+    found: list[Any] = [{"id": "1", "title": "x"}]
+    again = Reply(body={"results": found, "_links": {"next": "/x"}, **count})
     stub.response = lambda seen: again if "/child/" in seen.path else wiki(seen)
-    assert Run(stub, page_id="7", attachments=file(source)).fails().kind == "protocol"
-    assert len(stub.seen) == 3
+    run = Run(stub, page_id="7", attachments=file(source), read_only=True)
+    if count:
+        assert run.fails().kind == "protocol"
+    else:
+        assert run()[0].changed
+    assert len(stub.seen) == 4
 
 
 # -- attachments -----------------------------------------------------------------------------------

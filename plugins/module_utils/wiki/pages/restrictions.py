@@ -12,7 +12,6 @@ from ...core.errors import ToolchainError
 from ...core.http.messages import Response, unexpected_body
 from .. import predicted_pages
 from ..client import WikiClient, content_route
-from ..exchange import MAX_ENTRIES, results_of
 from ..page import Page, member
 
 OPERATIONS = ("read", "update")
@@ -107,21 +106,7 @@ class Restrictions:
         account = Account(str(member(reported, name)), name)
         if not groups:
             return account
-        return Account(account.id, name, self._groups({name: account.id}))
-
-    def _groups(self, account: Mapping[str, str]) -> frozenset[str]:
-        """Return the names of the groups of an account. Empty if it may not list them."""
-        purpose, found = "reading the groups of the account", list[str]()
-        while len(found) < MAX_ENTRIES:
-            query = {**account, "limit": 200, "start": len(found)}
-            response = self._client.ask(purpose, f"{_USER}/memberof", query, (200, 403, 404))
-            if response.status != 200:
-                break
-            listed = results_of(response, "the groups of the account")
-            found += [str(member(group, "name")) for group in listed]
-            if not listed or member(response.json(), "_links", "next") is None:
-                break
-        return frozenset(found)
+        return Account(account.id, name, self._client.groups_of({name: account.id}))
 
     def write(self, page: Page, wanted: PageRights) -> None:
         """Replace the restrictions of the given operations. Other operations stay unchanged.

@@ -15,6 +15,7 @@ from ..page import member
 
 _SPACE, _USER = "rest/api/space", "rest/api/user"
 _ADMINISTER = "space:administer"
+MOST_COUNTED = 200
 #: Maximum number of subjects in a request [wiki-21].
 _MAX_SUBJECTS = 40
 _ATTEMPTS = 60
@@ -35,9 +36,13 @@ class Spaces:
         """Return `id`, `name`, `description` and `home_page` (its title), or None if missing."""
         return self._client.space(key)
 
-    def pages(self, key: str) -> int:
-        """Return the number of pages, counted up to 200."""
-        return self._client.count_pages(key)
+    def other_pages(self, key: str, home: str | None) -> int:
+        """Return the number of pages except the home page, counted up to `MOST_COUNTED`.
+
+        :param home: title of the home page, which no other page of the space has
+        """
+        titles = [member(page, "title") for page in self._client.pages_of(key, MOST_COUNTED)]
+        return min(len(titles) - titles.count(home), MOST_COUNTED)
 
     def create(self, key: str, wanted: Mapping[str, Any]) -> None:
         self._client.send(
@@ -169,12 +174,8 @@ class Spaces:
         reported = self._client.ask(
             "reading the task's account", f"{_USER}/current", {}, (200,)
         ).json()
-        purpose = "reading the groups of the account"
-        query = {"username": str(member(reported, "username")), "limit": 200}
-        response = self._client.ask(purpose, f"{_USER}/memberof", query, (200, 403, 404))
-        listed = member(response.json(), "results") if response.status == 200 else None
-        groups = {f"group:{member(one, 'name')}" for one in listed or ()}
-        return {f"user:{member(reported, 'userKey')}", *groups}
+        groups = self._client.groups_of({"username": str(member(reported, "username"))})
+        return {f"user:{member(reported, 'userKey')}", *(f"group:{name}" for name in groups)}
 
 
 _MEMBERS = {"group": "groupName", "user": "userKey"}
