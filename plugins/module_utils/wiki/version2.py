@@ -261,7 +261,7 @@ class PagesOfVersion2:
 
         :param most: stop after the page with more entries than this; None reads all pages
         """
-        listed, cursor = PagedList(_LIMIT, by_offset=False), None
+        listed, cursor = PagedList(), None
         while True:
             part = {**query, "limit": _LIMIT, "cursor": cursor}
             response = self._exchange.ask(purpose, route, part, (200,))

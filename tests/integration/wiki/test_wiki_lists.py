@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,10 +17,10 @@ Fresh = Callable[[str], Sandbox]
 
 
 @pytest.fixture
-def cut(fresh: Fresh) -> Iterator[Sandbox]:
+def cut(fresh: Fresh) -> Sandbox:
     sandbox = fresh("real")
     sandbox.settings("wiki", list_limit=5, next_links=False)
-    yield sandbox
+    return sandbox
 
 
 def test_export_contains_all_pages(cut: Sandbox, tmp_path: Path) -> None:

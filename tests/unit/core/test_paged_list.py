@@ -70,11 +70,11 @@ def test_list_that_a_count_proves_to_be_cut_is_an_error(name: str) -> None:
             read(PagedList(100), *pages)
         assert caught.value.kind == "protocol"
     with pytest.raises(ToolchainError, match="reports 12 entries"):
-        read(PagedList(100, by_offset=False), ({name: 12}, FIVE, False))
+        read(PagedList(), ({name: 12}, FIVE, False))
 
 
 def test_list_with_cursors_ends_without_a_cursor() -> None:
-    assert read(PagedList(5, by_offset=False), ({}, FIVE, False)) == (5, 1)
+    assert read(PagedList(), ({}, FIVE, False)) == (5, 1)
 
 
 def test_next_page_starts_after_the_received_entries() -> None:

@@ -168,6 +168,15 @@ def test_pages_of_list_are_followed(server: Server) -> None:
     assert not server.run(RepoGroupOperation, {"entries": entries})[0].changed
 
 
+def test_list_that_a_count_proves_to_be_cut_is_an_error(server: Server) -> None:
+    page = {"groups": [{"group_name": "a"}], "cursor": "2", "total": 3}
+    for query in ("", "?cursor=2"):
+        server.on[f"GET /access/api/v2/groups{query}"] = Reply(body=page)
+    error = server.fails(RepoGroupOperation, {"entries": [{"name": "a"}, {"name": "b"}]})
+    assert error.kind == "protocol"
+    assert "reports 3 entries, but sent 1" in error.message
+
+
 def test_404_of_older_access_service_is_not_an_absent_group(server: Server) -> None:
     missing = Reply(404, {"errors": [{"code": "NOT_FOUND", "message": "HTTP 404 Not Found"}]})
     server.on["GET /access/api/v2/groups/dev"] = server.on["GET /access/api/v2/groups"] = missing

@@ -355,6 +355,7 @@ def test_created_issues_are_included_in_a_cloud_search() -> None:
         ({"changelog": {"histories": [{}] * 20}}, "changelog"),
         ({"changelog": {"histories": [{}] * 20, "total": 20}}, ""),
         ({"changelog": {"histories": [{}] * 3}}, ""),
+        ({"changelog": {"histories": [{}] * 3, "maxResults": 3}}, "changelog"),
         ({"fields": {"comment": None}}, ""),
     ],
 )

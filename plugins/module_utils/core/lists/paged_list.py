@@ -24,15 +24,15 @@ class PagedList:
     fewer entries than requested, and no link. A page is full if its size reaches the limit in the
     response or, without one, the requested limit.
 
-    :param requested: the requested limit
-    :param by_offset: pages are requested by `start`, so a page without a link can be followed
+    :param requested: the requested limit of a list by offset. None for a list by cursor, which
+        ends without a cursor
     """
 
-    def __init__(self, requested: int, *, by_offset: bool = True) -> None:
+    def __init__(self, requested: int | None = None) -> None:
         self.entries: list[Any] = []
         #: Offset of the next page.
         self.start = 0
-        self._requested, self._by_offset = requested, by_offset
+        self._requested = requested
         self._known: set[str] = set()
         self._stale = 0
 
@@ -65,8 +65,9 @@ class PagedList:
             raise response.error("protocol", message)
         if follows and self._stale < _MAX_STALE:
             return True
+        by_offset = self._requested is not None and not follows
         more = count > len(self.entries) or _is_full(shown, entries, self._requested)
-        if new and not follows and self._by_offset and more:
+        if new and by_offset and more:
             return True
         if count > len(self.entries):
             message = f"the server reports {count} entries, but sent {len(self.entries)}"

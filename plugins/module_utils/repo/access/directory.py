@@ -13,6 +13,7 @@ from ...core.concurrency import first_alone
 from ...core.errors import ToolchainError
 from ...core.http.messages import Response
 from ...core.http.writes import Verify
+from ...core.lists.paged_list import PagedList
 from ...core.module.task import Task
 from ...core.plan import Plan
 from ..client import RepoClient, listed_objects, object_of, objects_of
@@ -22,7 +23,6 @@ from ..platform.interface import ACCESS, InterfaceMissing, PlatformClient
 #: objects that do not exist.
 _FEW = 1
 _PARALLEL = 8
-_PAGES = 10_000
 
 Read = TypeVar("Read")
 
@@ -122,9 +122,8 @@ class Directory:
         return [str(name) for name in found if name is not None]
 
     def _new_rows(self, purpose: str) -> list[Mapping[str, Any]]:
-        rows: list[Mapping[str, Any]] = []
-        cursor: str | None = None
-        for _page in range(_PAGES):
+        listed, cursor = PagedList(), None
+        while True:
             query = None if cursor is None else {"cursor": cursor}
             response = self._access.read(purpose, self._kind.new, query=query, expect=(200, 404))
             if response.status == 404:  # an older Access lacks this endpoint
@@ -132,12 +131,11 @@ class Directory:
             wanted, found = f"a list of {self._kind.plural}", response.json()
             if isinstance(found, list):  # some versions return a list without pages [repo-42]
                 return listed_objects(response, found, wanted)
-            rows += objects_of(response, self._kind.plural, wanted)
-            after = object_of(response, wanted).get("cursor")
-            if not after or after == cursor:
-                break
-            cursor = str(after)
-        return rows
+            rows = objects_of(response, self._kind.plural, wanted)
+            page = object_of(response, wanted)
+            cursor = page.get("cursor")
+            if not listed.add(response, page, rows, follows=bool(cursor)):
+                return listed.entries
 
     def _old_rows(self, purpose: str) -> list[Mapping[str, Any]]:
         response = self._repo.transport.read(purpose, self._kind.old)

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
+from ...core.lists.paged_list import is_whole
+
 Take: TypeAlias = "Callable[[dict[str, Any]], None]"
 
 #: Lists that a search may truncate: the member of the issue, and the member with the entries.
@@ -105,8 +107,8 @@ def _is_cut(shown: Any, entries: str) -> bool:
     found = shown.get(entries) if isinstance(shown, Mapping) else None
     if not isinstance(found, list):
         return False
-    total = shown.get("total")
-    return total > len(found) if isinstance(total, int) else len(found) >= _MAX_ENTRIES
+    limited = len(found) >= _MAX_ENTRIES and not isinstance(shown.get("total"), int)
+    return limited or not is_whole(shown, found)
 
 
 def _keys(keys: list[str]) -> str:
