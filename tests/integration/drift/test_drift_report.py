@@ -444,3 +444,42 @@ def test_invalid_page_option_is_reported(fresh: Fresh, tmp_path: Path) -> None:
     wrong = {**CONFIG, "drift_page": {"space": "REL", "titel": "Drift"}}
     run = _run(fresh("real"), tmp_path, "drift", wrong, code=2)
     assert "drift_page has no titel" in run.output
+
+
+SHELL = """<project><description>x</description><builders><hudson.tasks.Shell><command>
+curl -H &quot;Authorization: Bearer {0}-bearer.1&quot; http://me:{0}-address@127.0.0.1:1/
+make deploy --password={0}-argument API_TOKEN='{0} assigned' ; mysql -u me -p{0}-short
+</command></hudson.tasks.Shell></builders></project>"""
+
+
+def test_secrets_in_shell_steps_are_in_no_output(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    folder = tmp_path / "desired"
+    folder.mkdir()
+    (folder / "ci.yml").write_text("jobs:\n  - {job: build, src: build.xml}\n", "utf-8")
+    outputs = []
+    for name, secret in (("enforce", "canary1"), ("drift", "canary2"), ("enforce", "canary2")):
+        (folder / "build.xml").write_text(SHELL.format(secret), "utf-8")
+        logins = {"ci": _logins(sandbox)["ci"]}
+        play = {
+            "import_playbook": f"delivery.toolchain.{name}",
+            "vars": {
+                "desired_state_folder": "desired",
+                "drift_report": name,
+                "enforce_connections": logins,
+            },
+        }
+        run = playbook.run(tmp_path, [play], arguments=["--diff", "-vvv"])
+        assert run.code == 0, run.output
+        outputs.append(run.output)
+    report = json.loads((tmp_path / "drift/report.json").read_text("utf-8"))
+    (finding,) = report["findings"]
+    assert (finding["kind"], finding["name"], finding["action"]) == ("job", "build", "update")
+    assert "--password=*** (new)" in finding["after"]
+    files = [
+        path.read_text("utf-8")
+        for name in ("drift", "enforce")
+        for path in (tmp_path / name).iterdir()
+    ]
+    for text in (*outputs, *files):
+        assert "canary" not in text
