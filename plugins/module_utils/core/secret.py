@@ -74,9 +74,14 @@ _PROGRAM = re.compile(
     r"(?:[^\n\\;|&]|\\[\s\S])*"
 )
 _PASSWORD_ARGUMENT = re.compile(rf"(?<=\s)(-p)([ \t]*){_VALUE}")
-_SECRET_BLOCK = re.compile(
-    r"(?<=PRIVATE KEY-----)(?:(?!-----END)[\s\S])+|(?<![\w-])eyJ[\w-]+\.[\w-]+\.[\w-]+"
+_PRIVATE_KEY = re.compile(r"(?<=PRIVATE KEY-----)(?:(?!-----END)[\s\S])+")
+_JSON_WEB_TOKEN = re.compile(r"(?<![\w-])eyJ[\w-]+\.[\w-]+\.[\w-]+")
+# Only lines with one of these strings are searched by the patterns above, which take longer.
+_SIGNS = (
+    *("pass", "pwd", "psw", "secret", "token", "key", "jwt", "pin", "pat", "cookie", "sig", "auth"),
+    *("-api", "bearer", "credentials", "://", "-u", "--user", "login", "mysql", "mariadb", "eyj"),
 )
+_LINE_END = re.compile(r"(?<!\\)\n")
 # References to secrets, words that are no secrets, and what replaces a secret.
 _NO_SECRET = re.compile(
     rf"''|(?:(?!'){_QUOTE})?(?:\$[\w{{(][\s\S]*|%\w+%|\{{\{{[\s\S]*|\([\w ,]+\)|\*+|true|false"
@@ -134,16 +139,30 @@ def mask_free_text(text: str) -> str:
 
     References to variables (`$TOKEN`, `%TOKEN%`, `{{ token }}`) stay.
     """
-    text = _SECRET_BLOCK.sub(MASK, text)
+    if "PRIVATE KEY-----" in text:
+        text = _PRIVATE_KEY.sub(MASK, text)
+    if not _may_have_secret(text):
+        return text
+    lines = _LINE_END.split(text)
+    return "\n".join(_masked_line(line) if _may_have_secret(line) else line for line in lines)
+
+
+def _may_have_secret(text: str) -> bool:
+    lower = text.lower()
+    return any(sign in lower for sign in _SIGNS)
+
+
+def _masked_line(line: str) -> str:
+    line = _JSON_WEB_TOKEN.sub(MASK, line)
     for pattern in (_LOGIN, _USER, _BEARER):
-        text = pattern.sub(_masked_pair, text)
+        line = pattern.sub(_masked_pair, line)
     for pattern, is_secret in (
         (_HEADER, _is_secret_header),
         (_ASSIGNMENT, _is_assigned_secret),
         (_ARGUMENT, is_secret_name),
     ):
-        text = pattern.sub(functools.partial(_masked_if, is_secret), text)
-    return _PROGRAM.sub(lambda found: _PASSWORD_ARGUMENT.sub(_masked_pair, found[0]), text)
+        line = pattern.sub(functools.partial(_masked_if, is_secret), line)
+    return _PROGRAM.sub(lambda found: _PASSWORD_ARGUMENT.sub(_masked_pair, found[0]), line)
 
 
 def _masked_if(is_secret: Callable[[str], bool], found: re.Match[str]) -> str:
