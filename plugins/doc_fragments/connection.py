@@ -14,7 +14,7 @@ options:
       - Base URL of the service, including its context path. A trailing slash has no effect.
       - User info in the URL (V(https://user:token@host)) is used as the login and never shown.
       - Required. Set it in the task, the group defaults, the variable C(toolchain_{service}_url) or the environment
-        variable E(TOOLCHAIN_{prefix}_URL).
+        variable E(TOOLCHAIN_{prefix}_URL). Credentials that are set in the same place are not sent to a URL of another origin.
     type: str
   validate_certs:
     description: Whether to verify the certificate of the server. Also C(toolchain_{service}_validate_certs), E(TOOLCHAIN_{prefix}_VALIDATE_CERTS).

@@ -19,9 +19,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ansible import constants
+from ansible.errors import AnsibleActionFail
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.utils.display import Display
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plans import predictions
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plans.sealing import ARGUMENT
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress import progress_to
@@ -146,9 +148,11 @@ class Action(ansible_internals.HookedAction):
         The arguments of the task do not change, because Ansible may display them.
         """
         if self.service is not None:
-            arguments.update(
-                variables.from_variables(self.service, arguments, task_vars, self.template)
-            )
+            try:
+                found = variables.from_variables(self.service, arguments, task_vars, self.template)
+            except ToolchainError as error:
+                raise AnsibleActionFail(error.message, result={"error": error.as_dict()}) from None
+            arguments.update(found)
             if task_vars.get(SEALED):
                 arguments[ARGUMENT] = dict(task_vars[SEALED])
         return arguments, {**task_vars, **switch.variables()}

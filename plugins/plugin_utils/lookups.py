@@ -55,8 +55,8 @@ def set_options(
     values = {
         name: value for name, value in values.items() if not ansible_internals.is_omitted(value)
     }
-    values = {**from_variables(service, values, variables or {}, template), **values}
     try:
+        values = {**from_variables(service, values, variables or {}, template), **values}
         values = input_check.check_options(lookup.option_definitions, values)
     except ToolchainError as error:
         raise AnsibleError(error.message) from None
@@ -100,9 +100,9 @@ def further_service(
     address.
     """
     template = ansible_internals.template_of(lookup)
-    named = {**from_variables(service, values, variables or {}, template), **values}
     spec = argument_spec(service)
     try:
+        named = {**from_variables(service, values, variables or {}, template), **values}
         checked = ArgumentSpecValidator(spec).validate(input_check.check_options(spec, named))
     except ToolchainError as error:
         raise AnsibleError(f"{service}: {error.message}") from None

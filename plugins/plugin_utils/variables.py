@@ -13,6 +13,9 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection
     is_credential,
     variable_name,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.own_server import (
+    require_own_server,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.settings import (
     settings_options,
 )
@@ -32,7 +35,8 @@ def from_variables(
     """Return the connection options from variables that `explicit` does not contain.
 
     If `explicit` contains a credential, also in its address, all credentials in variables are
-    ignored. Empty variables count as unset.
+    ignored. Empty variables count as unset. Raises `invalid` if `explicit` has the address of
+    another server than the variables with the credentials.
 
     :param explicit: options of the task or lookup
     :param template: evaluates templates
@@ -57,7 +61,11 @@ def from_variables(
         if "url" in options:
             options["url"] = without_user_info(str(options["url"]))
         return options
-    return {**options, **values(credential_options(service))}
+    found = values(credential_options(service))
+    if is_credential(service, found) and explicit.get("url"):
+        name = variable_name(service, "url")
+        require_own_server("variables", name, template(variables.get(name)), str(explicit["url"]))
+    return {**options, **found}
 
 
 def _has_user_info(url: Any) -> bool:

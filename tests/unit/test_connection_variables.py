@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.variables import from_variables
 
 URL = "https://repo.example.org/base"
@@ -51,6 +52,29 @@ def test_each_option_is_read_alone_and_a_login_as_a_whole(
     given: dict[str, Any], variables: dict[str, Any], expected: dict[str, Any]
 ) -> None:
     assert found(given, variables) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"url": "https://REPO.example.org:443/other"}, {"token": "a-token"}),
+        ({"url": "https://repo.example.org:8443/base"}, "invalid"),
+        ({"url": "http://repo.example.org/base"}, "invalid"),
+        ({"url": "https://me:secret-1@registry.example.org"}, {}),
+        ({"url": "https://registry.example.org", "token": "t"}, {}),
+        ({"url": "https://registry.example.org?sig=secret-1"}, "invalid"),
+    ],
+)
+def test_login_in_variables_belongs_to_their_address(given: dict[str, Any], expected: Any) -> None:
+    variables = {**LOGIN, "toolchain_repo_url": URL}
+    if expected != "invalid":
+        assert found(given, variables) == expected
+        return
+    with pytest.raises(ToolchainError, match="in variables belong to https://repo") as caught:
+        found(given, variables)
+    assert caught.value.kind == "invalid"
+    assert "(toolchain_repo_url)" in caught.value.message
+    assert "secret-1" not in caught.value.message
 
 
 def test_analysis_username_alone_is_not_a_login() -> None:

@@ -19,6 +19,15 @@ Fresh = Callable[[str], Sandbox]
 GROUPS = {"staging": "real", "production": "written"}
 DIALECTS = {"real": "jfrog", "written": "generic"}
 QUERY = {"pattern": "generic-snapshot-local:agent/**"}
+#: A server that neither the variables nor the environment contain.
+STRANGER = {**QUERY, "url": "http://127.0.0.1:10"}
+REMOTE = {
+    "url": "http://127.0.0.1:10",
+    "token": "of-the-task",
+    "key": "npm-remote",
+    "rclass": "remote",
+    "package_type": "npm",
+}
 LOOKUP = (
     "{{ query('delivery.toolchain.artifact_query', 'generic-snapshot-local:agent/**') | length }}"
 )
@@ -63,7 +72,16 @@ def ran(fresh: Fresh, tmp_path_factory: pytest.TempPathFactory) -> playbook.Run:
         playbook.task("artifact_query", QUERY, "separate", **separate),
         playbook.task("artifact_query", {**QUERY, "token": "of-the-task"}, "task"),
         playbook.task("artifact_query", QUERY, "empty", **emptied),
+        playbook.task("artifact_query", STRANGER, "stranger"),
+        playbook.task("artifact_query", STRANGER, "separate stranger", **separate),
+        playbook.task("artifact_query", STRANGER, "empty stranger", **emptied),
+        playbook.task("repo_repository", REMOTE, "remote"),
         {"name": "lookup", "ansible.builtin.debug": {"msg": LOOKUP}, "ignore_errors": True},
+        {
+            "name": "stranger lookup",
+            "ansible.builtin.debug": {"msg": LOOKUP.replace("')", "', url='http://127.0.0.1:10')")},
+            "ignore_errors": True,
+        },
         {
             "name": "empty lookup",
             "ansible.builtin.debug": {"msg": LOOKUP},
@@ -102,6 +120,23 @@ def test_empty_variable_falls_back_to_the_environment(ran: playbook.Run, group: 
     assert event.result["error"]["url"].startswith(ENVIRONMENT["TOOLCHAIN_REPO_URL"])
     assert "127.0.0.1:9" in ran.event("empty lookup", f"{group}-host").result["msg"]
     assert event.requests == []
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_credentials_are_not_sent_to_another_server(ran: playbook.Run, group: str) -> None:
+    tasks = {
+        "stranger": "credentials in variables",
+        "separate stranger": "credentials in variables",
+        "stranger lookup": "credentials in variables",
+        "empty stranger": "credentials in the environment",
+        "remote": "remote_url is missing",
+    }
+    for task, words in tasks.items():
+        event = ran.event(task, f"{group}-host")
+        assert words in event.result["msg"]
+        assert event.requests == []
+        if "lookup" not in task:
+            assert event.result["error"]["kind"] == "invalid", event.result
 
 
 def test_lookup_without_url_explains_that_module_defaults_do_not_apply(tmp_path: Path) -> None:

@@ -52,8 +52,8 @@ def test_empty_variable_counts_as_unset(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("TOOLCHAIN", "")
     lookup = Reading(templar=Upper())
     variables = {"toolchain_wiki_url": "http://y", "toolchain_wiki_token": "a", "url": "http://z"}
-    lookups.set_options(lookup, "wiki", variables, {"url": "http://x"})
-    assert lookup.given == (None, {"url": "http://x", "token": "A"})
+    lookups.set_options(lookup, "wiki", variables, {"url": "http://y/x"})
+    assert lookup.given == (None, {"url": "http://y/x", "token": "A"})
     assert lookup.seen == {"TOOLCHAIN_WIKI_RETRIES": "7", "TOOLCHAIN": ""}
     with pytest.raises(AnsibleError, match="no such option"):
         lookups.set_options(lookup, "wiki", None, {"jql": "wrong"})

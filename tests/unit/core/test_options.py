@@ -189,6 +189,43 @@ def test_task_precedes_environment(in_task: str, in_environment: str) -> None:
     assert all(secret.reveal().startswith("task-") for secret in connection.secrets)
 
 
+@pytest.mark.parametrize("kind", [*KINDS, "credentials_file", "ltoken_file"])
+def test_credential_of_environment_belongs_to_its_address(kind: str, tmp_path: Path) -> None:
+    file = tmp_path / "login"
+    file.write_text("machine host.example login u password p")
+    files = {"credentials_file": "repo", "ltoken_file": "analysis"}
+    service, given = (files[kind], {kind: str(file)}) if kind in files else KINDS[kind]
+    variables = environ(service, {**given, "url": "https://own.example/a"})
+    message = refused(service, variables, url="https://host.example/a")
+    name = options.environment_name(service, "url")
+    assert f"in the environment belong to https://own.example/a ({name})" in message
+    assert "are not sent to https://host.example/a" in message
+
+
+@pytest.mark.parametrize(
+    ("own", "url", "used"),
+    [
+        ("https://own.example", "https://OWN.example:443/other/", True),
+        ("", "https://host.example", True),
+        ("https://own.example", "http://own.example", False),
+        ("https://own.example", "https://own.example:8443", False),
+        ("https://u:pw-x@own.example", "https://own.example.net", False),
+        ("no address", "https://own.example", False),
+    ],
+)
+def test_environment_is_used_at_its_own_origin(own: str, url: str, used: bool) -> None:
+    variables = environ("repo", {"token": "t-secret", "url": own})
+    if used:
+        assert held(resolve(environ=variables, url=url)) == {"token"}
+    else:
+        refused(environ=variables, url=url)
+    for given in ({"token": "t"}, {"username": "u", "password": "p"}):
+        assert resolve(environ=variables, url=url, **given).has_credentials
+    with_user_info = url.replace("://", "://u:p@")
+    assert resolve(environ=variables, url=with_user_info).username == "u"
+    assert not resolve(environ=environ("repo", {"url": own}), url=url).has_credentials
+
+
 def test_incomplete_credential_of_task_is_not_completed_by_environment() -> None:
     variables = environ("repo", {"username": "u", "password": "p"})
     assert "username without password" in refused(environ=variables, username="v")

@@ -17,6 +17,7 @@ from ..address import require_address
 from ..errors import invalid
 from ..secret import Secret, clean_url
 from . import cloud
+from .own_server import is_other_server, require_own_server
 from .settings import check_settings, settings_options
 from .token_file import login_of_auth_info, login_of_token_file
 
@@ -77,6 +78,8 @@ class Connection:
     settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
     #: Base address of links for people if requests go to a gateway.
     site: str = ""
+    #: Whether the environment has the address of another server.
+    other_server: bool = field(default=False, compare=False)
 
     @property
     def secrets(self) -> tuple[Secret, ...]:
@@ -146,7 +149,8 @@ def resolve(
     """Build the connection from options and environment.
 
     Raises `invalid` if the address is missing or invalid, if credentials are incomplete or of
-    several kinds, or if the credentials file has no entry for the host.
+    several kinds, if the credentials file has no entry for the host, or if the credentials in the
+    environment belong to another server.
 
     :param get: returns the value of an option, or `None`
     :param environ: environment variables, by default those of the process
@@ -159,22 +163,38 @@ def resolve(
     if user is not None and (url_is_named or not named):
         source = "the address" if not named else source
         _add_user_info(service, named, user, secret)
-    from_env = {
-        name: env[environment_name(service, name)]
-        for name in _CREDENTIALS[service]
-        if env.get(environment_name(service, name))
-    }
+    own, from_env = environment_name(service, "url"), _credentials_in(env, service)
     if not is_credential(service, named):
+        if is_credential(service, from_env):
+            require_own_server("the environment", own, env.get(own), address)
         named = {**from_env, **named}
     if named and named.items() <= from_env.items():
         source = "the environment"
+    settings = _settings(service, get, address)
+    login = _login(service, address, named)
+    described = _describe_login(login, named, source)
+    return Connection(
+        service=service,
+        url=address,
+        settings=settings,
+        login=described,
+        other_server=is_other_server(env.get(own), address),
+        **login,
+    )
+
+
+def _credentials_in(env: Mapping[str, str], service: str) -> dict[str, str]:
+    names = {option: environment_name(service, option) for option in _CREDENTIALS[service]}
+    return {option: env[name] for option, name in names.items() if env.get(name)}
+
+
+def _settings(service: str, get: Callable[[str], Any], address: str) -> dict[str, Any]:
+    """Return the options that are not credentials. Raises `invalid` for invalid values."""
     settings = {name: get(name) for name in settings_options(service) if name != "url"}
     check_settings(service, settings)
     _check_bases(settings)
     cloud.check(service, address, settings)
-    login = _login(service, address, named)
-    described = _describe_login(login, named, source)
-    return Connection(service=service, url=address, settings=settings, login=described, **login)
+    return settings
 
 
 def _describe_login(login: Mapping[str, Any], named: Mapping[str, Any], source: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
-from ...core.errors import ToolchainError
+from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.entries import EntryKind, Managed, ObjectsOperation, entries_of
 from ...core.module.task import Task
@@ -295,6 +295,12 @@ class RepoRepositoryOperation(ObjectsOperation[RepositoryEntry]):
     )
 
     def __init__(self, task: Task, options: RepoRepositoryOptions) -> None:
+        if task.connection.other_server and options.rclass == "remote" and not options.remote_url:
+            raise invalid(
+                f"remote_url is missing, and url is {task.connection.url}, another server than that"
+                " of the environment: url is the repository manager, remote_url the server behind"
+                " a remote repository"
+            )
         entries = entries_of(options, RepositoryEntry)
         super().__init__(Repositories(task), entries, listed=options.entries is not None)
         self._predictions = task.predictions
