@@ -35,8 +35,8 @@ options:
     description: The salt of the digests, which V(start) has returned.
     type: str
   key:
-    description: Key of the seal, a string.
-    type: raw
+    description: Name of the variable with the key of the seal. If the variable is undefined, E(TOOLCHAIN_PLAN_KEY) has the key.
+    type: str
   max_age:
     description: Maximum age of O(plan), such as V(2d), V(26h) or V(30m).
     type: str
@@ -67,6 +67,7 @@ from typing import Any
 
 from ansible.errors import AnsibleError
 from ansible.plugins.lookup import LookupBase
+from ansible.utils.display import Display
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
     SERVICES,
@@ -87,6 +88,7 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import (
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import Contents
 
 _RESTS = ("fail", "skip")
+_KEY = "TOOLCHAIN_PLAN_KEY"
 
 
 class LookupModule(LookupBase):
@@ -111,23 +113,35 @@ class LookupModule(LookupBase):
         raise AnsibleError(message)
 
     def _start(self, variables: dict[str, Any]) -> dict[str, Any]:
+        self._key(variables)  # an invalid key must end the run before its first request
         folder = self.get_option("folder")
         if folder:
             writing.remove_plan(writing.resolved(folder, variables))
         return {"salt": secrets.token_hex(16)}
 
     def _seal(self, variables: dict[str, Any]) -> dict[str, Any]:
-        return sealed.make(_found(), self.get_option("salt"), self._key(), _hosts(variables))
+        salt, key = self.get_option("salt"), self._key(variables)
+        return sealed.make(_found(), salt, key, _hosts(variables))
 
-    def _key(self) -> str | None:
-        """Return the key of the seal.
+    def _key(self, variables: Mapping[str, Any]) -> str | None:
+        """Return the key of the seal, or `None` if no key is set.
 
-        The type is checked here, because Ansible would show an invalid value in its message.
+        An empty key is an error: a pipeline without access to the secret must not skip the seal.
         """
-        key = self.get_option("key")
-        if isinstance(key, Mapping | list | tuple):
-            raise AnsibleError("The key of a sealed plan must be a string.")
-        return str(key) if key else None
+        name, source = self.get_option("key"), _KEY
+        if name in variables:
+            source, key = name, ansible_internals.template_of(self)(variables[name])
+        elif _KEY in os.environ:
+            key = os.environ[_KEY]
+        else:
+            return None
+        is_text = isinstance(key, str | int) and not isinstance(key, bool) and key != 0
+        if not is_text or not str(key).strip():
+            raise sealed.PlanError(
+                f"has no valid key: {source} is set, but is empty or not a string. Set it to the key"
+                " of the seal, or remove it"
+            )
+        return str(key)
 
     def _open(self, variables: dict[str, Any]) -> dict[str, Any]:
         rest, limit = self.get_option("rest"), self.get_option("max_age")
@@ -135,16 +149,21 @@ class LookupModule(LookupBase):
             raise AnsibleError(f"enforce_plan_rest must be {' or '.join(_RESTS)}, not '{rest}'.")
         max_age = age_of("enforce_plan_max_age", str(limit)) if limit else None
         plans = self._plans(variables)
-        configured = self._configured(variables)
+        configured, key = self._configured(variables), self._key(variables)
         for sealed_plan in plans.plans:
             sealed.verify(
                 sealed_plan,
-                key=self._key(),
+                key=key,
                 max_age=max_age,
                 at=datetime.now(timezone.utc),
                 configured=configured,
             )
         plans.require_hosts(_hosts(variables))
+        if key is None and any(sealed_plan.get("seal") for sealed_plan in plans.plans):
+            Display().warning(
+                "The seal of the plan was not verified, because no key is set: set enforce_plan_key"
+                f" or {_KEY} to the key of drift."
+            )
         plan = plans.of_host(_host(variables))
         names = ("salt", "writes", "ignored")
         return {**{name: plan[name] for name in names}, "rest": rest}

@@ -171,7 +171,10 @@ SLIPS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "age": ({}, {"enforce_plan_max_age": 0}, "enforce_plan_max_age: '0' is not an age"),
     "rest": ({}, {"enforce_plan_rest": "all"}, "enforce_plan_rest must be fail or skip, not 'all'"),
     "seal": ({}, {"enforce_plan_key": "k"}, "has no seal: set drift_plan_key to the same key"),
-    "key": ({}, {"enforce_plan_key": ["k"]}, "The key of a sealed plan must be a string."),
+    **{
+        f"key {key!r}": ({}, {"enforce_plan_key": key}, "enforce_plan_key is set, but is empty")
+        for key in ("", "  ", None, False, True, 0, ["k"])
+    },
     "server": (
         {},
         {"enforce_connections": {"tracker": {"url": "https://other.example.com/x/"}}},
@@ -289,11 +292,18 @@ def test_key_may_be_in_the_environment(fresh: Fresh, tmp_path: Path) -> None:
     given = {**PLAN, **only, "enforce_plan_max_age": "30m"}
     wrong = _run(sandbox, tmp_path, "enforce", given, code=2, environment=keys["wrong"])
     assert "has a seal that does not match the key" in " ".join(wrong.output.split())
-    for environment in (keys["right"], None):
+    unverified = "[WARNING]: The seal of the plan was not verified, because no key is set"
+    for environment, warned in ((keys["right"], False), (None, True)):
         run = _run(
             sandbox, tmp_path, "enforce", given, arguments=["--check"], environment=environment
         )
         assert "Plan: 3 to create, 0 to update, 0 to delete." in run.output
+        assert (unverified in " ".join(run.output.split())) == warned
+    for name in ("drift", "enforce"):
+        secret = {"TOOLCHAIN_PLAN_KEY": ""}  # as a CI server sets it in a fork
+        run = _run(sandbox, tmp_path, name, given, code=2, environment=secret)
+        assert "TOOLCHAIN_PLAN_KEY is set, but is empty" in " ".join(run.output.split())
+        assert _asked(run) == 0
 
 
 def test_deleted_items_stay_in_the_trash(fresh: Fresh, tmp_path: Path) -> None:
