@@ -401,6 +401,12 @@ counts:
   returned: always, on failure if the plan was complete
   type: dict
   sample: {create: 0, update: 1, delete: 0, unchanged: 41}
+unknown:
+  description: Objects with fields that cannot be compared, with C(kind), C(name) and C(fields).
+  returned: success
+  type: list
+  elements: dict
+  sample: [{kind: users, name: eve, fields: [password]}]
 http:
   description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always

@@ -68,6 +68,12 @@ user:
       type: bool
       returned: if the server reports it
   sample: {name: build-agent, readonly: false}
+unknown:
+  description: Names of the options that cannot be compared.
+  returned: if something cannot be compared
+  type: list
+  elements: str
+  sample: [password]
 http:
   description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always

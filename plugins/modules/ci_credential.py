@@ -203,6 +203,12 @@ results:
   type: list
   elements: dict
   sample: [{name: deploy, action: created, changes: []}]
+unknown:
+  description: Names of the fields that cannot be compared. Each item of RV(results) has this key too.
+  returned: if something cannot be compared
+  type: list
+  elements: str
+  sample: [secret]
 http:
   description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always

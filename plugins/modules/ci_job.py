@@ -134,6 +134,12 @@ differences:
   type: list
   elements: str
   sample: ["description", "builders/hudson.tasks.Shell[2]/command"]
+unknown:
+  description: Paths of the secrets that cannot be compared, because the server encrypts them again with each save.
+  returned: if something cannot be compared
+  type: list
+  elements: str
+  sample: [publishers.notifier.password]
 http:
   description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always

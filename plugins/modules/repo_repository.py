@@ -276,6 +276,12 @@ results:
         - {field: remote_url, before: https://old.example.org, after: https://registry.example.org}
       key: npm-remote
       rclass: remote
+unknown:
+  description: Names of the fields that cannot be compared. Each item of RV(results) has this key too.
+  returned: if something cannot be compared
+  type: list
+  elements: str
+  sample: [password]
 http:
   description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always

@@ -194,6 +194,12 @@ results:
   type: list
   elements: dict
   sample: [{name: reader, action: updated, changes: [{field: email, before: "", after: reader@example.org}]}]
+unknown:
+  description: Names of the fields that cannot be compared. Each item of RV(results) has this key too.
+  returned: if something cannot be compared
+  type: list
+  elements: str
+  sample: [password]
 http:
   description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always

@@ -126,6 +126,7 @@ def test_everything_is_written_in_order_and_then_unchanged() -> None:
     assert not again.plan.changed
     assert again.values == {
         "plan": [],
+        "unknown": [{"kind": "users", "name": "eve", "fields": ["password"]}],
         "applied": [],
         "counts": {"create": 0, "update": 0, "delete": 0, "unchanged": 11},
     }

@@ -145,7 +145,12 @@ class AnalysisConfigOperation:
     def _full_plan(self, items: Sequence[PlannedObject]) -> Plan:
         before, after = _diff(items, "before"), _diff(items, "after")
         counts = self._planner.counts(items)
-        result = {"plan": [item.shown() for item in items], "counts": counts, "applied": []}
+        result = {
+            "plan": [item.shown() for item in items],
+            "counts": counts,
+            "unknown": self._planner.unknown,
+            "applied": [],
+        }
         return Plan(before, after, "update" if items else "none", result=result, data=items)
 
     def preflight(self, plan: Plan) -> None:

@@ -116,6 +116,8 @@ class ConfigPlanner:
     unchanged: int = 0
     #: Number of objects for which the server omits a field, by option and field.
     unseen: Counter[tuple[str, str]] = field(default_factory=Counter)
+    #: Objects with fields that could not be compared: items of the return value `unknown`.
+    unknown: list[dict[str, Any]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     _protection: Protection = field(init=False)
     _projects: Mapping[str, str] = field(default_factory=dict)
@@ -231,7 +233,12 @@ class ConfigPlanner:
         current = resource.find(self._objects(kind, resource))
         self._described.add(id(current))
         plan = compare(resource, current)
-        self.unseen.update((kind.option, name) for name in hidden(resource, current))
+        unseen = hidden(resource, current)
+        self.unseen.update((kind.option, name) for name in unseen)
+        fields = [*unseen, *resource.unreadable(current)]
+        if fields and current is not None:
+            entry = {"kind": kind.option, "name": kind.name_of(current), "fields": fields}
+            self.unknown.append(entry)
         if not plan.changed:
             refuse_impossible(resource, plan)
             self._warn_of_missing_project(kind, resource)

@@ -178,7 +178,8 @@ class ResourceOperation:
                 f"cannot compare {', '.join(hidden_fields)} of {self._resource.title}, because the"
                 " server does not return them: they are only written together with other changes"
             )
-        return self._returning(found, found.after)
+        unknown = (*hidden_fields, *self._resource.unreadable(current))
+        return self._returning(found, found.after).with_unknown(*unknown)
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         write = ResourceWrite(self._resource, plan)

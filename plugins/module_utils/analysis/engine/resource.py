@@ -68,6 +68,10 @@ class Resource(ABC):
         """Return the objects that this object refers to only after the plan is carried out."""
         return self.needs if plan.action == "create" else frozenset()
 
+    def unreadable(self, current: State | None) -> tuple[str, ...]:
+        """Return the options that cannot be compared, because no server returns such values."""
+        return ()
+
     def find(self, objects: Objects) -> State | None:
         """Return the current state of this object, or `None` if it does not exist."""
         return objects.get(self.key)
@@ -111,6 +115,10 @@ class Renameable(Resource):
     def target(self) -> str:
         """Return the new name, or the current name if the object is not renamed."""
         return self.name if self.desired is None else str(self.desired["name"])
+
+    def unreadable(self, current: State | None) -> tuple[str, ...]:
+        """Return the options that cannot be compared, because no server returns such values."""
+        return ()
 
     def find(self, objects: Objects) -> State | None:
         """Return the object with the old name, or with the new name if it was renamed before.

@@ -60,6 +60,9 @@ class User(Resource):
     def objects(self, records: Sequence[Record]) -> Objects:
         return objects(records)
 
+    def unreadable(self, current: State | None) -> tuple[str, ...]:
+        return ("password",) if current is not None and self.password is not None else ()
+
     def call(self, plan: Plan) -> Call:
         if plan.action == "delete":
             return Call("delete_user", {"name": self.name})

@@ -161,6 +161,7 @@ class Credentials(EntryKind[CiCredentialEntry]):
         if found.changed:
             found = replace(found, failure=_missing_secrets_error(wanted, live, found))
         elif state == "unknown" and wanted.secret is not None:
+            found = found.with_unknown("secret")
             self._task.warn(
                 f"the secret of the credential '{location.name}' was not written, because its"
                 " description has no digest to compare: set update_secret: always to write it"

@@ -259,10 +259,14 @@ def _require_complete(entry: RepoUserEntry, name: str) -> None:
 
 
 def _with_password(found: Plan, entry: RepoUserEntry) -> Plan:
-    """Return the plan with a change of the password if the task sends the password."""
-    sends = found.action == "create" or entry.update_password == "always"
-    if entry.user_password is None or not sends:
+    """Return the plan with a change of the password if the task sends the password.
+
+    Otherwise the password is unknown, because no server returns it.
+    """
+    if entry.user_password is None:
         return found
+    if found.action != "create" and entry.update_password != "always":
+        return found.with_unknown("password")
     return replace(
         found,
         action="create" if found.action == "create" else "update",

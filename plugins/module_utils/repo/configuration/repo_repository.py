@@ -117,6 +117,8 @@ class Repositories(EntryKind[RepositoryEntry]):
         if config is not None and (found.changed or set(wanted) - set(current or {})):
             require_whole(entry.key, config)
         self._require_members(entry, found)
+        if config is not None and entry.remote_password and entry.update_password != "always":
+            found = found.with_unknown("password")
         return found.with_result(repository=_predicted(entry, config, found))
 
     def _with_password(
