@@ -62,7 +62,7 @@ class LookupModule(LookupBase):
     ) -> list[dict[str, Any]]:
         self.set_options(var_options=variables, direct=kwargs)
         lookups.require_terms(terms, "a folder")
-        environment = self.get_option("environment")
+        environment = self.get_option("environment") or None
         failed = None
         try:
             reading = desired_folder.reading(self, variables or {})

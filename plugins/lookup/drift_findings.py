@@ -29,7 +29,8 @@ EXAMPLES = r"""
 RETURN = r"""
 _raw:
   description:
-    - A dictionary with C(findings), C(mended), and C(result), which is V(as wanted), V(differs), V(changed) or V(failed).
+    - A dictionary with C(findings), C(mended), and C(result), which is V(as wanted), V(differs), V(unmanaged), V(changed) or
+      V(failed).
   type: list
   elements: dict
 """
@@ -40,6 +41,7 @@ from ansible.plugins.lookup import LookupBase
 
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookups
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import switch
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import result_of
 
 
 class LookupModule(LookupBase):
@@ -65,10 +67,7 @@ def _found(known: list[dict[str, Any]]) -> dict[str, Any]:
             "mended": contents.mended,
             "result": contents.result(),
         }
-    statuses = {record["status"] for record in known}
-    result = "differs" if "drift" in statuses else "as wanted"
-    result = "failed" if "failed" in statuses else result
-    return {"findings": known, "mended": [], "result": result}
+    return {"findings": known, "mended": [], "result": result_of(known)}
 
 
 def _identity(finding: dict[str, Any]) -> tuple[Any, ...]:

@@ -21,9 +21,10 @@ options:
       - V(open) checks O(plan), and returns the variables with which modules write this plan only.
       - V(compare) returns a line for each finding that is new, gone or different since O(plan) was made.
       - V(conflict) returns the message for these lines.
+      - V(unread) returns the message if an object cannot be compared, else an empty string.
     type: list
     elements: str
-    choices: [start, seal, open, compare, conflict]
+    choices: [start, seal, open, compare, conflict, unread]
     required: true
   plan:
     description: A plan, as a file or a mapping, or the list of plans that slices of a run have made.
@@ -102,7 +103,8 @@ class LookupModule(LookupBase):
             "seal": self._seal,
             "open": self._open,
             "compare": self._compare,
-            "conflict": lambda _variables: sealed.conflict(self.get_option("plan")),
+            "conflict": lambda _variables: sealed.conflict(self.get_option("plan"), _found()),
+            "unread": lambda _variables: sealed.failed_comparison(_found()),
         }
         try:
             return [tasks[term](variables or {}) for term in terms]

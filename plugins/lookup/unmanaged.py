@@ -30,14 +30,16 @@ options:
 EXAMPLES = r"""
 - name: Show the objects that the desired state does not name
   ansible.builtin.debug:
-    msg: "{{ query('delivery.toolchain.unmanaged', 'desired', export='exported') }}"
+    msg: "{{ query('delivery.toolchain.unmanaged', 'desired', export='exported') | map(attribute='text') }}"
 """
 
 RETURN = r"""
 _list:
-  description: A sentence for each list with unmanaged objects. It contains their number and their names.
+  description:
+    - A finding for each unmanaged object, with C(service), C(kind), C(name), C(action) (V(none)), C(text), C(before), C(after) and
+      C(status) (V(unmanaged)).
   type: list
-  elements: str
+  elements: dict
 """
 
 from typing import Any
@@ -50,15 +52,16 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils import (
     desired_state,
     lookups,
 )
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.findings import Finding
 
 
 class LookupModule(LookupBase):
     def run(
         self, terms: list[str], variables: dict[str, Any] | None = None, **kwargs: Any
-    ) -> list[str]:
+    ) -> list[Finding]:
         self.set_options(var_options=variables, direct=kwargs)
         lookups.require_terms(terms, "a folder")
-        environment = self.get_option("environment")
+        environment = self.get_option("environment") or None
         failed = None
         try:
             reading = desired_folder.reading(self, variables or {})
@@ -66,10 +69,14 @@ class LookupModule(LookupBase):
                 desired_folder.path_of(name, variables or {})
                 for name in (self.get_option("export"), *terms)
             )
+            if not any(export.iterdir()):  # no service could be exported
+                return []
             on_server = desired_state.read(export, reading)
             described = [desired_state.read(folder, reading, environment) for folder in folders]
             return [
-                line for state in described for line in desired_state.unmanaged(state, on_server)
+                finding
+                for state in described
+                for finding in desired_state.unmanaged(state, on_server)
             ]
         except desired_state.DesiredStateError as error:
             failed = AnsibleError(f"Cannot compare the desired state: {error}")

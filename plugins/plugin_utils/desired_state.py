@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from .desired_schema import KEY, SECRET, VARIABLE, schema_of, services, violations
+from .findings import Finding, unmanaged_object
 from .unreadable_yaml import UNREADABLE, describe
 
 _ENDINGS = (".yml", ".yaml")
@@ -90,8 +91,10 @@ def read(folder: Path, reading: Reading, environment: str | None = None) -> _Sta
     }
 
 
-def unmanaged(described: Mapping[str, Any], on_server: Mapping[str, Any]) -> list[str]:
-    """Return a sentence for each list in the desired state that lacks objects of the server.
+def unmanaged(described: Mapping[str, Any], on_server: Mapping[str, Any]) -> list[Finding]:
+    """Return a finding for each object of the server that the desired state does not name.
+
+    Only the lists of the desired state are compared. The findings have `service`.
 
     :param described: desired state: values by service and property
     :param on_server: export of the servers, in the same form
@@ -104,11 +107,19 @@ def unmanaged(described: Mapping[str, Any], on_server: Mapping[str, Any]) -> lis
             if not key or name not in wanted:
                 continue
             known = {_identity(entry, key) for entry in wanted[name]}
-            others = [entry for entry in entries if _identity(entry, key) not in known]
-            if others:
-                names = ", ".join(sorted(_name(entry, key) for entry in others))
-                found.append(f"{service}: {len(others)} of the {name} are not managed: {names}")
+            others = {_name(entry, key) for entry in entries if _identity(entry, key) not in known}
+            kind = kind_of(name)
+            found += [
+                {"service": service, **unmanaged_object(kind, other)} for other in sorted(others)
+            ]
     return found
+
+
+def kind_of(name: str) -> str:
+    """Return the kind of the objects in a list, as in findings: `repository` for `repositories`."""
+    if name == "project_roles":
+        return "role"
+    return f"{name[:-3]}y" if name.endswith("ies") else name.removesuffix("s")
 
 
 def _overlay(folder: Path, environment: str) -> Path:

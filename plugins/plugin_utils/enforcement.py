@@ -16,7 +16,7 @@ _ROLES = ("analysis_config", "ci_baseline", "desired_state", "repo_housekeeping"
 #: Variables of the role `desired_state` that describe no objects: settings and results.
 _NO_STATE = frozenset(
     f"desired_state_{name}"
-    for name in ("drift", "environment", "failures", "folder", "kinds", "run")
+    for name in ("drift", "environment", "failures", "folder", "kinds", "others", "run")
 )
 _CONNECTIONS = "enforce_connections"
 _NOTHING = (

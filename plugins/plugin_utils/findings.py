@@ -2,7 +2,7 @@
 """Convert results of modules to findings [C9].
 
 A finding describes a compared object. It has `kind`, `name`, `action`, `text`, `before`, `after`
-and `status`, which is `ok`, `drift` or `failed`.
+and `status`, which is `ok`, `drift`, `failed`, `unmanaged` or `unknown`.
 """
 
 from __future__ import annotations
@@ -68,6 +68,25 @@ def failed(kind: str, name: Any, text: str) -> Finding:
     return _finding(kind, name, "none", text, "failed")
 
 
+def unmanaged_object(kind: str, name: Any) -> Finding:
+    """Return the finding of an object that the desired state does not name."""
+    return _finding(kind, name, "none", "not managed", "unmanaged")
+
+
+def with_unknown(finding: Finding, unknown: Iterable[str]) -> Finding:
+    """Return a finding of an object of which some fields could not be compared.
+
+    :param unknown: names of the fields
+    """
+    named = ", ".join(unknown)
+    if not named or finding["action"] not in ("none", "update") or finding["status"] == "failed":
+        return finding
+    kind, name = finding["kind"], finding["name"]
+    if finding["status"] == "ok":
+        return _finding(kind, name, "none", f"cannot compare {named}", "unknown")
+    return {**finding, "text": f"{finding['text']}; cannot compare {named}"}
+
+
 def of_analysis_config(result: Result) -> Iterator[Finding]:
     """Yield findings for planned, failed and unchanged objects."""
     errors = {
@@ -75,14 +94,22 @@ def of_analysis_config(result: Result) -> Iterator[Finding]:
         for entry in result.get("applied") or []
         if not entry["ok"]
     }
+    unknown = {
+        (_singular(entry["kind"]), entry["name"]): entry["fields"]
+        for entry in result.get("unknown") or []
+    }
     planned = set()
     for entry in result.get("plan") or []:
         key = (entry["kind"], entry["name"])
         kind = _singular(entry["kind"])
         planned.add((kind, entry["name"]))
-        yield failed(kind, entry["name"], errors[key]) if key in errors else _of_plan(entry)
-    unchanged = (result.get("counts") or {}).get("unchanged") or 0
-    yield from _unchanged(unchanged, (obj for obj in _listed(result) if obj not in planned))
+        found = failed(kind, entry["name"], errors[key]) if key in errors else _of_plan(entry)
+        yield with_unknown(found, unknown.pop((kind, entry["name"]), ()))
+    left = (result.get("counts") or {}).get("unchanged") or 0
+    for (kind, name), fields in list(unknown.items())[:left]:
+        yield with_unknown(wanted(kind, name), fields)
+    named = (obj for obj in _listed(result) if obj not in planned and obj not in unknown)
+    yield from _unchanged(max(0, left - len(unknown)), named)
 
 
 def _of_plan(entry: Mapping[str, Any]) -> Finding:

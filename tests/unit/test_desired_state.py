@@ -15,7 +15,10 @@ import pytest
 import yaml
 
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import desired_state
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.descriptors import descriptor_of
 from tools import desired_schemas
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def load(name: str) -> Any:
@@ -257,11 +260,23 @@ def test_unmanaged_objects_are_listed(tmp_path: Path) -> None:
         "ci": {"jobs": [{"job": "x"}], "plugins": [{"name": "git"}]},
         "analysis": {"groups": [{"name": "quality"}]},
     }
-    assert desired_state.unmanaged(described, on_server) == [
-        "tracker: 2 of the versions are not managed: REL/b, REL/c",
-        "ci: 1 of the jobs are not managed: x",
+    found = desired_state.unmanaged(described, on_server)
+    assert [(one["service"], one["text"], one["action"], one["status"]) for one in found] == [
+        ("tracker", "version REL/b: not managed", "none", "unmanaged"),
+        ("tracker", "version REL/c: not managed", "none", "unmanaged"),
+        ("ci", "job x: not managed", "none", "unmanaged"),
     ]
     assert desired_state.unmanaged(on_server, on_server) == []
+
+
+def test_unmanaged_objects_have_the_kind_of_their_module() -> None:
+    role = ROOT / "roles/desired_state/vars/main.yml"
+    kinds = yaml.safe_load(role.read_text("utf-8"))["desired_state_kinds"]
+    assert len(kinds) > 15
+    for kind in kinds:
+        if kind["list"] not in ("configuration", "trees"):  # have no single objects
+            expected = descriptor_of(kind["module"]).kind
+            assert desired_state.kind_of(kind["list"]) == expected, kind
 
 
 def test_every_exception_in_keys_is_a_role_list() -> None:

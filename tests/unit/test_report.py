@@ -15,6 +15,7 @@ from ansible.errors import AnsibleFilterError
 from ansible_collections.delivery.toolchain.plugins.filter.findings_page import findings_page
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import findings
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import (
+    ignored,
     links,
     objects,
     terminal,
@@ -215,6 +216,49 @@ RESULTS: dict[str, tuple[str, dict[str, Any], dict[str, Any], list[str]]] = {
             "object 3: as wanted (none, ok)",
         ],
     ),
+    "users with passwords": (
+        "analysis_config",
+        {
+            "plan": [{"kind": "users", "name": "a", "action": "update", "changes": []}],
+            "counts": {"unchanged": 2},
+            "unknown": [
+                {"kind": "users", "name": name, "fields": ["password"]} for name in ("a", "b")
+            ],
+        },
+        {"users": [{"name": "a"}, {"name": "b"}, {"name": "c"}]},
+        [
+            "user a: differs; cannot compare password (update, drift)",
+            "user b: cannot compare password (none, unknown)",
+            "user c: as wanted (none, ok)",
+        ],
+    ),
+    "fields that cannot be compared": (
+        "ci_configuration",
+        {"changed": False, "unknown": ["jenkins.a", "jenkins.b"]},
+        {"name": "jenkins"},
+        ["configuration jenkins: cannot compare jenkins.a, jenkins.b (none, unknown)"],
+    ),
+    "entries of which a secret cannot be compared": (
+        "ci_credential",
+        {
+            "results": [
+                {"name": "a", "action": "unchanged", "changes": [], "unknown": ["secret"]},
+                {"name": "b", "action": "deleted", "changes": [], "unknown": ["secret"]},
+                {
+                    "name": "c",
+                    "action": "updated",
+                    "changes": [{"field": "description", "before": "x", "after": "y"}],
+                    "unknown": ["secret"],
+                },
+            ]
+        },
+        {},
+        [
+            "credential a: cannot compare secret (none, unknown)",
+            "credential b: not wanted (delete, drift)",
+            "credential c: differs in description; cannot compare secret (update, drift)",
+        ],
+    ),
     "a lock file": (
         "ci_plugin_info",
         {"missing": ["a"], "plugins": [{"short_name": "b"}]},
@@ -307,7 +351,8 @@ def test_object_is_one_finding_for_any_number_of_tasks() -> None:
         ("a", 1, 3),
         ("b", None, None),
     ]
-    assert contents.counts == {"ok": 0, "drift": 1, "failed": 1, "ignored": 0}
+    counts = {"ok": 0, "drift": 1, "failed": 1, "unmanaged": 0, "unknown": 0, "ignored": 0}
+    assert contents.counts == counts
     assert [list(finding) for finding in contents.findings] == [list(KEYS)] * 2
 
 
@@ -319,6 +364,11 @@ def test_object_is_one_finding_for_any_number_of_tasks() -> None:
         (["ok", "drift"], True, "1 of 2 objects differs on 1 of 1 server."),
         (["drift"], False, "1 of 1 object was changed on 1 of 1 server."),
         (["failed"], True, "0 of 1 object differ on 0 of 1 server; 1 failed."),
+        (
+            ["ok", "unmanaged", "unknown", "unknown"],
+            True,
+            "0 of 4 objects differ on 0 of 1 server; 1 unmanaged; 2 unknown.",
+        ),
     ],
 )
 def test_report_has_a_summary_sentence(statuses: list[str], check: bool, words: str) -> None:
@@ -459,9 +509,85 @@ def test_terminal_shows_first_findings_and_the_number_of_others() -> None:
     for number in range(60):
         add(contents, str(number))
     lines = [line.text for line in terminal.table(contents)]
-    assert "and 10 more" in lines
+    assert lines[4:10] == [*(f"~ job {number}: differs" for number in range(5)), "+55 more"]
     assert lines[0].split() == ["service", "server", "as", "wanted", "differ", "failed"]
     assert lines[1].split() == ["ci", SERVER, "0", "60", "0"]
+
+
+def test_terminal_begins_with_failures_and_limits_the_findings_of_a_server() -> None:
+    contents = Contents(check=True)
+    for number in range(94):
+        add(contents, str(number), action="delete")
+    add(contents, "n", "unknown", text="job n: unknown")
+    add(contents, "x", "failed", text="job x: no")
+    add(contents, "y", server="https://a.example.com", text="job y: differs")
+    lines = [line.text for line in terminal.table(contents)]
+    assert lines[lines.index(f"ci {SERVER}") :][:10] == [
+        f"ci {SERVER}",
+        "! job x: no",
+        *(f"- job {number}: differs" for number in range(4)),
+        "+91 more",
+        "ci https://a.example.com",
+        "~ job y: differs",
+        "",
+    ]
+    for number in range(60):
+        add(contents, "z", server=f"https://{number}.example.com")
+    assert "+16 more on 16 other servers" in [line.text for line in terminal.table(contents)]
+
+
+def test_every_file_has_unmanaged_and_unknown_objects(tmp_path: Path) -> None:
+    contents = Contents("drift", check=True, finished="2026-01-01T00:00:00Z")
+    others = {"action": "none", "fails": True}
+    add(contents, "stray", "unmanaged", text="job stray: not managed", **others)
+    add(contents, "kept", "unknown", text="job kept: cannot compare secret", action="none")
+    add(contents, "fine", "ok")
+    assert contents.result() == "unmanaged"
+    assert writing.write(tmp_path, contents) == []
+    report = json.loads((tmp_path / "report.json").read_text("utf-8"))
+    assert (report["result"], report["servers"][0]["unmanaged"]) == ("unmanaged", 1)
+    assert (report["counts"]["unmanaged"], report["counts"]["unknown"]) == (1, 1)
+    assert [(one["status"], one["action"]) for one in report["findings"]] == [
+        ("unmanaged", "none"),
+        ("unknown", "none"),
+    ]
+    suite = ElementTree.parse(tmp_path / "report.xml").getroot()[0]
+    assert (suite.get("failures"), suite.get("skipped"), suite.get("tests")) == ("1", "1", "3")
+    table = "| service | server | as wanted | differ | failed | unmanaged | unknown |"
+    text = (tmp_path / "report.md").read_text("utf-8")
+    assert table in text
+    assert "| job stray: not managed | unmanaged |" in text
+    page = (tmp_path / "report.html").read_text("utf-8")
+    assert '<th scope="col">Unmanaged</th><th scope="col">Unknown</th>' in page
+    assert "Not managed: 1. Unknown: 1." in findings_page(contents.findings)
+    lines = [line.text for line in terminal.table(contents)]
+    assert lines[1].split()[2:] == ["1", "0", "0", "1", "1"]
+    assert lines[4:6] == ["? job stray: not managed", "? job kept: cannot compare secret"]
+    (annotation,) = terminal.github(contents)
+    assert annotation.text.startswith("::error title=")
+    accepted = contents.since(accepted=ignored.parse([{"name": "*r*"}]))
+    assert (accepted.result(), accepted.counts["ignored"]) == ("as wanted", 1)
+
+
+@pytest.mark.parametrize(
+    ("statuses", "check", "result"),
+    [
+        (["ok", "unknown"], True, "as wanted"),
+        (["unmanaged"], True, "as wanted"),
+        (["fails"], True, "unmanaged"),
+        (["fails", "drift"], True, "differs"),
+        (["fails", "drift"], False, "unmanaged"),
+        (["unmanaged", "drift"], False, "changed"),
+        (["fails", "failed"], False, "failed"),
+    ],
+)
+def test_result_is_as_wanted_only_if_nothing_is_left_to_do(
+    statuses: list[str], check: bool, result: str
+) -> None:
+    contents = Contents(check=check)
+    for name in statuses:
+        add(contents, name, "unmanaged" if name == "fails" else name, fails=name == "fails")
+    assert contents.result() == result
 
 
 def test_terminal_names_server_and_host() -> None:
@@ -490,6 +616,22 @@ def test_terminal_names_server_and_host() -> None:
         "",
         "3 of 6 objects differ on 1 of 4 servers; 3 failed.",
         "Plan: 1 to create, 1 to update, 1 to delete.",
+    ]
+
+
+def test_unmanaged_objects_of_a_role_are_findings() -> None:
+    recorder = Recorder(Contents())
+    arguments = {"url": SERVER, "dest": "x"}
+    export = {"changed": True, "invocation": {"module_args": arguments}, "http": {"writes": 0}}
+    recorder.result(_task("delivery.toolchain.ci_export"), "h", export, failed=False)
+    found = [{"service": "ci", **findings.unmanaged_object("job", name)} for name in ("a", "b")]
+    compared = {"service": "ci", **findings.missing("job", "other name of c")}
+    facts = {"ansible_facts": {"desired_state_drift": [*found, compared]}}
+    job = {"changed": False, "invocation": {"module_args": {"url": SERVER, "job": "b"}}}
+    recorder.result(_task("delivery.toolchain.ci_job"), "h", job, failed=False)
+    recorder.result(_task("ansible.builtin.set_fact"), "h", facts, failed=False)
+    assert [(one["text"], one["server"]) for one in recorder.contents.findings] == [
+        ("job a: not managed", SERVER)
     ]
 
 

@@ -37,7 +37,7 @@ def test_every_finding_has_a_sign_and_colour() -> None:
     lines = terminal.table(found("create", "update", "delete", "failed"))
     assert [line for line in lines if line.colour] == [
         (f"{sign} job a b%,::c", colour)
-        for sign, colour in (("+", "green"), ("~", "yellow"), ("-", "red"), ("!", "red"))
+        for sign, colour in (("!", "red"), ("+", "green"), ("~", "yellow"), ("-", "red"))
     ]
 
 

@@ -16,6 +16,8 @@ import pytest
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.descriptor import (
     Descriptor,
+    reads,
+    writes,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Plan
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plans.sealing import (
@@ -145,7 +147,8 @@ def test_digests_depend_on_location_salt_sides_and_secrets() -> None:
 def test_digest_of_a_single_object_includes_its_options() -> None:
     """Verify that the approval of an object does not allow the same change of another object."""
     operation: Any = Whole()
-    operation.descriptor = Descriptor("ci", {}, kind="job", name="{folder}/{job}")
+    access = {"save": writes("configure")}
+    operation.descriptor = Descriptor("ci", access, kind="job", name="{folder}/{job}")
 
     def digest(sealed: Sealing, **options: Any) -> str:
         sealed.restrict(operation, Plan({}, "x", "create"), Options(**options), check_mode=True)
@@ -158,6 +161,13 @@ def test_digest_of_a_single_object_includes_its_options() -> None:
     enforce = Sealing({"salt": "salt", "writes": []}, PLACE, {"s3cret"})
     with pytest.raises(ToolchainError, match="the change of /a is not in the sealed plan"):
         enforce.restrict(operation, Plan({}, "x", "create"), Options(**given), check_mode=False)
+
+
+def test_files_on_the_controller_are_no_part_of_a_plan() -> None:
+    operation: Any = Whole()
+    operation.descriptor = Descriptor("ci", {"read": reads()})
+    sealing, plan = held({"writes": []}, operation)
+    assert (plan.changed, sealing.digests) == (True, [])
 
 
 def test_unchanged_task_has_no_digest() -> None:
@@ -229,7 +239,40 @@ def test_differences_name_new_missing_and_changed_entries() -> None:
     assert differences("a", "b", "c", "d") == [f"new: job d on {SERVER}"]
     found = differences("a", "b", "c", after="x")
     assert found == [f"different: job {name} on {SERVER}" for name in "abc"]
-    assert "; and 10 more." in sealed.conflict([str(number) for number in range(60)])
+    lines = [str(number) for number in range(60)]
+    assert "; and 10 more." in sealed.conflict(lines, Contents())
+
+
+def test_message_says_that_nothing_was_written_only_if_that_is_true() -> None:
+    found = contents("a")
+    assert sealed.failed_comparison(found) == ""
+    found.add(
+        host="h", service="ci", server=SERVER, kind="job", name="x", status="failed", text="x: no"
+    )
+    assert "sealed plan, and nothing was written: a" in sealed.conflict(["a"], found)
+    assert "sealed plan, and nothing was written: x: no." in sealed.failed_comparison(found)
+    found.written = 1
+    assert "written" not in sealed.conflict(["a"], found) + sealed.failed_comparison(found)
+
+
+def test_unmanaged_and_unknown_objects_are_no_part_of_a_plan() -> None:
+    found = contents("a")
+    for status in ("unmanaged", "unknown"):
+        found.add(
+            host="h",
+            service="ci",
+            server=SERVER,
+            kind="job",
+            name=status,
+            action="none",
+            text=status,
+            status=status,
+        )
+    made = sealed.make(found, "salt", None, ["h"])
+    accepted = found.since(accepted=ignored.parse([{"kind": "job", "name": "un*"}]))
+    assert sealed.make(accepted, "salt", None, ["h"])["ignored"] == made["ignored"] == []
+    assert [entry["name"] for entry in made["entries"]] == ["a"]
+    assert sealed.Plans([made]).differences(accepted, ["h"]) == []
 
 
 def test_run_uses_the_plans_of_its_hosts() -> None:

@@ -26,8 +26,11 @@ KEYS = (
 )
 Object = dict[str, Any]
 #: All values of `status`, from the best to the worst.
-_STATUSES = ("ok", "ignored", "drift", "failed")
-_COUNTS = ("ok", "drift", "failed", "ignored")
+_STATUSES = ("ok", "unknown", "ignored", "unmanaged", "drift", "failed")
+#: The keys of `counts`, in the order of `report.json` and of the tables.
+COUNTS = ("ok", "drift", "failed", "unmanaged", "unknown", "ignored")
+#: Statuses that `drift_ignore` accepts in every run, because no run changes such objects.
+_NEVER_WRITTEN = ("unmanaged", "unknown")
 
 
 def now() -> str:
@@ -42,6 +45,8 @@ class Row:
     :param host: host of the play if the address of the server is unknown, else ""
     :param ok: number of unchanged objects
     :param drift: number of objects that differ, or were changed
+    :param unmanaged: number of objects that the desired state does not name
+    :param unknown: number of objects that could not be compared completely
     """
 
     service: str
@@ -50,7 +55,13 @@ class Row:
     ok: int
     drift: int
     failed: int
+    unmanaged: int = 0
+    unknown: int = 0
     ignored: int = 0
+
+    def counts(self) -> tuple[int, ...]:
+        """Return the counts in the order of :data:`COUNTS`."""
+        return tuple(getattr(self, name) for name in COUNTS)
 
     def title(self) -> tuple[str, str]:
         """Return service and server for display, with replacements for empty values."""
@@ -83,6 +94,8 @@ class Contents:
     servers: dict[tuple[str, str], str] = field(default_factory=dict)
     #: Number of changes that a sealed plan does not allow.
     skipped: int = 0
+    #: Number of writes that the run has sent, also before the comparison with a sealed plan.
+    written: int = 0
     #: Set by `since`.
     last_finished: str = ""
     mended: list[Object] = field(default_factory=list)
@@ -98,6 +111,8 @@ class Contents:
         obj |= {"id": finding_id(obj), "since": "", "first_seen": values.get("first_seen") or ""}
         if obj["status"] == "ignored":  # from a combined report
             obj |= {"reason": values.get("reason") or "", "until": values.get("until") or ""}
+        if values.get("fails"):
+            obj["fails"] = True
         place = tuple(str(obj[key]) for key in ("host", "service", "server", "kind", "name"))
         self._known.add((*place[:2], *place[3:]))
         self.digests.setdefault(str(obj["id"]), []).extend(values.get("digests") or ())
@@ -150,7 +165,7 @@ class Contents:
         seen = [obj["first_seen"], str((before or {}).get("first_seen") or ""), self.finished]
         marked = {**obj, "since": "new" if before is None else "still"}
         marked["first_seen"] = min(filter(None, seen), default=now())
-        if self.check and obj["status"] == "drift":
+        if obj["status"] in _NEVER_WRITTEN or (self.check and obj["status"] == "drift"):
             for entry in accepted:
                 if entry.matches(marked):
                     until = "" if entry.until is None else str(entry.until)
@@ -205,13 +220,8 @@ class Contents:
         }
 
     def result(self) -> str:
-        """Return the result of the run: `failed`, `differs`, `changed` or `as wanted`."""
-        counts = self.counts
-        if counts["failed"]:
-            return "failed"
-        if counts["drift"]:
-            return "differs" if self.check else "changed"
-        return "as wanted"
+        """Return the result of the run."""
+        return result_of(self._objects.values(), check=self.check)
 
     def rows(self) -> list[Row]:
         """Return the counts of each server, sorted by service."""
@@ -221,8 +231,8 @@ class Contents:
         rows = []
         for place in sorted(places):
             found = _counted(places[place])
-            ok = found["ok"] + self._unnamed.get(place, 0)
-            rows.append(Row(*place, ok, found["drift"], found["failed"], found["ignored"]))
+            found["ok"] += self._unnamed.get(place, 0)
+            rows.append(Row(*place, **found))
         return rows
 
     def sentence(self) -> str:
@@ -238,9 +248,7 @@ class Contents:
         singular, plural = ("differs", "differ") if self.check else ("was changed", "were changed")
         verb = singular if counts["drift"] == 1 else plural
         text = f"{counts['drift']:,} of {objects} {verb} on {where:,} of {servers}"
-        more = [
-            f"{counts[status]:,} {status}" for status in ("failed", "ignored") if counts[status]
-        ]
+        more = [f"{counts[status]:,} {status}" for status in COUNTS[2:] if counts[status]]
         return f"{'; '.join([text, *more])}."
 
     def changes(self) -> str:
@@ -256,6 +264,22 @@ class Contents:
         return f"Since the last run ({self.last_finished}): {numbers}."
 
 
+def result_of(objects: Iterable[Mapping[str, Any]], *, check: bool = True) -> str:
+    """Return the result of a run: `failed`, `differs`, `unmanaged`, `changed` or `as wanted`.
+
+    It is `unmanaged` only if `desired_state_unmanaged` is `fail` for an unmanaged object.
+    """
+    records = list(objects)
+    statuses = {record["status"] for record in records}
+    if "failed" in statuses:
+        return "failed"
+    if check and "drift" in statuses:
+        return "differs"
+    if any(record["status"] == "unmanaged" and record.get("fails") for record in records):
+        return "unmanaged"
+    return "changed" if "drift" in statuses else "as wanted"
+
+
 def place_of(obj: Mapping[str, Any]) -> tuple[str, str, str]:
     """Return service and server of a finding, and its host if the server is unknown, else ""."""
     return obj["service"], obj["server"], "" if obj["server"] else obj["host"]
@@ -266,7 +290,7 @@ def _many(number: int, noun: str) -> str:
 
 
 def _counted(objects: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    found = dict.fromkeys(_COUNTS, 0)
+    found = dict.fromkeys(COUNTS, 0)
     for obj in objects:
         found[obj["status"]] += 1
     return found

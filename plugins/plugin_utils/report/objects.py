@@ -48,8 +48,14 @@ def compared(module: str, result: Result, options: Mapping[str, Any], task: str)
         rows = [row for row in listed if isinstance(row, Mapping)]
         names = [_name_of_row(descriptor, {**options, **row}) or task for row in rows]
         pairs = zip(names, rows, strict=True)
-        return [_of_row(descriptor.kind, name, row) for name, row in pairs]
-    return [_of_task(module, result, options, task)]
+        return [_with_unknown(_of_row(descriptor.kind, name, row), row) for name, row in pairs]
+    return [_with_unknown(_of_task(module, result, options, task), result)]
+
+
+def _with_unknown(finding: Finding, returned: Mapping[str, Any]) -> Finding:
+    """Add the fields that the module could not compare, which it lists in `unknown`."""
+    unknown = returned.get("unknown")
+    return findings.with_unknown(finding, unknown if isinstance(unknown, list) else ())
 
 
 def differing(module: str, result: Result) -> list[Finding]:

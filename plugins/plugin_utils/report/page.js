@@ -3,15 +3,16 @@
 "use strict";
 (() => {
   const { report, history, links } = JSON.parse(document.getElementById("data").textContent);
-  const groups = ["failed", "missing", "different", "extra", "ignored"];
-  const titles = { failed: "Failed", missing: "Missing", different: "Different", extra: "Not wanted", ignored: "Ignored" };
+  const groups = ["failed", "missing", "different", "extra", "unmanaged", "unknown", "ignored"];
+  const titles = { failed: "Failed", missing: "Missing", different: "Different", extra: "Not wanted",
+    unmanaged: "Not managed", unknown: "Not compared", ignored: "Ignored" };
   const mostLines = 4000;
   const mostPrinted = 500;
   const mostText = 200;
   const mostDrawn = 100;
   const mostAtOnce = 60;
   const natural = new Intl.Collator("en", { numeric: true });
-  const signs = { failed: "!", missing: "+", different: "~", extra: "-", ignored: "." };
+  const signs = { failed: "!", missing: "+", different: "~", extra: "-", unmanaged: "?", unknown: "?", ignored: "." };
   const severalHosts = report.hosts.length > 1;
 
   const node = (tag, name, ...inside) => {

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -22,6 +22,7 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents
     Row,
 )
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.links import link
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.texts import columns
 
 #: If there are more servers, their table is after the findings.
 _MANY = 5
@@ -89,7 +90,7 @@ def _servers(contents: Contents) -> dict[str, str]:
     Servers with failures are first, then servers with differences. All others are collapsed.
     """
     rows = sorted(contents.rows(), key=lambda row: (-row.failed, -row.drift))
-    busy = [row for row in rows if row.failed or row.drift or row.ignored]
+    busy = [row for row in rows if any(row.counts()[1:])]
     fine = [row for row in rows if row not in busy]
     count = f"{len(fine):,} server{' is' if len(fine) == 1 else 's are'} as wanted"
     parts = [_table(busy, contents)] if busy else []
@@ -104,26 +105,27 @@ def _servers(contents: Contents) -> dict[str, str]:
 
 
 def _table(rows: list[Row], contents: Contents) -> str:
-    titles = ("Service", "Server", "As wanted", "Differ", "Failed", "Ignored")
-    shown = len(titles) - (not contents.counts["ignored"])
-    head = "".join(f'<th scope="col">{title}</th>' for title in titles[:shown])
-    body = "".join(_row(row, shown - 2) for row in rows)
+    shown = columns(contents)
+    titles = {"ok": "As wanted", "drift": "Differ"}
+    named = ("Service", "Server", *(titles.get(name, name.capitalize()) for name in shown))
+    head = "".join(f'<th scope="col">{title}</th>' for title in named)
+    body = "".join(_row(row, shown) for row in rows)
     return (
         f'<div class="wide"><table class="servers"><thead><tr>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
 
 
-def _row(row: Row, numbers: int) -> str:
+def _row(row: Row, shown: Sequence[str]) -> str:
     service, where = row.title()
     address = escape(where)
-    shown = f'<a href="{address}" rel="noopener noreferrer">{address}</a>'
-    server = shown if row.server.startswith(("http://", "https://")) else address
-    classes = ("", "different" if row.drift else "", "failed" if row.failed else "", "")
-    counts = (row.ok, row.drift, row.failed, row.ignored)
+    anchor = f'<a href="{address}" rel="noopener noreferrer">{address}</a>'
+    server = anchor if row.server.startswith(("http://", "https://")) else address
+    classes = {"drift": "different", "failed": "failed"}
+    counts = {name: getattr(row, name) for name in shown}
     cells = "".join(
-        f'<td class="number {name}">{count:,}</td>'
-        for name, count in list(zip(classes, counts, strict=True))[:numbers]
+        f'<td class="number {classes.get(name, "") if count else ""}">{count:,}</td>'
+        for name, count in counts.items()
     )
     return f"<tr><td>{escape(service)}</td><td>{server}</td>{cells}</tr>"
 

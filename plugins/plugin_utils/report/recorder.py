@@ -50,7 +50,8 @@ _NAME_LENGTH = 1000
 #: Fact of the playbook `drift_summary` with the combined content of several reports.
 SUMMARY = "summary_read"
 #: Facts in which roles store their findings, including those that no module returns.
-_FACT = re.compile(r"(analysis|ci|repo)\w*_drift")
+_FACT = re.compile(r"(analysis|ci|desired_state|repo)\w*_drift")
+_EXPORT = "_export"
 #: Keys that only findings from a combined report have.
 _SUMMARISED = ("first_seen", "reason", "until")
 _OWNERS = {"artifact": "repo", "build": "repo", "docker": "repo", "jql": "tracker"}
@@ -70,6 +71,8 @@ class Recorder:
         self.folder: Path | None = None
         #: The parameter `summarised` of `Contents.since`, if the report combines other reports.
         self.summarised: dict[str, Any] | None = None
+        #: The task that exported a service, by host and service.
+        self._exports: dict[tuple[str, str], str] = {}
         #: The sealed plan of the run.
         self.plan: dict[str, Any] | None = None
         self._hidden = Hidden()
@@ -83,6 +86,8 @@ class Recorder:
 
     def result(self, task: Any, host: str, result: Mapping[str, Any], *, failed: bool) -> None:
         """Add the objects in the result of a task, or of a loop item."""
+        http = result.get("http")
+        self.contents.written += int(http.get("writes") or 0) if isinstance(http, Mapping) else 0
         wanted = task.get_vars().get(VARIABLE, "all")
         if wanted == "none" or (wanted == "failures" and not failed):
             return
@@ -103,6 +108,8 @@ class Recorder:
         if server:
             self.contents.servers[host, service] = server
         server = server or self.contents.servers.get((host, service), "")
+        if module.endswith(_EXPORT):
+            self._exports[host, service] = task.get_name().strip()
         read = objects.failed if failed else objects.compared
         found = read(module, result, options, self._title(task, result))
         skipped = result.get("plan_skipped") or ()
@@ -132,23 +139,33 @@ class Recorder:
                 self.plan = dict(entries)
             if name == sealed.COMPARED:
                 self._start_again()
-            service = _service(name)
             if _FACT.fullmatch(str(name)) is None or not isinstance(entries, list):
                 continue
-            new = [
-                entry
-                for entry in entries
-                if isinstance(entry, Mapping)
-                and {"kind", "name", "status", "action", "text"} <= entry.keys()
-                and not self.contents.knows(host, service, entry["kind"], entry["name"])
-            ]
-            server = self.contents.servers.get((host, service), "")
-            self._add(new, host, service, server, task.get_name().strip())
+            for entry in entries:
+                self._add_of_role(task, host, _service(name), entry)
+
+    def _add_of_role(self, task: Any, host: str, service: str, entry: Any) -> None:
+        """Add a finding of a role, unless it is invalid or a module has compared the object.
+
+        :param service: service of the role, "" for a role of several services. Of such a role only
+            unmanaged objects are added, because modules return all other findings
+        """
+        required = {"kind", "name", "status", "action", "text"}
+        if not isinstance(entry, Mapping) or not required <= entry.keys():
+            return
+        place, name = service, task.get_name().strip()
+        if not service:
+            place = str(entry.get("service") or "")
+            name = self._exports.get((host, place), name)
+        is_new = not self.contents.knows(host, place, entry["kind"], entry["name"])
+        if is_new and (service or entry["status"] == "unmanaged"):
+            server = self.contents.servers.get((host, place), "")
+            self._add([entry], host, place, server, name)
 
     def _start_again(self) -> None:
         """Discard all findings after the comparison with a sealed plan, before the run writes."""
         old = self.contents
-        self.contents = Contents(playbook=old.playbook, started=old.started)
+        self.contents = Contents(playbook=old.playbook, started=old.started, written=old.written)
         self._checks.clear()
 
     def _summarise(self, summary: Mapping[str, Any]) -> None:
@@ -183,6 +200,7 @@ class Recorder:
                 after=self._masked(record.get("after")),
                 task=self._line(task),
                 status=record["status"],
+                fails=record.get("fails"),
                 digests=record.get("digests"),
                 **{key: self._line(record[key]) for key in _SUMMARISED if key in record},
             )

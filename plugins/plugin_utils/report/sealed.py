@@ -36,7 +36,11 @@ def make(contents: Contents, salt: str, key: str | None, hosts: Collection[str])
     values.
     """
     drift = [finding for finding in contents.findings if finding["status"] == "drift"]
-    ignored = [finding for finding in contents.findings if finding["status"] == "ignored"]
+    ignored = [
+        finding
+        for finding in contents.findings
+        if finding["status"] == "ignored" and finding["action"] != "none"
+    ]
     plan: dict[str, Any] = {
         "format": FORMAT,
         "collection": version(),
@@ -265,7 +269,7 @@ class Plans:
             now = {
                 _place(finding): _entry(finding, contents, plan["salt"])["digest"]
                 for finding in found
-                if finding["status"] in ("drift", "ignored")
+                if finding["status"] in ("drift", "ignored") and finding["action"] != "none"
             }
             approved = {_place(entry): entry["digest"] for entry in entries.get(host, ())}
             lines += _differences(now, approved, set(plan["ignored"]))
@@ -294,11 +298,32 @@ def _describe(place: tuple[str, ...]) -> str:
     return f"{kind} {name} on {server or host}"
 
 
-def conflict(found: list[str]) -> str:
+def conflict(found: Sequence[str], contents: Contents) -> str:
     """Return the error message if the findings differ from the sealed plan.
 
     :param found: lines from `differences`
+    :param contents: contents of the run
     """
-    more = len(found) - _MAX_NAMED
-    named = "; ".join(found[:_MAX_NAMED]) + (f"; and {more} more" if more > 0 else "")
-    return f"conflict: the servers differ from the sealed plan, and nothing was written: {named}."
+    return (
+        f"conflict: the servers differ from the sealed plan{_unwritten(contents)}: {_named(found)}."
+    )
+
+
+def failed_comparison(contents: Contents) -> str:
+    """Return the error message if objects cannot be compared with the sealed plan, else ""."""
+    texts = [finding["text"] for finding in contents.findings if finding["status"] == "failed"]
+    if not texts:
+        return ""
+    return (
+        f"Cannot compare the servers with the sealed plan{_unwritten(contents)}: {_named(texts)}."
+    )
+
+
+def _unwritten(contents: Contents) -> str:
+    """Return the statement that the run has written nothing, or "" if it has."""
+    return "" if contents.written else ", and nothing was written"
+
+
+def _named(lines: Sequence[str]) -> str:
+    more = len(lines) - _MAX_NAMED
+    return "; ".join(lines[:_MAX_NAMED]) + (f"; and {more} more" if more > 0 else "")

@@ -17,6 +17,8 @@ PLACE = ("host", "service", "server", "kind", "name")
 #: Maximum number of findings from earlier runs in a report.
 MAX_UNREAD = 10_000
 _REPORT = "report.json"
+#: Statuses of findings that are open after a run that changes the servers.
+_STILL_OPEN = ("failed", "unmanaged", "unknown")
 
 
 def finding_id(finding: Mapping[str, Any]) -> str:
@@ -47,7 +49,7 @@ NO_RUN = Last({})
 def last_run(folder: Path | None) -> Last:
     """Read the findings that were open after the last run from the folder of the report.
 
-    After a run that changes the servers, only failures are open.
+    A run that changes the servers leaves only failures open, and what it does not manage.
     """
     if folder is None:
         return NO_RUN
@@ -57,7 +59,7 @@ def last_run(folder: Path | None) -> Last:
         found = [
             finding
             for finding in report["findings"]
-            if report["check"] or finding["status"] == "failed"
+            if report["check"] or finding["status"] in _STILL_OPEN
         ]
         found += report.get("unread") or []
         finished = str(report["finished"])
@@ -108,7 +110,8 @@ class Read:
             return False
         # An unwanted object no longer exists. A missing or different object may only have been
         # removed from the desired state.
-        return finding.get("status") == "failed" or finding.get("action") == "delete"
+        gone = finding.get("status") in ("failed", "unmanaged")
+        return gone or finding.get("action") == "delete"
 
 
 def split(last: Last, found: Iterable[str], read: Read) -> tuple[list[Finding], list[Finding]]:

@@ -17,9 +17,13 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.since im
 
 _FILE = "report.json"
 _ACTIONS = ("create", "update", "delete")
-_STATUSES = {"drift": _ACTIONS, "ignored": _ACTIONS, "failed": ("none",)}
+_STATUSES = {
+    "drift": _ACTIONS,
+    "ignored": (*_ACTIONS, "none"),
+    **dict.fromkeys(("failed", "unmanaged", "unknown"), ("none",)),
+}
 #: Optional keys of a finding, because reports of older releases do not have them.
-_MORE = ("id", "first_seen", "since", "reason", "until")
+_MORE = ("id", "first_seen", "since", "reason", "until", "fails")
 
 
 class SummaryError(Exception):

@@ -15,15 +15,15 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents
     place_of,
 )
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.texts import (
-    accepted,
     overview,
     title_of,
 )
 
 #: The values of `drift_output`.
 OUTPUTS = ("text", "github")
-#: Maximum number of findings in the terminal. The last line contains the number of all others.
-MAX_SHOWN = 50
+#: Maximum number of findings of a server in the terminal, and the number of findings after which no
+#: other server is listed.
+MAX_OF_SERVER, MAX_SHOWN = 5, 50
 #: The sign of a finding and the Ansible setting for its colour, by action.
 _SIGNS = {
     "create": ("+", "COLOR_DIFF_ADD"),
@@ -31,8 +31,8 @@ _SIGNS = {
     "delete": ("-", "COLOR_DIFF_REMOVE"),
 }
 _FAILED = ("!", "COLOR_ERROR")
-_IGNORED = (".", "COLOR_SKIP")
-_RESULTS = {"as wanted": "COLOR_OK", "failed": "COLOR_ERROR"}
+_OPEN = ("?", "COLOR_WARN")
+_RESULTS = {"as wanted": "COLOR_OK", "failed": "COLOR_ERROR", "unmanaged": "COLOR_WARN"}
 _GITHUB_DATA = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 
 
@@ -74,39 +74,45 @@ def _colour(setting: str) -> str:
 def _finding_lines(contents: Contents) -> Iterator[Line]:
     """Yield a line for each server, followed by lines for its findings.
 
-    A line contains the host if the run has several hosts.
+    Servers with failures are first. A line contains the host if the run has several hosts.
     """
-    found = sorted(
-        (finding for finding in contents.findings if finding["status"] != "ignored"),
-        key=lambda finding: (place_of(finding), finding["kind"]),
-    )
-    several = len(contents.hosts) > 1
-    last = None
-    for record in found[:MAX_SHOWN]:
-        place = place_of(record)
-        if place != last:
-            yield Line(" ".join(title_of(place)))
-            last = place
-        host = f" (host {record['host']})" if several and place[1] else ""
-        seen = f" ({record['since']})" if record["since"] and contents.last_finished else ""
-        yield _line(_sign(record), f"{record['text']}{host}{seen}")
-    if len(found) > MAX_SHOWN:
-        yield Line(f"and {len(found) - MAX_SHOWN:,} more")
-    if found:
+    servers: dict[tuple[str, str, str], list[Object]] = {}
+    for finding in contents.findings:
+        if finding["status"] != "ignored":
+            servers.setdefault(place_of(finding), []).append(finding)
+    several, shown = len(contents.hosts) > 1, 0
+    order = sorted(servers, key=lambda place: (min(map(_rank, servers[place])), place))
+    for number, place in enumerate(order):
+        if shown >= MAX_SHOWN:
+            rest = sum(len(servers[other]) for other in order[number:])
+            yield Line(f"+{rest:,} more on {len(order) - number:,} other servers")
+            break
+        yield Line(" ".join(title_of(place)))
+        found = sorted(servers[place], key=lambda finding: (_rank(finding), finding["kind"]))
+        for record in found[:MAX_OF_SERVER]:
+            host = f" (host {record['host']})" if several and place[1] else ""
+            seen = f" ({record['since']})" if record["since"] and contents.last_finished else ""
+            yield _line(_sign(record), f"{record['text']}{host}{seen}")
+        if found[MAX_OF_SERVER:]:
+            yield Line(f"+{len(found) - MAX_OF_SERVER:,} more")
+        shown += len(found[:MAX_OF_SERVER])
+    if servers:
         yield Line("")
-    ignored = [finding for finding in contents.findings if finding["status"] == "ignored"]
-    for finding in ignored[:MAX_SHOWN]:
-        yield _line(_IGNORED, f"{finding['text']} ({accepted(finding)})")
-    if ignored:
-        yield Line("")
+
+
+def _rank(finding: Object) -> int:
+    """Return the position of a finding: failures first, then new differences, then the rest."""
+    if finding["status"] == "drift":
+        return 1 if finding["since"] == "new" else 2
+    return {"failed": 0, "unmanaged": 3}.get(finding["status"], 4)
 
 
 def _sign(finding: Object) -> tuple[str, str]:
-    return (
-        _FAILED
-        if finding["status"] == "failed"
-        else _SIGNS.get(finding["action"], _SIGNS["update"])
-    )
+    if finding["status"] == "failed":
+        return _FAILED
+    if finding["status"] in ("unmanaged", "unknown"):
+        return _OPEN
+    return _SIGNS.get(finding["action"], _SIGNS["update"])
 
 
 def _line(sign: tuple[str, str], text: str) -> Line:
@@ -133,16 +139,16 @@ def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def github(contents: Contents) -> list[Line]:
-    """Return a GitHub workflow command for each finding that is not ignored."""
+    """Return a GitHub workflow command for each failure, difference and unmanaged object."""
     return [
         Line(_annotation(finding))
         for finding in contents.findings
-        if finding["status"] != "ignored"
+        if finding["status"] not in ("ignored", "unknown")
     ]
 
 
 def _annotation(finding: Object) -> str:
-    level = "error" if finding["status"] == "failed" else "warning"
+    level = "error" if finding["status"] == "failed" or finding.get("fails") else "warning"
     title = " ".join(title_of(place_of(finding)))
     for sign, code in {**_GITHUB_DATA, ":": "%3A", ",": "%2C"}.items():
         title = title.replace(sign, code)

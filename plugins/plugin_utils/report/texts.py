@@ -10,6 +10,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import (
+    COUNTS,
     Contents,
     Object,
     Row,
@@ -56,14 +57,14 @@ def _unnamed(place: tuple[str, str, str], count: int) -> Object:
 
 
 def _suite(name: str, objects: Sequence[Object], time: str) -> ElementTree.Element:
-    statuses = [obj["status"] for obj in objects]
+    tags = [_tag(obj) for obj in objects]
     suite = ElementTree.Element(
         "testsuite",
         name=_xml(name),
         tests=str(len(objects)),
-        failures=str(statuses.count("drift")),
-        errors=str(statuses.count("failed")),
-        skipped=str(statuses.count("ignored")),
+        failures=str(tags.count("failure")),
+        errors=str(tags.count("error")),
+        skipped=str(tags.count("skipped")),
         timestamp=time.rstrip("Z"),
     )
     for obj in objects:
@@ -75,15 +76,24 @@ def _suite(name: str, objects: Sequence[Object], time: str) -> ElementTree.Eleme
     return suite
 
 
+def _tag(obj: Object) -> str:
+    """Return the element of a test case for the status of an object, "" for a passed test."""
+    if obj["status"] == "unmanaged" and obj.get("fails"):
+        return "failure"
+    tags = {"ok": "", "drift": "failure", "failed": "error"}
+    return tags.get(obj["status"], "skipped")
+
+
 def _add_result(case: ElementTree.Element, finding: Object) -> None:
-    tag = {"drift": "failure", "failed": "error"}.get(finding["status"])
-    if tag is not None:
+    tag = _tag(finding)
+    if tag == "skipped":
+        why = accepted(finding) if finding["status"] == "ignored" else finding["text"]
+        ElementTree.SubElement(case, tag, message=_xml(why))
+    elif tag:
         result = ElementTree.SubElement(
             case, tag, type=_xml(finding["action"]), message=_xml(finding["text"])
         )
         result.text = _xml(_sides(finding))
-    elif finding["status"] == "ignored":
-        ElementTree.SubElement(case, "skipped", message=_xml(accepted(finding)))
     elif finding.get("since") == "mended":
         ElementTree.SubElement(case, "system-out").text = _xml(f"mended: {finding['text']}")
 
@@ -176,16 +186,19 @@ def escaped(text: str) -> str:
 def overview(contents: Contents) -> list[tuple[str, ...]]:
     """Return a table with the counts of each server; its first row contains the titles.
 
-    The column `ignored` is omitted if no finding is ignored.
+    Of the columns after `failed`, those without any finding are omitted.
     """
-    verb = "differ" if contents.check else "changed"
-    last = 6 if contents.counts["ignored"] else 5
-    titles = ("service", "server", "as wanted", verb, "failed", "ignored")
-    cells = [
-        (*row.title(), *map(str, (row.ok, row.drift, row.failed, row.ignored)))
-        for row in contents.rows()
+    titles = {"ok": "as wanted", "drift": "differ" if contents.check else "changed"}
+    shown = columns(contents)
+    return [
+        ("service", "server", *(titles.get(name, name) for name in shown)),
+        *((*row.title(), *(str(getattr(row, name)) for name in shown)) for row in contents.rows()),
     ]
-    return [row[:last] for row in (titles, *cells)]
+
+
+def columns(contents: Contents) -> list[str]:
+    """Return the counts that tables show."""
+    return [*COUNTS[:3], *(name for name in COUNTS[3:] if contents.counts[name])]
 
 
 def storage(findings: Sequence[Mapping[str, Any]]) -> str:
@@ -193,13 +206,16 @@ def storage(findings: Sequence[Mapping[str, Any]]) -> str:
 
     The body contains no time, because the page must not change if the findings are the same.
     """
-    failed, ignored = (
-        sum(1 for finding in findings if finding["status"] == status)
-        for status in ("failed", "ignored")
-    )
-    counts = f"Differences: {len(findings) - failed - ignored:,}."
-    counts += f" Failures: {failed:,}." if failed else ""
-    counts += f" Ignored: {ignored:,}." if ignored else ""
+    statuses = [finding["status"] for finding in findings]
+    titles = {
+        "Failures": "failed",
+        "Not managed": "unmanaged",
+        "Unknown": "unknown",
+        "Ignored": "ignored",
+    }
+    numbers = {title: statuses.count(status) for title, status in titles.items()}
+    counts = f"Differences: {statuses.count('drift'):,}."
+    counts += "".join(f" {title}: {number:,}." for title, number in numbers.items() if number)
     parts = [f"<p><strong>{counts}</strong></p>"]
     if findings:
         rows = [_cells("th", ("Host", "Service", "Object", "Action"))]

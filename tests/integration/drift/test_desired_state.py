@@ -154,8 +154,13 @@ def test_all_services_may_be_in_one_variable(fresh: Fresh, tmp_path: Path) -> No
     assert len(stats) == len(report["findings"])
     assert _run(tmp_path, "enforce", variables).shows(secrets) == []
     assert _report(tmp_path)["counts"] == report["counts"]
-    _run(tmp_path, "drift", variables)
-    assert _report(tmp_path)["findings"] == []
+    run = _run(tmp_path, "drift", variables)
+    assert "Result: as wanted" in run.output
+    # no server returns these passwords
+    assert [(one["text"], one["status"]) for one in _report(tmp_path)["findings"]] == [
+        ("user eve: cannot compare password", "unknown"),
+        ("repository npm-remote: cannot compare password", "unknown"),
+    ]
 
 
 def test_access_to_the_repository_manager_is_managed_in_order(fresh: Fresh, tmp_path: Path) -> None:
@@ -182,7 +187,8 @@ def test_access_to_the_repository_manager_is_managed_in_order(fresh: Fresh, tmp_
     ]
     assert _run(tmp_path, "enforce", variables).shows(["pass-word-12345"]) == []
     _run(tmp_path, "drift", variables)
-    assert _report(tmp_path)["findings"] == []
+    texts = [finding["text"] for finding in _report(tmp_path)["findings"]]
+    assert texts == ["user tester: cannot compare password"]
 
 
 def test_ci_objects_are_managed_in_order(fresh: Fresh, tmp_path: Path) -> None:
@@ -226,11 +232,17 @@ def test_ci_objects_are_managed_in_order(fresh: Fresh, tmp_path: Path) -> None:
     assert message["after"] == {"jenkins.systemMessage": "{{ not a template }}"}
     begin = sandbox.mark()
     run = _run(tmp_path, "drift", {**variables, "desired_state_unmanaged": "report"})
-    assert _report(tmp_path)["findings"] == []
+    report = _report(tmp_path)
+    others = [finding["text"] for finding in report["findings"]]
+    assert "credential git-login: not managed" in others
+    assert "node (built-in): not managed" in others
+    assert [text for text in others if text.startswith("view")] == []
+    assert {(finding["status"], finding["server"]) for finding in report["findings"]} == {
+        ("unmanaged", sandbox.urls["ci"])
+    }
+    assert (report["result"], report["counts"]["unmanaged"]) == ("as wanted", len(others))
     assert sandbox.requests(since=begin, writes=True) == []
-    for others in ("credentials are not managed: git-login", "nodes are not managed: (built-in)"):
-        assert f"ci: 1 of the {others}" in run.output
-    assert "of the views are not managed" not in run.output
+    assert "? credential git-login: not managed" in run.output
 
 
 def test_invalid_input_is_reported_before_any_request(fresh: Fresh, tmp_path: Path) -> None:
@@ -256,16 +268,33 @@ def test_environment_and_unmanaged_objects_are_supported(fresh: Fresh, tmp_path:
         "drift_report": "report",
     }
     run = _run(tmp_path, "enforce", variables)
-    (finding,) = _report(tmp_path)["findings"]
+    finding, *others = _report(tmp_path)["findings"]
     assert "of the test" in str(finding["after"])
-    others = "tracker: 3 of the versions are not managed: REL/1.0.0, REL/1.1.0, REL/2.0.0"
-    assert others in run.output
+    names = ["REL/1.0.0", "REL/1.1.0", "REL/2.0.0"]
+    assert [(one["name"], one["status"]) for one in others] == [
+        (name, "unmanaged") for name in names
+    ]
+    assert _report(tmp_path)["result"] == "changed"
 
     begin = sandbox.mark()
-    run = _run(tmp_path, "drift", {**variables, "desired_state_unmanaged": "fail"}, code=2)
-    assert f"The role desired_state failed: {others}" in run.output
-    assert [request for request in sandbox.requests(since=begin) if request["write"]] == []
-    assert _report(tmp_path)["counts"]["drift"] == 0
+    failing = {**variables, "desired_state_unmanaged": "fail"}
+    run = _run(tmp_path, "drift", failing, code=2)
+    named = ", ".join(f"version {name}" for name in names)
+    words = f"The role desired_state failed: Objects that are not managed (3): {named}"
+    assert words in " ".join(run.output.split())
+    assert "Result: unmanaged" in run.output
+    assert sandbox.requests(since=begin, writes=True) == []
+    report = _report(tmp_path)
+    counts = [report["counts"][name] for name in ("drift", "failed", "unmanaged")]
+    assert (report["result"], counts) == ("unmanaged", [0, 0, 3])
+    assert {one["since"] for one in report["findings"]} == {"still"}
+    stats = run.event("Set the findings as statistics").result["ansible_stats"]["data"]
+    assert (stats["drift_result"], len(stats["drift_findings"])) == ("unmanaged", 3)
+    accepted = {**failing, "drift_ignore": [{"kind": "version", "name": "REL/*"}]}
+    assert "Result: as wanted" in _run(tmp_path, "drift", accepted).output
+    accepted["drift_ignore"][0]["name"] = "REL/1.*"
+    run = _run(tmp_path, "drift", accepted, code=2)
+    assert "Objects that are not managed (1): version REL/2.0.0" in " ".join(run.output.split())
 
     run = _run(tmp_path, "drift", {**variables, "desired_state_environment": "tset"}, code=2)
     assert "has no environment 'tset': it has test" in run.output

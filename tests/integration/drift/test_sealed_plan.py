@@ -131,6 +131,49 @@ def test_changed_server_is_a_conflict_before_any_write(fresh: Fresh, tmp_path: P
     assert [write for write in _writes(skipped) if "tracker" in write] == []
 
 
+def test_plan_is_applied_with_a_list_of_unmanaged_objects(fresh: Fresh, tmp_path: Path) -> None:
+    """Verify that the export for this list is no part of the plan."""
+    sandbox = fresh("real")
+    (tmp_path / "desired").mkdir()
+    described = "versions:\n  - {project: REL, name: '8.1'}\n"
+    (tmp_path / "desired/tracker.yml").write_text(described, encoding="utf-8")
+    folder = {
+        **{name: [] for name in CONFIG if name.startswith("analysis")},
+        "desired_state_pages": [],
+        "desired_state_folder": "desired",
+        "desired_state_unmanaged": "report",
+        "enforce_roles": "desired_state",
+    }
+    plan = _sealed(sandbox, tmp_path, **folder)
+    assert [entry["name"] for entry in plan["entries"]] == ["REL/8.1"]
+    checked = _run(sandbox, tmp_path, "enforce", {**folder, **PLAN}, arguments=["--check"])
+    assert "Plan: 1 to create, 0 to update, 0 to delete." in checked.output
+    assert _writes(checked) == []
+    _version(sandbox, tmp_path, "8.9")  # a new unmanaged object does not change the plan
+    run = _run(sandbox, tmp_path, "enforce", {**folder, **PLAN})
+    assert "Applied: 1 created, 0 updated, 0 deleted; failed: 0, skipped: 0." in run.output
+    assert "? version REL/8.9: not managed" in run.output
+    assert "othing was written" not in run.output
+
+
+def test_message_after_an_earlier_write_does_not_deny_it(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    _sealed(sandbox, tmp_path)
+    login = connections.connection("tracker", sandbox.urls["tracker"])
+    version = playbook.task("tracker_version", {"project": "REL", "name": "8.1", **login}, "x")
+    enforce = {
+        "import_playbook": "delivery.toolchain.enforce",
+        "vars": {"enforce_connections": _logins(sandbox), **CONFIG, **PLAN},
+    }
+    run = playbook.run(tmp_path, [playbook.play([version]), enforce])
+    assert run.code == 2
+    reported = " ".join(run.output.split())
+    assert (
+        "conflict: the servers differ from the sealed plan: different: version REL/8.1" in reported
+    )
+    assert "othing was written" not in reported
+
+
 def test_failed_drift_leaves_no_older_plan(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     _sealed(sandbox, tmp_path)

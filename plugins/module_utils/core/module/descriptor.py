@@ -58,6 +58,14 @@ class Descriptor(NamedTuple):
     follows: bool = False
 
     @property
+    def is_planned(self) -> bool:
+        """Return whether a sealed plan lists the changes of the module.
+
+        It does not list files on the controller, such as those of an export.
+        """
+        return self.writes and not self.follows
+
+    @property
     def writes(self) -> bool:
         """Return whether any operation changes the server."""
         return any(access.writes for access in self.operations.values())

@@ -93,7 +93,7 @@ class Sealing:
         :param wanted: the options of the module
         """
         descriptor = getattr(operation, "descriptor", None)
-        if not plan.changed or (descriptor is not None and descriptor.follows):
+        if not plan.changed or (descriptor is not None and not descriptor.is_planned):
             return plan
         parts = _parts(operation, plan, wanted, descriptor.name if descriptor else "")
         self.digests = [self._digest(part) for part in parts]
@@ -188,6 +188,6 @@ def _conflict(names: Sequence[str]) -> ToolchainError:
     label = single_line(f" of {named}{rest}") if named else ""
     return ToolchainError(
         "conflict",
-        f"conflict: the change{label} is not in the sealed plan, so nothing was written. The server"
-        " or the desired state has changed since the plan was made: run drift again",
+        f"conflict: the change{label} is not in the sealed plan, so this task wrote nothing. The"
+        " server or the desired state has changed since the plan was made: run drift again",
     )
