@@ -159,7 +159,7 @@ def test_all_services_may_be_in_one_variable(fresh: Fresh, tmp_path: Path) -> No
     # no server returns these passwords
     assert [(one["text"], one["status"]) for one in _report(tmp_path)["findings"]] == [
         ("user eve: cannot compare password", "unknown"),
-        ("repository npm-remote: cannot compare password", "unknown"),
+        ("repository npm-remote: cannot compare remote_password", "unknown"),
     ]
 
 

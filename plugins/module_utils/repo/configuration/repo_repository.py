@@ -118,7 +118,7 @@ class Repositories(EntryKind[RepositoryEntry]):
             require_whole(entry.key, config)
         self._require_members(entry, found)
         if config is not None and entry.remote_password and entry.update_password != "always":
-            found = found.with_unknown("password")
+            found = found.with_unknown("remote_password")
         return found.with_result(repository=_predicted(entry, config, found))
 
     def _with_password(
