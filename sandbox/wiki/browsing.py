@@ -10,9 +10,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from sandbox.wiki import cql, tree
-from sandbox.wiki.errors import error
-from sandbox.wiki.parameters import expansions, part
-from sandbox.wiki.views import Views, group, listing
+from sandbox.wiki.errors import bad_request, error
+from sandbox.wiki.parameters import expansions, integer, part
+from sandbox.wiki.views import OPERATIONS, Views, listing
 
 Json = dict[str, Any]
 
@@ -76,22 +76,45 @@ class Browsing:
         return JSONResponse({**views.restrictions(page), "_links": {"base": views.base}})
 
     async def restrict(self, request: Request) -> Response:
-        """PUT /content/{id}/restriction: replace the given operations [wiki-19]."""
+        """PUT /content/{id}/restriction: replace the given operations [wiki-19].
+
+        In the cloud the other operations lose their restrictions. DELETE removes all, only there.
+        """
         views = self._views(request)
         pages = views.pages
-        if not pages.cloud and not pages.access.settings["restriction_address"]:
+        servers = request.method == "PUT" and pages.access.settings["restriction_address"]
+        if not (pages.cloud or servers):
             return Response(status_code=405)
         page = pages.get(request.path_params["id"])
         pages.access.must_edit(page)
-        users = dict(page.get("restrictions") or {})
-        groups = dict(page.get("restricted_groups") or {})
-        for given in await request.json():
+        users = {} if pages.cloud else dict(page.get("restrictions") or {})
+        groups = {} if pages.cloud else dict(page.get("restricted_groups") or {})
+        for given in await request.json() if request.method == "PUT" else ():
             named = given["restrictions"]
-            users[given["operation"]] = [_user_in(pages.cloud, user) for user in named["user"]]
-            groups[given["operation"]] = [entry["name"] for entry in named["group"]]
+            if pages.cloud and not all(named.values()):
+                raise bad_request("a list of users or groups is empty")
+            operation = given["operation"]
+            users[operation] = [_user_in(pages.cloud, user) for user in named.get("user", ())]
+            groups[operation] = [_group_in(pages.cloud, entry) for entry in named.get("group", ())]
         changed = {**page, "restrictions": users, "restricted_groups": groups}
         pages.store.put("wiki.page", page["id"], changed)
         return await self.restrictions(request)
+
+    async def restriction(self, request: Request) -> Response:
+        """GET /content/{id}/restriction/byOperation/{operation}: the members from `start` on."""
+        views, operation = self._views(request), request.path_params["operation"]
+        page = views.pages.get(request.path_params["id"])
+        if operation not in OPERATIONS:
+            raise bad_request(f"no operation {operation}")
+        return JSONResponse(views.restriction(page, operation, integer(request, "start", 0)))
+
+    async def groups(self, request: Request) -> Response:
+        """GET /group/picker?query=: the groups whose name contains the text, in the cloud."""
+        views, text = self._views(request), request.query_params.get("query", "")
+        if not views.pages.cloud:
+            raise error(404, f"null for uri: {request.url.path}")
+        names = [name for name, _members in views.pages.store.items("wiki.group") if text in name]
+        return JSONResponse(part(request, views, [views.group(name) for name in names], dict))
 
     async def groups_of_user(self, request: Request) -> Response:
         """GET /user/memberof: the groups of an account."""
@@ -100,7 +123,9 @@ class Browsing:
         wanted = _user_in(cloud, dict(request.query_params))
         known = views.pages.store.items("wiki.group")
         names = [name for name, members in known if wanted in members["members"]]
-        return JSONResponse(part(request, views, [group(name) for name in sorted(names)], dict))
+        return JSONResponse(
+            part(request, views, [views.group(name) for name in sorted(names)], dict)
+        )
 
     # -- spaces ------------------------------------------------------------------------------
 
@@ -186,3 +211,12 @@ def _user_in(cloud: bool, given: dict[str, Any]) -> str:
     if cloud:
         return str(given.get("accountId")).removeprefix("account-")
     return str(given.get("username"))
+
+
+def _group_in(cloud: bool, given: dict[str, Any]) -> str:
+    """Return the name of the group in a request. The cloud knows groups by their id [wiki-19]."""
+    if not cloud:
+        return str(given["name"])
+    if "id" not in given:
+        raise bad_request("a group has no id")
+    return str(given["id"]).removeprefix("id-")

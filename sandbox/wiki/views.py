@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import quote, quote_plus
 
@@ -15,6 +15,7 @@ Json = dict[str, Any]
 
 GET_DEFAULT = ("space", "history", "version")
 POST_DEFAULT = ("body.storage", "ancestors", *GET_DEFAULT)
+OPERATIONS = ("read", "update")
 _CHILDREN = ("page", "attachment", "comment")
 #: Server fact [wiki-11]: maximum number of entries in an embedded list.
 _EMBEDDED = 25
@@ -83,17 +84,24 @@ class Views:
 
     def restrictions(self, page: Json) -> Json:
         """Return the users and groups that may read or update a page [wiki-19]."""
-        users, groups = page.get("restrictions") or {}, page.get("restricted_groups") or {}
-        return {
-            operation: {
-                "operation": operation,
-                "restrictions": {
-                    "user": listing([self.user(name) for name in users.get(operation) or []]),
-                    "group": listing([group(name) for name in groups.get(operation) or []]),
-                },
+        return {operation: self.restriction(page, operation) for operation in OPERATIONS}
+
+    def restriction(self, page: Json, operation: str, start: int = 0) -> Json:
+        """Return the users and groups of an operation, from `start` on [wiki-19]."""
+        limit = self.settings["list_limit"]
+
+        def members(stored: str, show: Callable[[str], Json]) -> Json:
+            names = (page.get(stored) or {}).get(operation) or []
+            return {
+                **listing([show(name) for name in names[start : start + limit]]),
+                "limit": limit,
             }
-            for operation in ("read", "update")
+
+        members_of = {
+            "user": members("restrictions", self.user),
+            "group": members("restricted_groups", self.group),
         }
+        return {"operation": operation, "restrictions": members_of}
 
     def _short(self, page: Json) -> Json:
         title = quote_plus(page["title"])
@@ -158,6 +166,10 @@ class Views:
             return {**shown, "accountId": f"account-{name}"}
         return {**shown, "username": name, "userKey": f"key-{name}"}
 
+    def group(self, name: str) -> Json:
+        """Return the JSON of a group, which has an id in the cloud only [wiki-19]."""
+        return {"type": "group", "name": name, **({"id": f"id-{name}"} if self.pages.cloud else {})}
+
     def _version(self, page: Json) -> Json:
         version = page["version"]
         return {**version, "by": self.user(version["by"]), "hidden": False}
@@ -202,10 +214,6 @@ def _position(page: Json) -> Any:
     """Return the position among siblings, or `none` if they are sorted by title [wiki-11]."""
     position = page.get("position")
     return "none" if position is None else position
-
-
-def group(name: str) -> Json:
-    return {"type": "group", "name": name}
 
 
 def label(name: str) -> Json:

@@ -176,6 +176,10 @@ class WikiClient:
         """
         return self._read(lambda pages: pages.pages_of(key, most))
 
+    def listing(self, purpose: str, route: str, **query: str) -> list[Any]:
+        """Return the entries of a list of version 1."""
+        return self._exchange.listing(purpose, route, query)
+
     def groups_of(self, account: Mapping[str, str]) -> frozenset[str]:
         """Return the names of the groups of an account. Empty if it may not list them.
 
@@ -183,7 +187,7 @@ class WikiClient:
         """
         purpose = "reading the groups of the account"
         try:
-            listed = self._exchange.listing(purpose, "rest/api/user/memberof", account)
+            listed = self.listing(purpose, "rest/api/user/memberof", **account)
         except errors.ToolchainError as error:
             if error.status not in (403, 404):
                 raise

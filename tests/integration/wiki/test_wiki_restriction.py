@@ -74,6 +74,47 @@ def test_restrictions_are_set_and_cleared(fresh: Fresh, *, cloud: bool) -> None:
         assert shown == values
 
 
+def test_cloud_keeps_the_operation_that_is_not_managed(fresh: Fresh) -> None:
+    """A PUT in the cloud removes the restrictions of every operation that it does not contain."""
+    sandbox = fresh("real")
+    sandbox.settings("wiki", deployment="Cloud")
+    both = {"users": ["account-reporter"], "groups": ["writers"]}
+    run(sandbox, page_id="1002", read=both)
+    run(sandbox, page_id="1002", update={"users": ["account-reporter"]})
+    mark = sandbox.mark()
+    shown = run(sandbox, page_id="1002", update={})[1]["restriction"]
+    assert shown == {"read": both, "update": OPEN}
+    assert not run(sandbox, page_id="1002", read=both)[0].changed
+    run(sandbox, page_id="1002", state="absent")
+    writes = [one for one in sandbox.requests("wiki", since=mark) if one["method"] != "GET"]
+    assert [one["method"] for one in writes] == ["PUT", "DELETE"]
+
+
+def test_group_that_the_cloud_does_not_have_is_reported_before_a_write(fresh: Fresh) -> None:
+    sandbox = fresh("real")
+    sandbox.settings("wiki", deployment="Cloud")
+    wanted = {"users": ["account-reporter"], "groups": ["write"]}  # a part of a name
+    for check in (True, False):
+        error = refused(sandbox, page_id="1002", update=wanted, check=check)
+        assert error.kind == "not_found"
+        assert "searching for the group 'write'" in error.message
+
+
+@pytest.mark.parametrize("cloud", [False, True])
+def test_all_members_of_a_restriction_are_read(fresh: Fresh, *, cloud: bool) -> None:
+    sandbox = fresh("real")
+    sandbox.settings(
+        "wiki", deployment="Cloud" if cloud else "Server", list_limit=5, next_links=False
+    )
+    before = "account-" if cloud else ""
+    names = ["reporter", *(f"user{number}" for number in range(11))]
+    read = {"users": [f"{before}{name}" for name in names]}
+    assert run(sandbox, page_id="1002", read=read)[0].changed
+    assert not run(sandbox, page_id="1002", read=read)[0].changed
+    shown = run(sandbox, page_id="1002", update=read)[1]["restriction"]
+    assert shown["read"]["users"] == shown["update"]["users"] == sorted(read["users"])
+
+
 def test_own_account_is_not_locked_out(fresh: Fresh) -> None:
     sandbox = fresh("real")
     for check in (True, False):

@@ -15,7 +15,6 @@ from .wiki_space import SpaceEntry, SpacePermission
 
 #: Error kinds for content that the account may not read or the server does not support.
 _UNREADABLE = ("not_found", "permission", "rejected")
-_INCOMPLETE = "the server does not report all users and groups"
 
 
 class AccessReader:
@@ -69,9 +68,9 @@ class AccessReader:
     def restrictions(self, page: Page) -> PageRights | ToolchainError:
         """Return the restrictions of a page, or the error if they cannot be read."""
         try:
-            return self._restrictions.of(page) or ToolchainError("protocol", _INCOMPLETE)
+            return self._restrictions.of(page)
         except ToolchainError as error:
-            if error.kind not in _UNREADABLE:
+            if error.kind not in (*_UNREADABLE, "protocol"):
                 raise
             return error
 

@@ -64,7 +64,7 @@ class PageRestrictions:
 
         :param saves: whether the content is written after the restrictions
         """
-        self._before = unrestricted() if page is None else self._store.require(page)
+        self._before = unrestricted() if page is None else self._store.of(page)
         self._after = merged(self._before, self._wanted)
         if self._before == self._after:
             return None
@@ -92,12 +92,9 @@ class PageRestrictions:
         return {"restrictions": self._after}
 
     def apply(self, page: Page) -> None:
-        """Set the restrictions of the operations that differ."""
-        changed = {
-            name: names for name, names in self._after.items() if names != self._before[name]
-        }
-        if changed:
-            self._store.write(page, changed)
+        """Set the restrictions if an operation differs."""
+        if self._before != self._after:
+            self._store.write(page, self._before, self._after)
 
 
 def _shown(names: Mapping[str, list[str]]) -> str:

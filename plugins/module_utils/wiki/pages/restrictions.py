@@ -4,22 +4,26 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ...core.errors import ToolchainError
-from ...core.http.messages import Response, unexpected_body
+from ...core.http.messages import unexpected_body
+from ...core.lists.paged_list import PagedList
 from .. import predicted_pages
 from ..client import WikiClient, content_route
-from ..page import Page, member
+from ..page import Page, member, whole_results
 
 OPERATIONS = ("read", "update")
 _KINDS = ("user", "group")
-_MEMBERS = tuple(f"{name}.restrictions.{kind}" for name in OPERATIONS for kind in _KINDS)
+_PLACES = tuple((name, kind) for name in OPERATIONS for kind in _KINDS)
+_MEMBERS = tuple(f"{name}.restrictions.{kind}" for name, kind in _PLACES)
 #: Members to expand for the restrictions of a page [wiki-19].
 EXPANSION = tuple(f"restrictions.{name}" for name in _MEMBERS)
 _USER = "rest/api/user"
+#: Maximum number of users or groups in a response.
+_LIMIT = 200
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,10 @@ class Account:
     id: str
     member: str
     groups: frozenset[str] = frozenset()
+
+    @property
+    def is_in_cloud(self) -> bool:
+        return self.member == "accountId"
 
     def is_admitted(self, names: Mapping[str, Any]) -> bool:
         """Return whether a restriction to `users` and `groups` admits the account.
@@ -52,41 +60,63 @@ class Restrictions:
         self._client = client
         self._accounts: dict[bool, Account] = {}
         self._asking = threading.Lock()
+        #: Ids of groups by name, in the cloud.
+        self._group_ids: dict[str, str] = {}
 
-    def of(self, page: Page) -> PageRights | None:
-        """Return the restrictions of a page; read them if the page does not contain them.
+    def of(self, page: Page) -> PageRights:
+        """Return the restrictions of a page; read them if the page does not contain all of them.
 
-        Returns None if the server does not report all users and groups.
+        Raises `protocol` if the server does not report all users and groups. A predicted page is
+        unrestricted.
         """
-        shown = _shown(page)
-        return _rights(self._read(page).json()) if shown is None else shown
-
-    def require(self, page: Page) -> PageRights:
-        """Like `of()`, but raise `protocol` instead of returning None."""
-        shown = _shown(page)
-        return self.read(page) if shown is None else shown
+        if predicted_pages.is_id(page.id):
+            return unrestricted()
+        shown = {place: _whole(page.content.get("restrictions"), *place) for place in _PLACES}
+        whole = {place: entries for place, entries in shown.items() if entries is not None}
+        rights = self._rights(whole) if len(whole) == len(_PLACES) else None
+        return self.read(page) if rights is None else rights
 
     def read(self, page: Page) -> PageRights:
         """Read the current restrictions. Raises `protocol` if they are incomplete."""
-        response = self._read(page)
-        found = _rights(response.json())
-        if found is None:
-            raise unexpected_body(response, "the complete restrictions of a page")
-        return found
-
-    def _read(self, page: Page) -> Response:
         purpose = f"reading the restrictions of the page '{page.title}' ({page.id})"
         route = content_route(page.id, "restriction", "byOperation")
-        return self._client.ask(
-            purpose, route, {"expand": ",".join(_MEMBERS), "limit": 200}, (200,)
-        )
+        query = {"expand": ",".join(_MEMBERS), "limit": _LIMIT}
+        response = self._client.ask(purpose, route, query, (200,))
+        found = {}
+        for place in _PLACES:
+            entries = _whole(response.json(), *place)
+            found[place] = self._members(purpose, page, *place) if entries is None else entries
+        rights = self._rights(found)
+        if rights is None:
+            raise unexpected_body(response, "the name of every user and group")
+        return rights
+
+    def _members(self, purpose: str, page: Page, operation: str, kind: str) -> list[Any]:
+        """Return all users or groups of an operation, if the shared response lacks some."""
+        route = content_route(page.id, "restriction", "byOperation", operation)
+        listed = PagedList(_LIMIT)
+        while True:
+            query = {"expand": f"restrictions.{kind}", "start": listed.start, "limit": _LIMIT}
+            response = self._client.ask(purpose, route, query, (200,))
+            shown = member(response.json(), "restrictions", kind)
+            entries = member(shown, "results")
+            if not isinstance(entries, list):
+                raise unexpected_body(response, "the complete restrictions of a page")
+            follows = member(shown, "_links", "next") is not None
+            if not listed.add(response, shown, entries, follows=follows):
+                return listed.entries
 
     def lost(self, before: PageRights, after: PageRights) -> tuple[str, str] | None:
-        """Return the task's account and an operation that a change would forbid it, or None."""
+        """Return the task's account and an operation that a change would forbid it, or None.
+
+        Raises `not_found` for a group that does not exist in the cloud.
+        """
         if before == after:
             return None
         restricted = [rights[name] for rights in (before, after) for name in OPERATIONS]
         account = self._account(groups=any(names["groups"] for names in restricted))
+        if account.is_in_cloud:
+            self._cloud_body(after)
         for name in OPERATIONS:
             if account.is_admitted(before[name]) and not account.is_admitted(after[name]):
                 return account.id, name
@@ -108,48 +138,112 @@ class Restrictions:
             return account
         return Account(account.id, name, self._client.groups_of({name: account.id}))
 
-    def write(self, page: Page, wanted: PageRights) -> None:
-        """Replace the restrictions of the given operations. Other operations stay unchanged.
+    def write(self, page: Page, before: PageRights, after: PageRights) -> None:
+        """Set the restrictions of a page, and verify those of both operations.
 
-        Raises `rejected` if the server does not support the change or did not save it.
+        Raises `rejected` if the server does not support the change or did not save it, and
+        `not_found` for a group that does not exist in the cloud.
         """
         purpose = f"setting the restrictions of the page '{page.title}' ({page.id})"
-        known = next(iter(self._accounts.values()), None)
-        named = (known or self._account(groups=False)).member
-        body = [
-            {
-                "operation": name,
-                "restrictions": {
-                    "user": [{"type": "known", named: user} for user in names["users"]],
-                    "group": [{"type": "group", "name": group} for group in names["groups"]],
-                },
-            }
-            for name, names in wanted.items()
-        ]
+        known = next(iter(self._accounts.values()), None) or self._account(groups=False)
+        body = self._cloud_body(after) if known.is_in_cloud else _server_body(before, after)
         try:
             response = self._client.send(
                 purpose,
-                "PUT",
+                "PUT" if body else "DELETE",
                 content_route(page.id, "restriction"),
                 (200, 204),
-                json=body,
-                verify=lambda: not self._unsaved(page, wanted),
+                verify=lambda: not self._unsaved(page, after),
                 repeatable=True,
+                **({"json": body} if body else {}),
             )
         except ToolchainError as error:
             if error.status == 405 or (error.status == 404 and error.kind == "not_found"):
                 error.kind = "rejected"
                 error.with_hint("servers before 8.8 have no interface for setting restrictions")
             raise
-        unsaved = self._unsaved(page, wanted)
+        unsaved = self._unsaved(page, after)
         if unsaved:
             message = f"the server accepted the change, but did not save {', '.join(unsaved)}"
             raise response.error("rejected", message)
 
+    def _cloud_body(self, after: PageRights) -> list[dict[str, Any]]:
+        """Return the restrictions of both operations, because a PUT in the cloud removes those of
+        an operation without an entry [wiki-19]. Lists without entries are left out.
+        """
+        body = []
+        for name, names in after.items():
+            users = [{"type": "known", "accountId": user} for user in names["users"]]
+            groups = [self._cloud_group(group) for group in names["groups"]]
+            lists = {"user": users, "group": groups}
+            present = {kind: entries for kind, entries in lists.items() if entries}
+            if present:
+                body.append({"operation": name, "restrictions": present})
+        return body
+
+    def _cloud_group(self, name: str) -> dict[str, str]:
+        """Return a group as the cloud expects it: by id, or by name if the cloud reports no id."""
+        if name not in self._group_ids:
+            self._find_group(name)
+        number = self._group_ids.get(name)
+        return {"type": "group", **({"name": name} if number is None else {"id": number})}
+
+    def _find_group(self, name: str) -> None:
+        """Store the id of a group, if the account may search for groups."""
+        purpose = f"searching for the group '{name}'"
+        try:
+            found = self._client.listing(purpose, "rest/api/group/picker", query=name)
+        except ToolchainError as error:
+            if error.status not in (403, 404):
+                raise
+            return
+        if name not in self._note_groups(found):
+            raise ToolchainError("not_found", f"{purpose}: there is no such group")
+
+    def _note_groups(self, groups: Sequence[Any]) -> set[str]:
+        """Store the ids of groups. Return their names."""
+        ids = {str(member(group, "name")): member(group, "id") for group in groups}
+        self._group_ids.update({name: str(number) for name, number in ids.items() if number})
+        return set(ids)
+
     def _unsaved(self, page: Page, wanted: PageRights) -> list[str]:
         """Return the operations whose restrictions were not saved."""
         now = self.read(page)
-        return [name for name, names in wanted.items() if not _same_names(now[name], names)]
+        return [name for name in OPERATIONS if not _same_names(now[name], wanted[name])]
+
+    def _rights(self, found: Mapping[tuple[str, str], Sequence[Any]]) -> PageRights | None:
+        """Return the restrictions with the names of users and groups. None for a missing name.
+
+        Restrictions without that user or group would look less strict, and a save would remove it.
+
+        :param found: users or groups by operation and kind
+        """
+        names = {}
+        for place, entries in found.items():
+            names[place] = [_name_of(entry) for entry in entries]
+            if place[1] == "group":
+                self._note_groups(entries)
+        if any(None in listed for listed in names.values()):
+            return None
+        return {
+            name: {f"{kind}s": sorted(map(str, names[name, kind])) for kind in _KINDS}
+            for name in OPERATIONS
+        }
+
+
+def _server_body(before: PageRights, after: PageRights) -> list[dict[str, Any]]:
+    """Return the restrictions of the changed operations. The others stay on servers [wiki-19]."""
+    return [
+        {
+            "operation": name,
+            "restrictions": {
+                "user": [{"type": "known", "username": user} for user in names["users"]],
+                "group": [{"type": "group", "name": group} for group in names["groups"]],
+            },
+        }
+        for name, names in after.items()
+        if names != before[name]
+    ]
 
 
 def merged(before: PageRights, wanted: PageRights) -> PageRights:
@@ -165,13 +259,6 @@ def unrestricted() -> PageRights:
     return {name: {"users": [], "groups": []} for name in OPERATIONS}
 
 
-def _shown(page: Page) -> PageRights | None:
-    """Return the restrictions in a page, or None. A predicted page is unrestricted."""
-    if predicted_pages.is_id(page.id):
-        return unrestricted()
-    return _rights(page.content.get("restrictions"))
-
-
 def _same_names(current: Mapping[str, list[str]], wanted: Mapping[str, list[str]]) -> bool:
     """Return whether users, ignoring case, and groups of two restrictions are equal."""
     users, wanted_users = (
@@ -180,27 +267,11 @@ def _same_names(current: Mapping[str, list[str]], wanted: Mapping[str, list[str]
     return users == wanted_users and set(current["groups"]) == set(wanted["groups"])
 
 
-def _rights(shown: Any) -> PageRights | None:
-    """Parse restrictions. Return None for a missing or incomplete list, or an unnamed entry.
-
-    Incomplete restrictions would look less strict, and a save would remove the missing names.
-    """
-    found: PageRights = {}
-    for name in OPERATIONS:
-        listed = {kind: _names(member(shown, name, "restrictions", kind)) for kind in _KINDS}
-        users, groups = listed["user"], listed["group"]
-        if users is None or groups is None:
-            return None
-        found[name] = {"users": users, "groups": groups}
-    return found
+def _whole(shown: Any, operation: str, kind: str) -> list[Any] | None:
+    """Return the users or groups of an operation, or None if some may be missing."""
+    return whole_results(member(shown, operation, "restrictions", kind))
 
 
-def _names(listed: Any) -> list[str] | None:
-    results = member(listed, "results")
-    if not isinstance(results, list) or member(listed, "_links", "next") is not None:
-        return None
-    names = ("accountId", "username", "name")
-    found = [
-        next(filter(None, (member(result, name) for name in names)), None) for result in results
-    ]
-    return None if None in found else sorted(map(str, found))
+def _name_of(entry: Any) -> str | None:
+    names = (member(entry, name) for name in ("accountId", "username", "name"))
+    return next(filter(None, names), None)

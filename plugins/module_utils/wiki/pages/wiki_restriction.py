@@ -101,7 +101,7 @@ class RestrictionKind(EntryKind[RestrictionEntry]):
         def read(entry: RestrictionEntry) -> tuple[Page, PageRights] | ToolchainError:
             try:
                 page = self._page(entry)
-                return page, self._restrictions.require(page)
+                return page, self._restrictions.of(page)
             except ToolchainError as error:  # compare() raises it for this entry
                 return error
 
@@ -156,7 +156,5 @@ class RestrictionKind(EntryKind[RestrictionEntry]):
         require(f"setting the restrictions of the page {self.name(entry)}", page, "update")
 
     def write(self, entry: RestrictionEntry, plan: Plan) -> Mapping[str, Any]:
-        page = self._page_of(entry)
-        wanted = {change.field: change.after for change in plan.changes}
-        self._restrictions.write(page, wanted)
+        self._restrictions.write(self._page_of(entry), plan.before, plan.after)
         return {"restriction": plan.after}
