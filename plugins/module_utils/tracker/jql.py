@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Parse JQL, the tracker's query language, to make the order unique, and quote values."""
+"""Parse JQL, the tracker's query language: order, times with a UTC offset, quoted values."""
 
 from __future__ import annotations
 
@@ -17,6 +17,12 @@ _TOKEN = re.compile(
     r"""\s+|(?P<quoted>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""
     r"""|(?P<word>(?:[^\s"'=!<>~(),&|\\]|\\.)+)|(?P<symbol>.)""",
     re.DOTALL,
+)
+#: A date with a time and a UTC offset.
+_TIME_WITH_OFFSET = re.compile(
+    r"\s*(?P<day>\d{4}[-/]\d\d?[-/]\d\d?)[T\s]\s*(?P<time>\d\d?:\d\d)(:\d\d([.,]\d+)?)?"
+    r"\s*(Z|UTC|GMT|[+-]\d\d?(:?\d\d)?)\s*",
+    re.IGNORECASE,
 )
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
@@ -61,6 +67,23 @@ def _terms(tokens: list[JqlToken]) -> list[list[JqlToken]]:
         else:
             terms[-1].append(token)
     return terms
+
+
+def require_no_offsets(jql: str) -> None:
+    """Raise `invalid` for a time with a UTC offset [tracker-10].
+
+    A text search (`~`, `!~`) compares no times.
+    """
+    before = ""
+    for token in _tokens(jql):
+        found = _TIME_WITH_OFFSET.fullmatch(token.text)
+        if found is not None and before != "~":
+            raise invalid(
+                f"the query contains '{token.text}', but the query language knows the time zone of"
+                f" the account only: write '{found['day']} {found['time']}' in that time zone, or a"
+                " relative time such as '-2h'"
+            )
+        before = token.text
 
 
 def with_unique_order(jql: str, most: int | None = None) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from ..core.errors import ToolchainError, invalid
 from ..core.module.input_check import Place
 from ..core.module.input_check import text as text_of
-from .jql import quote
+from .jql import quote, require_no_offsets
 
 _OPERATORS = ("=", "!=", "<=", ">=", "<", ">", "!~", "~", "not in", "in", "is not", "is")
 _NEGATIONS = frozenset({"!=", "not in", "is not"})
@@ -86,6 +86,7 @@ def build(clauses: Any, *, join: str = "and", order_by: Any = None) -> str:
     order = ", ".join(_order_term(term) for term in terms if str(term).strip())
     if order:
         query = f"{query} ORDER BY {order}".lstrip()
+    require_no_offsets(query)
     return query
 
 
@@ -219,7 +220,7 @@ def _value(value: Any, place: Place) -> str:
     if isinstance(value, (int, float)):
         return text_of(value, place)
     if isinstance(value, datetime.datetime):
-        return quote(value.strftime("%Y-%m-%d %H:%M"))
+        return quote(value.isoformat(" ", "minutes"))  # with an offset, `build` rejects it
     if isinstance(value, datetime.date):
         return quote(value.isoformat())
     if isinstance(value, Mapping):

@@ -96,9 +96,19 @@ class CollectedIssues:
                 if self.first <= self.seen and (self.last is None or self.seen < self.last):
                     keep(issue)
                 self.seen += 1
-        messages = response.get("warningMessages")
-        self.warnings += map(str, messages) if isinstance(messages, list) else []
+        self.warnings += _warnings(response)
         return self.seen - before
+
+
+def _warnings(response: Mapping[str, Any]) -> list[str]:
+    """Return the warnings of a page: strings, or objects of the newer cloud [tracker-11]."""
+    found: list[str] = []
+    for member in ("warningMessages", "warnings"):
+        listed = response.get(member)
+        for entry in listed if isinstance(listed, list) else []:
+            message = entry.get("message") if isinstance(entry, Mapping) else entry
+            found += [str(message)] if message else []
+    return found
 
 
 @dataclass(frozen=True)
@@ -266,8 +276,21 @@ class OffsetPages:
         raise _broken(self._purpose, f"the server still has issues after {_MAX_PAGES} pages")
 
 
+def read_all(
+    ask: Callable[[int, int], Mapping[str, Any]], page_size: int, purpose: str
+) -> list[Issue]:
+    """Return a whole list. Raises `protocol` if the server does not send all of it.
+
+    :param ask: reads a page by start and size, with the entries under `issues`
+    """
+    found = OffsetPages(ask, SearchRange(0, None, page_size), 1, purpose).read()
+    if not found.complete:
+        raise _broken(purpose, "; ".join(found.warnings))
+    return found.issues
+
+
 class TokenPages:
-    """Read pages that contain the token of the next page, but no number of matches [tracker-11].
+    """Read pages that contain the token of the next page [tracker-11].
 
     :param ask: reads a page by token and size; the token of the first page is None
     :param take: receives each issue; otherwise they are collected in a list
@@ -307,7 +330,7 @@ class TokenPages:
                 return self._is_end(response)
             token = str(response["nextPageToken"])
             if not response["issues"] and response.get("isLast") is True:
-                return True
+                return self._is_end(response)
             if token in seen:
                 raise _broken(self._purpose, "the server sent the same page token twice")
             if empty == _MAX_EMPTY:
@@ -318,7 +341,19 @@ class TokenPages:
         raise _broken(self._purpose, f"the server still has issues after {_MAX_PAGES} pages")
 
     def _is_end(self, response: Mapping[str, Any]) -> bool:
-        """Return whether a page without a token is the last one. Warn if `isLast` denies it."""
+        """Return whether a page without a token is the last one. Warn if `isLast` denies it.
+
+        Raises `protocol` if the server reports more matches than it has sent.
+        """
+        total, seen, end = response.get("total"), self._found.seen, self._asked.end
+        if isinstance(total, int) and total > seen:
+            if end is not None and seen >= end:
+                return False
+            raise _broken(
+                self._purpose,
+                f"the server reports {total} matches, but sent {seen} and no token for the next"
+                " page",
+            )
         if response.get("isLast") is not False:
             return True
         self._found.warnings.append("the server reports more issues, but sends no page token")

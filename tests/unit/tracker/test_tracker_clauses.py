@@ -15,6 +15,10 @@ from ansible_collections.delivery.toolchain.plugins.filter.jql import FilterModu
 from ansible_collections.delivery.toolchain.plugins.filter.jql_quote import (
     FilterModule as QuoteFilters,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.jql import (
+    require_no_offsets,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.jql_clauses import (
     RESERVED_WORDS,
 )
@@ -145,6 +149,60 @@ def test_clauses_become_a_query(clauses: Any, options: dict[str, Any], query: st
 def test_invalid_clauses_are_rejected(clauses: Any, options: dict[str, Any], words: str) -> None:
     with pytest.raises(AnsibleFilterError, match=words):
         jql(clauses, **options)
+
+
+AWARE = datetime.datetime(2026, 5, 31, 10, 0, 59, tzinfo=datetime.timezone.utc)
+WITH_OFFSET: list[Any] = [
+    "2026-05-31T10:00:00+02:00",
+    "2026-05-31T10:00:00Z",
+    "2026-05-31T10:00:00.000+0200",
+    "2026-05-31 10:00 +02",
+    "2026-05-31 10:00 UTC",
+    "2026-05-31t10:00z",
+    AWARE,
+]
+
+
+@pytest.mark.parametrize("value", WITH_OFFSET)
+@pytest.mark.parametrize("key", ["created >=", "created", "created in"])
+def test_time_with_an_offset_is_rejected(key: str, value: Any) -> None:
+    with pytest.raises(AnsibleFilterError, match=r"write '2026-05-31 10:00' in that time zone"):
+        jql({"project": "REL", key: value})
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        'created >= "2026-05-31T10:00:00+02:00"',
+        "created >= 2026-05-31T10:00Z",
+        "summary ~ 'x' AND status changed AFTER '2026-05-31 10:00 +0200'",
+        'created in ("2026-05-30", "2026-05-31T10:00Z")',
+    ],
+)
+def test_time_with_an_offset_in_a_string_is_rejected(query: str) -> None:
+    with pytest.raises(ToolchainError, match="a relative time such as '-2h'") as caught:
+        require_no_offsets(query)
+    assert caught.value.kind == "invalid"
+    with pytest.raises(AnsibleFilterError, match="the time zone of the account"):
+        jql([{"project": "REL"}, query])
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        'summary ~ "2026-05-31T10:00:00+02:00"',
+        'summary !~ "2026-05-31T10:00:00Z"',
+        'created >= "2026-05-31 10:00"',
+        'created >= "2026/05/31" AND updated >= -2h',
+        'labels = "after 2026-05-31T10:00Z"',
+    ],
+)
+def test_other_values_are_accepted(query: str) -> None:
+    require_no_offsets(query)
+
+
+def test_time_without_an_offset_becomes_minutes() -> None:
+    assert jql({"created >=": AWARE.replace(tzinfo=None)}) == 'created >= "2026-05-31 10:00"'
 
 
 @given(

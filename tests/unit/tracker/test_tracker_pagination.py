@@ -354,6 +354,28 @@ def test_empty_token_pages_are_skipped_up_to_a_limit() -> None:
         TokenPages(ask, SearchRange(0, None, 2), "searching").read()
 
 
+@pytest.mark.parametrize("last", [{}, {"isLast": True}, {"isLast": False}])
+@pytest.mark.parametrize("empty", [False, True])
+def test_total_above_the_received_issues_is_an_error(last: dict[str, bool], empty: bool) -> None:
+    end = {"issues": [], "nextPageToken": "c", "isLast": True} if empty else {"issues": [], **last}
+    pages = {None: {"issues": issues_of(1, 2), "nextPageToken": "b"}, "b": {**end, "total": 250}}
+    with pytest.raises(ToolchainError, match="reports 250 matches, but sent 2") as caught:
+        by_token(pages)
+    assert caught.value.kind == "protocol"
+
+
+def test_total_above_the_requested_issues_is_incomplete() -> None:
+    found = by_token({None: {"issues": issues_of(1, 2), "total": 250}}, count=2)
+    assert numbers(found) == [1, 2]
+    assert not found.complete
+    assert by_token({None: {"issues": issues_of(1, 2), "total": 2}}).complete
+
+
+def test_warnings_of_newer_sites_are_kept() -> None:
+    page = {"issues": issues_of(1), "warnings": [{"type": "LIMIT", "message": "cut"}, "b", {}]}
+    assert by_token({None: page}).warnings == ["cut", "b"]
+
+
 def test_last_page_without_token_is_incomplete_if_not_marked_last() -> None:
     found = by_token({None: {"issues": issues_of(1), "isLast": False}})
     assert not found.complete

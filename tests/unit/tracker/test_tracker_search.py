@@ -291,6 +291,11 @@ def pages_of(count: int) -> Callable[[Seen], Reply]:
     return response
 
 
+def test_time_with_an_offset_is_rejected_before_any_request() -> None:
+    with Stub() as stub, pytest.raises(ToolchainError, match="write '2026-05-31 10:00'"):
+        Run(stub, jql='created > "2026-05-31T10:00:00+02:00"')()
+
+
 def test_pages_use_the_allowed_number_of_connections() -> None:
     with Stub(response=pages_of(500)) as stub:
         found = Run(stub, page_size=10, parallel=3)()

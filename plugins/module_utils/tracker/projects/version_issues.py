@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from ...core.address import path
+from ...core.errors import ToolchainError
 from ...core.module.task import Task
 from ..client import TrackerClient
 from ..search.jql_search import JqlSearchOperation, JqlSearchOptions
@@ -20,10 +21,15 @@ class VersionIssues:
         self._task, self._client = task, client
 
     def of(self, version: Version, most: int | None = None) -> list[str]:
-        """Return the keys of the visible unresolved issues, at most `most`; None means all."""
+        """Return the keys of the visible unresolved issues, at most `most`; None means all.
+
+        Raises `protocol` if all issues are wanted and the search is incomplete.
+        """
         jql = f"fixVersion = {version.id} AND resolution is EMPTY"
         options = JqlSearchOptions(jql, fields=["key"], max_results=most)
         found = JqlSearchOperation(self._task, options).search()
+        if most is None and not found.complete:
+            raise ToolchainError("protocol", f"the search '{jql}' did not return every match")
         return [str(issue["key"]) for issue in found.issues]
 
     def move(self, key: str, version: Version, target: Version) -> None:

@@ -16,7 +16,7 @@ from ...core.module.typed_options import PathText
 from ...core.plan import Plan, unchanged, without_none
 from ...core.progress import ProgressCounter
 from ..client import TrackerClient
-from ..jql import with_unique_order
+from ..jql import require_no_offsets, with_unique_order
 from ..pagination import FoundIssues, Issue, OffsetPages, SearchRange, TokenPages
 from .issue_file import IssueFile
 from .seen_fields import CutLists, SeenFields
@@ -71,6 +71,7 @@ class JqlSearchOperation:
 
     def __init__(self, task: Task, options: JqlSearchOptions) -> None:
         options.require_possible_numbers()
+        require_no_offsets(options.jql)
         self._task, self._options = task, options
         self._client = TrackerClient(task, connections=options.parallel)
         self._jql = with_unique_order(options.jql)
