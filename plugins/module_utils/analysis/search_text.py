@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..core.errors import invalid
+from ..core.json_text import as_text
 from ..core.module import input_check
 
 #: Values without quotation marks. The asterisk is a wildcard.
@@ -80,10 +81,10 @@ def names_build(value: str, builds: Sequence[Mapping[str, Any]]) -> bool:
     :param builds: records of the project's builds
     """
     text = build_name(value).casefold()
-    names = [str(record.get("name")).casefold() for record in builds]
+    names = [as_text(record.get("name")).casefold() for record in builds]
     if value.startswith("+"):
         return text in names
-    numbers = [str(record.get("id")) for record in builds]
+    numbers = [as_text(record.get("id")) for record in builds]
     if text in _ANY_BUILD or text in numbers:
         return True
     pattern = re.compile(".*".join(map(re.escape, text.split("*"))))

@@ -42,6 +42,11 @@ def loads(text: str | bytes, *, parse_constant: Callable[[str], Any] | None = No
     return without_surrogates(found) if halves else found
 
 
+def as_text(value: Any) -> str:
+    """Return a JSON value as a string, or "" for null, which `str` would turn into a name."""
+    return "" if value is None else str(value)
+
+
 def has_surrogates(text: str, begin: int = 0, end: int | None = None) -> bool:
     """Return whether `text[begin:end]` may contain lone surrogates."""
     return _SURROGATE.search(text, begin, len(text) if end is None else end) is not None

@@ -17,6 +17,7 @@ from typing import Any
 
 from ..core.errors import ToolchainError
 from ..core.http.messages import http_date
+from ..core.json_text import as_text
 from . import json_rows
 from .client import RepoClient, objects
 
@@ -107,7 +108,7 @@ def properties_in(row: Mapping[str, Any]) -> dict[str, list[str]]:
     """Return the property values of a row by name; a row has one `key` and `value` per value."""
     found: dict[str, list[str]] = {}
     for entry in objects(row.get("properties")):
-        found.setdefault(str(entry.get("key")), []).append(str(entry.get("value", "")))
+        found.setdefault(as_text(entry.get("key")), []).append(as_text(entry.get("value")))
     return found
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from ..core import address
 from ..core.errors import Kind, ToolchainError, error_text
 from ..core.http.messages import Response, unexpected_body
+from ..core.json_text import as_text
 from .client import RepoClient, object_of, objects
 
 #: Statuses after which it stays unknown whether a repository exists.
@@ -159,7 +160,7 @@ def require(client: RepoClient, keys: Iterable[str]) -> None:
         named = ", ".join(f"'{key}'" for key in keys)
         client.warn(f"cannot check whether the repository {named} exists: {error}")
         return
-    known = {str(entry.get("key")) for entry in entries}
+    known = {as_text(entry.get("key")) for entry in entries}
     for key in keys:
         if key not in known and predicted(client, key) is None:
             raise unknown(key, response)

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from ..core.http.messages import Response
+from ..core.json_text import as_text
 from .page import member, whole_results
 
 _NEXT = re.compile(r'<([^<>]*)>[^<>,]*\brel="?next"?')
@@ -110,7 +111,7 @@ def parents_of(entries: Mapping[str, Mapping[str, Any]], top: str) -> list[tuple
     """
     children: dict[str, list[str]] = {}
     for entry_id, entry in entries.items():
-        children.setdefault(str(entry.get("parentId")), []).append(entry_id)
+        children.setdefault(as_text(entry.get("parentId")), []).append(entry_id)
     pairs: list[tuple[str, str]] = []
     todo = [(entry_id, top) for entry_id in children.get(top, [])]
     while todo:

@@ -14,6 +14,7 @@ from ..core.address import path
 from ..core.errors import ToolchainError
 from ..core.http.messages import Response, json_or_none
 from ..core.http.writes import Verify
+from ..core.json_text import as_text
 from ..core.lists.paged_list import PagedList
 from .cloud_json import attachment_of, content_of, next_cursor, parents_of, sent
 from .exchange import WikiExchange, results_of, space_of
@@ -73,7 +74,7 @@ class PagesOfVersion2:
         found = [
             result
             for result in results_of(response, "a list of pages")
-            if composed(str(result.get("title"))).lower() == composed(title).lower()
+            if composed(as_text(result.get("title"))).lower() == composed(title).lower()
             and result.get("status") in ("current", "archived")
         ]
         found.sort(key=lambda one: one["status"] != "current")
@@ -134,7 +135,9 @@ class PagesOfVersion2:
         query = {"keys": key, "description-format": "plain"}
         response = self._exchange.ask(purpose, _SPACES, query, (200,))
         listed = results_of(response, "a list of spaces")
-        shown = next((one for one in listed if str(one.get("key")).lower() == key.lower()), None)
+        shown = next(
+            (one for one in listed if as_text(one.get("key")).lower() == key.lower()), None
+        )
         if shown is None:
             return None
         self._remember(listed, key)
@@ -284,13 +287,14 @@ class PagesOfVersion2:
         """Cache the listed spaces. Return the cached space with a key or id, or None."""
         known: dict[str, Any] = self._exchange.memory.setdefault(_KNOWN, {})
         for space in listed:
-            known[str(space.get("id"))] = {**space, "id": str(space.get("id"))}
+            number = as_text(space.get("id"))
+            known[number] = {**space, "id": number}
         return next(
             (
                 space
                 for space in list(known.values())
                 if space["id"] == space_id
-                or (key is not None and str(space.get("key")).lower() == key.lower())
+                or (key is not None and as_text(space.get("key")).lower() == key.lower())
             ),
             None,
         )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from ...core.errors import ToolchainError, invalid, shorten
+from ...core.json_text import as_text
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
@@ -105,7 +106,7 @@ class AnalysisIssueInfoOperation(ReadOnly):
             f"reading the defect types of the project '{project}'",
             Call("defect_types", {"project": project}),
         )
-        known = [str(type_.get("code")).lower() for type_ in types]
+        known = [as_text(type_.get("code")).lower() for type_ in types]
         for word in unknown:
             if not word.is_among(known):
                 self._task.warn(

@@ -14,6 +14,7 @@ from typing import Annotated, Any, ClassVar
 from ansible.module_utils.parsing.convert_bool import boolean
 
 from ...core.errors import invalid
+from ...core.json_text import as_text
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
@@ -231,7 +232,7 @@ def _state_of(record: Record, with_lists: bool) -> dict[str, Any]:
     state: dict[str, Any] = {"name": record["name"]}
     if with_lists:
         state["permissions"] = {
-            permission_parameter(str(entry.get("name"))): flag(entry.get("enabled"))
+            permission_parameter(as_text(entry.get("name"))): flag(entry.get("enabled"))
             for entry in entries(record, "permissions")
         }
         state[_TRANSITIONS] = [

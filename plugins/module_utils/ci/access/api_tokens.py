@@ -13,6 +13,7 @@ from ...core import address
 from ...core.errors import ToolchainError
 from ...core.http.messages import Response, json_or_none
 from ...core.http.writes import Verify
+from ...core.json_text import as_text
 from ...core.module.task import Task
 from ...core.secret import Secret
 from ...core.times import moment_of
@@ -169,4 +170,6 @@ def _require_success(response: Response) -> None:
 def _token(row: Mapping[str, Any], reader: TokenReader) -> Token:
     created, expires = (reader.time(row.get(name)) for name in ("created", "expires"))
     logs_in = row.get("logs_in") is True
-    return Token(reader.id(row.get("id")), str(row.get("name")), created, expires, logs_in=logs_in)
+    return Token(
+        reader.id(row.get("id")), as_text(row.get("name")), created, expires, logs_in=logs_in
+    )

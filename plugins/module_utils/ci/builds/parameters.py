@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from ...core.errors import ToolchainError, invalid
 from ...core.http.multipart import FilePart
+from ...core.json_text import as_text
 from ...core.module.typed_options import Option
 from ...core.secret import MASK
 from ..client import objects, part
@@ -108,7 +109,7 @@ def definitions_of(job: Mapping[str, Any]) -> tuple[ParameterDefinition, ...] | 
             default = part(entry.get("defaultParameterValue"))
             choices = entry.get("choices")
             definition = ParameterDefinition(
-                str(entry.get("name")),
+                as_text(entry.get("name")),
                 str(entry.get("type") or entry.get("_class") or "").rpartition(".")[2],
                 text(_value_of(default)) if {"value", "jobName"} & set(default) else None,
                 tuple(map(str, choices)) if isinstance(choices, list) else None,
@@ -262,7 +263,7 @@ def values_of(shown: Mapping[str, Any]) -> dict[str, Any]:
     for action in objects(shown.get("actions")):
         values: dict[str, list[Any]] = {}
         for entry in objects(action.get("parameters")):
-            values.setdefault(str(entry.get("name")), []).append(_value_of(entry))
+            values.setdefault(as_text(entry.get("name")), []).append(_value_of(entry))
         found |= {name: each if len(each) > 1 else each[0] for name, each in values.items()}
     return found
 
@@ -305,7 +306,7 @@ def masked(shown: Any) -> Any:
 def displayed(shown: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameter names and values of a build, with masked passwords."""
     passwords = {
-        str(entry.get("name"))
+        as_text(entry.get("name"))
         for action in objects(shown.get("actions"))
         for entry in objects(action.get("parameters"))
         if "Password" in str(entry.get("_class"))

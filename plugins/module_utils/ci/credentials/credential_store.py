@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from ...core.address import path
 from ...core.errors import ToolchainError, invalid
 from ...core.http.writes import Verify
+from ...core.json_text import as_text
 from ...core.module.task import Task
 from ..client import objects, part, server_of
 from ..job_address import job_of
@@ -123,7 +124,7 @@ class CredentialStores:
             found = None if store is None else store.get("domains")
             names = set(found) if isinstance(found, Mapping) else None
             if isinstance(found, list):
-                names = {str(obj.get("urlName")) for obj in objects(found)}
+                names = {as_text(obj.get("urlName")) for obj in objects(found)}
             self._domains[location.folder] = names
         return self._domains[location.folder]
 

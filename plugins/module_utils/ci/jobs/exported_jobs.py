@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 from ...core.address import path
 from ...core.errors import ToolchainError
+from ...core.json_text import as_text
 from ...core.paths.globs import Patterns
 from ..client import object_of, objects, server_of
 from ..export_run import ExportRun
@@ -98,7 +99,7 @@ class ExportedJobs:
         :param stem: path of the folder in the export
         """
         for shown in self._listed(parents):
-            names = (*parents, str(shown.get("name")))
+            names = (*parents, as_text(shown.get("name")))
             item = self._item(names, stem, shown)
             if item is None:
                 reason = "ci_job does not support its name"

@@ -256,7 +256,8 @@ class JobStore:
             yield job
         elif depth < _DEEPEST:
             for obj in objects(shown["jobs"]):
-                yield from self._below(job.below(str(obj.get("name"))), depth + 1)
+                if obj.get("name"):
+                    yield from self._below(job.below(str(obj["name"])), depth + 1)
 
     def _write(self, path: str, verify: Verify, **parts: Any) -> None:
         self._server.write(

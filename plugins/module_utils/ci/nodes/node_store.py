@@ -11,6 +11,7 @@ from typing import Any
 
 from ...core.address import path
 from ...core.errors import ToolchainError
+from ...core.json_text import as_text
 from ...core.module.task import Task
 from ..client import objects, server_of
 from ..server_objects import ServerObjects
@@ -169,15 +170,12 @@ class NodeStore:
 def _name(shown: Mapping[str, Any]) -> str:
     """Return the name of a listed node. The displayed name of the built-in node is localized."""
     is_built_in = str(shown.get("_class")).endswith("$MasterComputer")
-    return BUILT_IN if is_built_in else str(shown.get("displayName"))
+    return BUILT_IN if is_built_in else as_text(shown.get("displayName"))
 
 
 def _state(name: str, shown: Mapping[str, Any]) -> NodeState:
-    names = {name, str(shown.get("displayName")), "None"}
-    labels = {str(obj.get("name")) for obj in objects(shown.get("assignedLabels"))} - {
-        *names,
-        "None",
-    }
+    names = {name, as_text(shown.get("displayName")), ""}
+    labels = {as_text(obj.get("name")) for obj in objects(shown.get("assignedLabels"))} - names
     taken_offline = shown.get("temporarilyOffline") is True
     return NodeState(
         name,

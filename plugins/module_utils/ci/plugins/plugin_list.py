@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...core.http.transport import Transport
+from ...core.json_text import as_text
 from ...core.module.task import Task
 from ..client import object_of, objects, server_of
 from ..ssh_commands import SshCommands, SshOptions
@@ -116,7 +117,7 @@ def _plugin(entry: Mapping[str, Any]) -> Plugin:
     name, version = str(entry["shortName"]), str(entry.get("version") or "")
     title = str(entry.get("longName") or name)
     needs = tuple(
-        str(obj.get("shortName"))
+        as_text(obj.get("shortName"))
         for obj in objects(entry.get("dependencies"))
         if obj.get("optional") is not True
     )

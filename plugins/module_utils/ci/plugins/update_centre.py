@@ -14,6 +14,7 @@ from typing import Any
 from ...core.errors import ToolchainError, shorten
 from ...core.http.messages import Response
 from ...core.http.transport import Transport
+from ...core.json_text import as_text
 from ...core.polling import PollInterval
 from ..client import object_of, objects, part, require_confirmation
 
@@ -118,7 +119,7 @@ def _installation(job: Mapping[str, Any]) -> Installation:
     number = job.get("id")
     return Installation(
         number if isinstance(number, int) else 0,
-        str(plugin.get("name")),
+        as_text(plugin.get("name")),
         str(plugin.get("version") or ""),
         str(status.get("type") or ""),
         shorten(str(job.get("errorMessage") or "")),
@@ -138,7 +139,7 @@ def read_offers(server: Transport) -> dict[str, Offer]:
             "rejected", "cannot install plugins, because the server has no update centre (404)"
         )
     return {
-        str(obj.get("name")): Offer(
+        as_text(obj.get("name")): Offer(
             str(obj.get("version") or ""),
             {name: str(version) for name, version in part(obj.get("dependencies")).items()},
         )

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ...core.address import path
 from ...core.errors import ToolchainError
+from ...core.json_text import as_text
 from .. import xml_reader
 from ..client import objects, part, server_of
 from ..export_run import ExportRun
@@ -76,7 +77,7 @@ def _listed(server: ServerObjects, folder: Job | None) -> list[_ViewLocation]:
         raise response.error("not_found", "the response has no list of views")
     primary = part(shown.get("primaryView")).get("name")
     return [
-        _ViewLocation(folder, str(obj.get("name")))
+        _ViewLocation(folder, as_text(obj.get("name")))
         for obj in objects(shown.get("views"))
         if obj.get("_class") != _ALL or obj.get("name") != primary
     ]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from ...core.errors import ToolchainError
+from ...core.json_text import as_text
 from ...core.module.task import Task
 from ..client import RepoClient
 from ..repositories import kind_of, listed
@@ -28,7 +29,7 @@ class RepositoryKeys:
     @cached_property
     def _kinds(self) -> dict[str, str]:
         _response, rows = listed(self._client)
-        return {str(row.get("key")): kind_of(row) for row in rows}
+        return {as_text(row.get("key")): kind_of(row) for row in rows}
 
     def is_in(self, key: str, special: str) -> bool:
         """Return whether a special target such as `ANY LOCAL` includes a repository."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any
 
+from ...core.json_text import as_text
 from ...core.plan import without_none
 from ...core.times import moment_of
 from ..client import objects
@@ -61,11 +62,11 @@ class Publication:
         found = record.get("properties")
         known: Mapping[str, Any] = found if isinstance(found, Mapping) else {}
         for name, value in self._properties().items():
-            if str(known.get(name)) != value:
+            if as_text(known.get(name)) != value:
                 yield f"property {name}"
 
     def _module_differences(self, record: Mapping[str, Any]) -> Iterator[str]:
-        known = {str(module.get("id")): module for module in objects(record.get("modules"))}
+        known = {as_text(module.get("id")): module for module in objects(record.get("modules"))}
         for module in self.modules:
             current = known.get(str(module["id"]))
             if current is None:
@@ -74,7 +75,7 @@ class Publication:
             for part, name in (("artifacts", "name"), ("dependencies", "id")):
                 named: dict[str, list[Mapping[str, Any]]] = {}
                 for file in objects(current.get(part)):
-                    named.setdefault(str(file.get(name)), []).append(file)
+                    named.setdefault(as_text(file.get(name)), []).append(file)
                 for wanted in module.get(part, ()):
                     if not any(_is_file(file, wanted) for file in named.get(wanted[name], ())):
                         yield f"{part} {wanted[name]} of the module {module['id']}"

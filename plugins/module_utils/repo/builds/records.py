@@ -13,6 +13,7 @@ from typing import Any
 from ...core import address
 from ...core.errors import ToolchainError, invalid
 from ...core.http.messages import unexpected_body
+from ...core.json_text import as_text
 from .. import aql
 from ..client import RepoClient, object_of, objects
 from ..items import listing
@@ -170,7 +171,7 @@ def _digests_in(client: RepoClient, record: Mapping[str, Any], target: str) -> s
         purpose = f"comparing the files in '{target}' with the build record"
         rows = aql.ask_if_supported(client, purpose, criteria, ["actual_sha1"])
         if rows:
-            return {str(row.get("actual_sha1")).lower() for row in rows}
+            return {as_text(row.get("actual_sha1")).lower() for row in rows}
         if rows is None:
             return None
     # server fact [repo-14]: without the permission to read, a query omits the items silently, but a

@@ -10,6 +10,7 @@ from ...core import address
 from ...core.concurrency import bounded
 from ...core.errors import ToolchainError
 from ...core.http.messages import Response, unexpected_body
+from ...core.json_text import as_text
 from ..client import RepoClient, object_of, objects
 from ..error_text import lacks_licence
 from ..repositories import listed
@@ -69,7 +70,7 @@ class RepositoryCatalogue:
         """Return the keys of all repositories that the account may see."""
         if self._keys is None:
             _response, entries = listed(self._client)
-            self._keys = frozenset(str(entry.get("key")) for entry in entries)
+            self._keys = frozenset(as_text(entry.get("key")) for entry in entries)
         return self._keys
 
     def all(self) -> dict[str, Config] | None:
@@ -91,7 +92,7 @@ class RepositoryCatalogue:
         found: dict[str, Config] = {}
         for rclass, entries in decoded.items():
             for entry in objects(entries):
-                found[str(entry.get("key"))] = {"rclass": rclass.lower(), **entry}
+                found[as_text(entry.get("key"))] = {"rclass": rclass.lower(), **entry}
         return found
 
     def everything(self) -> dict[str, Config | None]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...core.errors import invalid
+from ...core.json_text import as_text
 from ...core.module.input_check import Place, check_options
 from ...core.plan import Comparison, exact, unordered
 
@@ -161,7 +162,7 @@ def _from_server(name: str, value: Any) -> Any:
         return project_of({"projectKey": value})
     if name == "members" and isinstance(value, list):
         return [
-            {"url": str(member.get("url")), "enabled": member.get("enabled") is not False}
+            {"url": as_text(member.get("url")), "enabled": member.get("enabled") is not False}
             for member in value
             if isinstance(member, Mapping)
         ]

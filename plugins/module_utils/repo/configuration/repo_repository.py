@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.errors import ToolchainError, invalid
+from ...core.json_text import as_text
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.entries import EntryKind, Managed, ObjectsOperation, entries_of
 from ...core.module.task import Task
@@ -108,7 +109,7 @@ class Repositories(EntryKind[RepositoryEntry]):
         else:
             entry.require_same(config)
             entry.require_class(canonical(str(config["rclass"])))
-            current = {name: str(config.get(json)) for name, json in _IDENTITY.items()}
+            current = {name: as_text(config.get(json)) for name, json in _IDENTITY.items()}
             current |= state_of(config, wanted)
             wanted = self._with_password(entry, current, wanted)
         self._require_environment(entry, config)

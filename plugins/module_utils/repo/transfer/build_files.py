@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ...core.errors import ToolchainError, shorten
+from ...core.json_text import as_text
 from .. import aql, repositories
 from ..builds import records
 from ..client import RepoClient
@@ -60,7 +61,7 @@ def _predicted(
 ) -> Iterator[RemoteFile]:
     """Yield the recorded files that earlier tasks in check mode would deploy."""
     for artifact in recorded:
-        there, path = str(artifact.get("originalDeploymentRepo")), str(artifact.get("path"))
+        there, path = (as_text(artifact.get(name)) for name in ("originalDeploymentRepo", "path"))
         stored = listing.predicted(client, there, path)
         if stored is not None and repo in (None, there):
             yield RemoteFile(there, path, path, stored)

@@ -10,6 +10,7 @@ from typing import Any
 
 from ...core.concurrency import bounded
 from ...core.errors import ToolchainError, invalid
+from ...core.json_text import as_text
 from ...core.paths.globs import Patterns, fixed_part, has_wildcards, hint, matcher
 from .. import aql, properties, repositories
 from ..client import RepoClient, join, segments
@@ -237,7 +238,7 @@ def _remote(repo: str, path: str, below: str, stored: StoredItem) -> RemoteFile:
 
 def _is_virtual(client: RepoClient, repo: str) -> bool:
     _response, known = repositories.listed(client)
-    kinds = {str(entry.get("key")): repositories.kind_of(entry) for entry in known}
+    kinds = {as_text(entry.get("key")): repositories.kind_of(entry) for entry in known}
     if repo not in kinds:
         repositories.require(client, [repo])
     return kinds.get(repo) == "VIRTUAL"
