@@ -56,6 +56,8 @@ options:
       - Other fields, by name or ID. Unknown and ambiguous names are rejected.
       - A string is converted to the type of the field, such as a number, or the option, version or account of that name. A mapping or list
         is sent unchanged. V(null) clears a field.
+      - Accounts are named as in O(assignee). A document for Jira Cloud, given as a mapping, is compared by its nodes, marks and attributes. A
+        string is compared by its text.
     type: dict
   labels:
     description: Complete list of labels. An empty list removes all labels.
@@ -86,11 +88,12 @@ options:
       fix_versions: {description: Names of fix versions to remove., type: list, elements: str}
       affects_versions: {description: Names of affected versions to remove., type: list, elements: str}
       components: {description: Names of components to remove., type: list, elements: str}
-      watchers: {description: Accounts that no longer watch the issue., type: list, elements: str}
+      watchers: {description: 'Accounts that no longer watch the issue, as in O(assignee).', type: list, elements: str}
   assignee:
     description:
-      - Name of the assignee. In Jira Cloud, its account ID, display name or email address.
-      - To remove the assignee, set V(assignee) to V(null) in O(fields).
+      - Name of the assignee. An empty string removes the assignee.
+      - In Jira Cloud, an account ID, an email address or a display name. A single account must match exactly. If the server hides email
+        addresses, the task accepts the only account that a search for the address finds, and warns.
     type: str
   priority:
     description: Name of the priority.
@@ -121,7 +124,7 @@ options:
     choices: [present, absent]
     default: present
   watchers:
-    description: Accounts that watch the issue. Other watchers are kept. In Jira Cloud, account IDs, display names or email addresses.
+    description: Accounts that watch the issue, as in O(assignee). Other watchers are kept.
     type: list
     elements: str
   links:

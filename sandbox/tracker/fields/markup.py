@@ -40,6 +40,23 @@ def _paragraph(block: str) -> Json:
     return {"type": "paragraph", "content": content}
 
 
+def as_markup(text: str | Json) -> str:
+    """Return a stored text as markup: a string, or the document of version 3."""
+    return from_document(text) if isinstance(text, dict) else text
+
+
+def with_local_ids(node: Json, number: str = "0") -> Json:
+    """Return a document in which the blocks have ids, as in the cloud [tracker-25]."""
+    blocks = [
+        inner if inner.get("type") == "text" else with_local_ids(inner, f"{number}-{index}")
+        for index, inner in enumerate(node.get("content", []))
+    ]
+    shown = {**node, "content": blocks} if "content" in node else node
+    if node.get("type") == "doc":
+        return shown
+    return {**shown, "attrs": {"localId": number, **node.get("attrs", {})}}
+
+
 def from_document(node: Json) -> str:
     """Convert a document to markup."""
     kind, content = node.get("type"), node.get("content", [])

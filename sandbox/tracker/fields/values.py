@@ -7,15 +7,16 @@ from collections.abc import Callable
 from datetime import date, datetime
 from typing import Any
 
-from sandbox.tracker.call import Call
+from sandbox.tracker.call import Call, Json
 from sandbox.tracker.errors import Unsuitable
 from sandbox.tracker.fields.fields import Field
-from sandbox.tracker.fields.markup import from_document, is_document
+from sandbox.tracker.fields.markup import as_markup, is_document
 from sandbox.tracker.projects.people import read_assignee, read_user
 from sandbox.tracker.visible import Issue
 
 _LONGEST_LINE, LONGEST_TEXT = 255, 32767
 _TEXTS = ("description", "environment")
+_TOO_LONG = "The entered text is too long. It exceeds the allowed limit of 32,767 characters."
 
 
 class Values:
@@ -70,11 +71,14 @@ class Values:
             raise Unsuitable(f"Field '{field.id}' cannot be set.")
         return reader(field, value)
 
-    def _string(self, field: Field, value: Any) -> str:
+    def _string(self, field: Field, value: Any) -> str | Json:
         if field.id in _TEXTS and self.call.documents:
             if not is_document(value):
                 raise Unsuitable("Operation value must be an Atlassian Document")
-            value = from_document(value)
+            if len(as_markup(value)) > LONGEST_TEXT:
+                raise Unsuitable(_TOO_LONG)
+            document: Json = value
+            return document
         if not isinstance(value, str):
             raise Unsuitable("Operation value must be a string")
         if field.id == "summary":
@@ -82,9 +86,7 @@ class Values:
         if field.id == "labels":
             return _label(value)
         if len(value) > LONGEST_TEXT:
-            raise Unsuitable(
-                "The entered text is too long. It exceeds the allowed limit of 32,767 characters."
-            )
+            raise Unsuitable(_TOO_LONG)
         return value
 
     def _number(self, field: Field, value: Any) -> float:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from sandbox.tracker.fields.fields import Field
-from sandbox.tracker.fields.markup import regenerated, to_document
+from sandbox.tracker.fields.markup import as_markup, regenerated, to_document, with_local_ids
 from sandbox.tracker.references import References
 from sandbox.tracker.visible import Issue
 
@@ -111,11 +111,13 @@ class Views(References):
             ],
         }
 
-    def text(self, text: str | None) -> Any:
+    def text(self, text: str | Json | None) -> Any:
         """Return a text: unchanged on a server, as document or markup in the cloud [tracker-25]."""
         if text is None or not self.cloud:
             return text
-        return to_document(text) if self.documents else regenerated(text)
+        if not self.documents:
+            return regenerated(as_markup(text))
+        return with_local_ids(text if isinstance(text, dict) else to_document(text))
 
     def value(self, field: Field, issue: Issue) -> Any:
         """Return the value of a custom field. Numbers are floats [tracker-22]."""

@@ -105,13 +105,22 @@ def assignable_users(call: Call) -> Response:
 
 
 def _search(call: Call) -> list[str]:
-    """Return users by the start of their name, their display name, or one of its words."""
+    """Return users by the start of their name, display name, one of its words, or email address.
+
+    The cloud hides email addresses, but finds their accounts [tracker-23].
+    """
     if call.cloud and call.query("username"):
         raise refusal(400, _STRICT)
     wanted = call.query("query") if call.cloud else call.query("username")
     found = []
     for name, known in call.store.items("tracker.user"):
-        words = [name, *str(known.get("displayName", "")).split(), known.get("displayName", "")]
+        mail = known.get("emailAddress", f"{name}@example.com")
+        words = [
+            name,
+            mail,
+            *str(known.get("displayName", "")).split(),
+            known.get("displayName", ""),
+        ]
         if wanted in ("", ".") or any(word.lower().startswith(wanted.lower()) for word in words):
             found.append(name)
     return found

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
+from sandbox.tracker.fields.markup import as_markup
 from sandbox.tracker.search.jql import And, Clause, Node, Not, Operand, Or, OrderTerm, Query
 from sandbox.tracker.visible import LISTS, VisibleData, issue_number, milliseconds
 
@@ -160,8 +161,8 @@ class Conditions:
 
     def _text(self, name: str, issue: Issue) -> str:
         if name == "text":
-            return f"{issue['summary']}\n{issue.get('description') or ''}"
-        return str(issue.get(name) or "")
+            return f"{issue['summary']}\n{as_markup(issue.get('description') or '')}"
+        return as_markup(issue.get(name) or "")
 
     def _equals(self, name: str, operand: Operand, issue: Issue) -> bool:
         if name in _DATES:

@@ -59,7 +59,8 @@ def test_component_is_created_updated_and_deleted(
         assert len(done.writes) == 1
         again = rel(tracker, "installer", **step)
         assert not again.changed
-        assert len(again.requests) == 1
+        # another account may have the display name, so it is searched for
+        assert len(again.requests) == (4 if step.get("lead") == "Alice Example" else 1)
     rel(tracker, "setup", state="absent")
     assert shown(tracker, "setup") is None
 

@@ -13,8 +13,11 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors imp
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.input_check import (
     Place,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.accounts import Accounts
 from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.fields.documents import (
+    is_blank,
     plain_lines,
+    same_document,
     text_of,
     to_document,
 )
@@ -35,7 +38,7 @@ PLACE = Place("fields.x")
 def test_plain_text_equals_its_document(text: str) -> None:
     document = to_document(text)
     assert text_of(to_document(text_of(document))) == text_of(document)
-    assert same(document, to_document(plain_lines(text)))
+    assert same_document(document, to_document(plain_lines(text)))
     assert text_of(document).split() == text.split()
 
 
@@ -91,6 +94,87 @@ DIFFERENT: list[tuple[Any, Any]] = [
 ]
 
 
+def document(*inner: Any, kind: str = "paragraph", **members: Any) -> dict[str, Any]:
+    block = {"type": kind, "content": list(inner), **members}
+    return {"type": "doc", "version": 1, "content": [block]}
+
+
+def words(text: str, *marks: Any, **attributes: Any) -> dict[str, Any]:
+    shown = [{"type": mark} if isinstance(mark, str) else mark for mark in marks]
+    return {"type": "text", "text": text, "marks": shown, "attrs": attributes}
+
+
+def link(address: str, **attributes: Any) -> dict[str, Any]:
+    return {"type": "link", "attrs": {"href": address, **attributes}}
+
+
+def inline(kind: str, **attributes: Any) -> dict[str, Any]:
+    return {"type": kind, "attrs": attributes}
+
+
+SAME_DOCUMENTS = [
+    (document(words("a")), document({"type": "text", "text": "a"})),
+    (document(words("a"), localId="x", attrs={"localId": "1"}), document(words("a"))),
+    (document(words("ab")), document(words("a"), words("b"))),
+    (document(words("a", "strong", "em")), document(words("a", "em", "strong"))),
+    (document(words("a", link("x", title=None))), document(words("a", link("x")))),
+    (document(kind="orderedList", attrs={"order": 1}), document(kind="orderedList")),
+    (
+        document(inline("mention", id="1", text="@Ann", accessLevel="", localId="2")),
+        document(inline("mention", id="1")),
+    ),
+    (
+        document(inline("emoji", shortName=":a:", id="1f", text="A")),
+        document(inline("emoji", shortName=":a:")),
+    ),
+]
+DIFFERENT_DOCUMENTS = [
+    (document(words("a", link("x"))), document(words("a", link("y")))),
+    (document(words("a", link("x"))), document(words("a"))),
+    (document(words("a", link("x", title="t"))), document(words("a", link("x")))),
+    (document(words("a")), document(words("a", "strong"))),
+    (
+        document(inline("mention", id="1", text="@A")),
+        document(inline("mention", id="2", text="@A")),
+    ),
+    (document(inline("emoji", shortName=":a:")), document(inline("emoji", shortName=":b:"))),
+    (document(inline("inlineCard", url="x")), document(inline("inlineCard", url="y"))),
+    (document(inline("status", text="a", color="red")), document(inline("status", text="a"))),
+    (document(words("a"), kind="heading", attrs={"level": 1}), document(words("a"))),
+    (document(kind="orderedList", attrs={"order": 0}), document(kind="orderedList")),
+    (document(words("a")), document(words("a"), {"type": "hardBreak"})),
+    ("a", document(words("a"))),
+    (None, document(words("a"))),
+]
+
+
+@pytest.mark.parametrize(("current", "wanted"), SAME_DOCUMENTS)
+def test_equal_documents(current: Any, wanted: Any) -> None:
+    assert same(current, wanted)
+
+
+@pytest.mark.parametrize(("current", "wanted"), DIFFERENT_DOCUMENTS)
+def test_different_documents(current: Any, wanted: Any) -> None:
+    assert not same(current, wanted)
+
+
+def test_text_of_a_document_has_its_mentions_and_emojis() -> None:
+    parts = (
+        words("ask "),
+        inline("mention", id="1", text="@Ann"),
+        inline("emoji", shortName=":a:"),
+    )
+    assert text_of(document(*parts)) == "ask @Ann:a:"
+    assert not same(document(*parts), "ask")
+    assert text_of(document(inline("inlineCard", url="https://a.example.com"))).endswith(".com")
+
+
+@pytest.mark.parametrize("inner", [inline("mention", id="1"), inline("media", id="1"), words("a")])
+def test_document_that_shows_something_is_not_blank(inner: Any) -> None:
+    assert not same(document(inner), None)
+    assert is_blank(document(words(" "), {"type": "hardBreak"}))
+
+
 @pytest.mark.parametrize(("current", "wanted"), SAME)
 def test_equal_values(current: Any, wanted: Any) -> None:
     assert same(current, wanted)
@@ -113,6 +197,7 @@ SENT: list[tuple[Any, dict[str, Any], Any]] = [
     ("prod", {"type": "option"}, {"value": "prod"}),
     (5, {"type": "option"}, {"value": "5"}),
     ("ann", {"type": "user"}, {"name": "ann"}),
+    (" ", {"type": "user"}, None),
     ("1.0", {"type": "version"}, {"name": "1.0"}),
     ("a, b", {"type": "array", "items": "string"}, ["a", "b"]),
     (["A"], {"type": "array", "items": "option"}, [{"value": "A"}]),
@@ -126,15 +211,16 @@ SENT: list[tuple[Any, dict[str, Any], Any]] = [
 
 @pytest.mark.parametrize(("value", "schema", "wanted"), SENT)
 def test_value_sent_to_a_server(value: Any, schema: dict[str, Any], wanted: Any) -> None:
-    assert sent(value, schema, PLACE, cloud=False) == wanted
+    assert sent(value, schema, PLACE, None) == wanted
 
 
-def test_value_sent_to_the_cloud() -> None:
+def test_text_area_of_the_cloud_is_a_document() -> None:
     area = {"type": "string", "custom": "com.example:textarea"}
-    assert sent("ann", {"type": "user"}, PLACE, cloud=True) == {"accountId": "ann"}
-    assert sent("a", area, PLACE, cloud=True) == to_document("a")
-    assert sent("a", area, PLACE, cloud=False) == "a"
-    assert sent(" ", area, PLACE, cloud=True) is None
+    no_client: Any = None
+    site = Accounts(no_client, print, cloud=True)
+    assert sent("a", area, PLACE, site) == to_document("a")
+    assert sent("a", area, PLACE, None) == "a"
+    assert sent(" ", area, PLACE, site) is None
 
 
 @pytest.mark.parametrize(
@@ -151,7 +237,7 @@ def test_value_sent_to_the_cloud() -> None:
 )
 def test_impossible_value_is_rejected(value: Any, schema: dict[str, Any], words: str) -> None:
     with pytest.raises(ToolchainError, match=words):
-        sent(value, schema, PLACE, cloud=False)
+        sent(value, schema, PLACE, None)
 
 
 def test_value_shown() -> None:

@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.editing import (
     tracker_issue,
 )
@@ -22,16 +23,24 @@ def comment(number: int, author: str = "other") -> dict[str, Any]:
     return {"id": str(number), "author": {"name": author, "key": author}, "body": f"Word {number}"}
 
 
-def run(fields: dict[str, Any], options: tracker_issue.TrackerIssueOptions) -> dict[str, Any]:
+def run(
+    fields: dict[str, Any],
+    options: tracker_issue.TrackerIssueOptions,
+    *,
+    size: int = 5,
+    names: tuple[str | None, ...] = ("Close ", "Resolve"),
+    **more: int,
+) -> dict[str, Any]:
     """Run in check mode, on an issue that has five comments and two transitions to the status
     `Closed`.
 
-    The account of the task wrote the first comment.
+    The account of the task wrote the first and the last comment. `size`: comments per page, which
+    has the members `more`.
     """
-    written = [comment(0, "reporter"), *map(comment, range(1, 5))]
+    written = [comment(0, "reporter"), *map(comment, range(1, 4)), comment(4, "reporter")]
     ways = [
         {"id": str(10 + number), "name": name, "to": {"name": "Closed", "id": "5"}}
-        for number, name in enumerate(("Close ", "Resolve"))
+        for number, name in enumerate(names)
     ]
 
     def response(seen: Seen) -> Reply:
@@ -40,7 +49,7 @@ def run(fields: dict[str, Any], options: tracker_issue.TrackerIssueOptions) -> d
         found: dict[str, Any] = {
             "issue/APP-1": {"id": "1", "key": "APP-1", "fields": {**ISSUE, **fields}},
             "issue/APP-1/transitions": {"transitions": ways},
-            "issue/APP-1/comment": {"startAt": start, "total": 5, "comments": written[start:]},
+            "issue/APP-1/comment": {**more, "comments": written[start : start + size]},
             "myself": ME,
             "serverInfo": {"deploymentType": "Server", "version": "9.0.0"},
         }
@@ -59,4 +68,27 @@ def test_blanks_around_a_transition_name_are_ignored(name: str) -> None:
 def test_partial_comments_are_read_from_the_first() -> None:
     shown = {"startAt": 2, "total": 5, "comments": [comment(2), comment(3)]}
     options = tracker_issue.TrackerIssueOptions(issue="APP-1", comment="Word 0")
-    assert run({"comment": shown}, options)["changed"] is False
+    assert run({"comment": shown}, options, total=5)["changed"] is False
+
+
+@pytest.mark.parametrize("shown", [{"comments": [comment(1)]}, {"comments": None, "total": 0}])
+@pytest.mark.parametrize("more", [{}, {"total": 5}])
+def test_comments_are_read_to_the_end(shown: dict[str, Any], more: dict[str, int]) -> None:
+    options = tracker_issue.TrackerIssueOptions(issue="APP-1", comment="Word 4")
+    assert run({"comment": shown}, options, size=2, **more)["changed"] is False
+
+
+def test_fewer_comments_than_the_total_are_an_error() -> None:
+    options = tracker_issue.TrackerIssueOptions(issue="APP-1", comment="Word 9")
+    with pytest.raises(ToolchainError, match="reports 9 matches, but sends none") as caught:
+        run({"comment": {}}, options, total=9)
+    assert caught.value.kind == "protocol"
+
+
+def test_missing_name_is_not_the_name_none() -> None:
+    options = tracker_issue.TrackerIssueOptions(issue="APP-1", status="None")
+    with pytest.raises(ToolchainError, match="cannot reach the status 'None'"):
+        run({"status": {"name": None, "id": "1"}}, options)
+    options = tracker_issue.TrackerIssueOptions(issue="APP-1", status="Closed", transition="None")
+    with pytest.raises(ToolchainError, match="'Closed' by 'None'"):
+        run({"status": {"name": None, "id": "1"}}, options, names=("Close", None))

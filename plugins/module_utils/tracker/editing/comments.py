@@ -3,23 +3,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
 from ...core.errors import ToolchainError
 from ...core.http.messages import unexpected_body
+from ...core.json_text import as_text
 from ...core.plan import Change
 from ..fields.documents import plain_lines, text_of, to_document
+from ..pagination import read_all
 from .edits import Edit
 from .issue_options import IssueOptions
-from .site import Site, TrackerIssue
+from .site import Site, TrackerIssue, identity
 
-#: Members that identify an author. A deleted account has none of them [tracker-23].
-_IDENTITIES = ("accountId", "key", "name")
-#: Members that identify an account in requests.
-_SENT = ("accountId", "name")
-_MAX_PAGES = 1000
+_PAGE_SIZE = 1000
 _ADDING, _EDITING = ("ADD_COMMENTS",), ("EDIT_OWN_COMMENTS",)
 _DELETING = ("DELETE_OWN_COMMENTS",)
 
@@ -68,39 +66,34 @@ class CommentPart:
 
         :param shown: comments in the issue, which may only be the first page; None reads all
         """
-        account = _identity(self._site.own())
+        account = identity(self._site.own())
         return {
-            str(comment.get("id")): text_of(comment.get("body"))
+            as_text(comment.get("id")): text_of(comment.get("body"))
             for comment in self._comments(shown, key)
-            if _identity(comment.get("author")) == account
+            if identity(comment.get("author")) == account
         }
 
-    def _comments(self, shown: Any, key: str) -> Iterator[Mapping[str, Any]]:
+    def _comments(self, shown: Any, key: str) -> list[Any]:
         shown = shown if isinstance(shown, Mapping) else {}
-        found = shown.get("comments") or []
-        if shown.get("startAt"):
-            found = []  # a later page, so earlier comments are missing
-        yield from found
-        if len(found) < int(shown.get("total") or 0) or not shown:
-            yield from self._read(key, len(found))
+        found, total = shown.get("comments"), shown.get("total")
+        is_whole = isinstance(found, list) and isinstance(total, int) and len(found) >= total
+        return found if is_whole and not shown.get("startAt") else self._read(key)
 
-    def _read(self, key: str, start: int) -> Iterator[Mapping[str, Any]]:
-        purpose, route = (
-            f"reading the comments of the issue '{key}'",
-            self._site.issue_route(key, "comment"),
-        )
-        for _page in range(_MAX_PAGES):
-            response = self._site.client.read(
-                purpose, route, query={"startAt": start, "maxResults": 1000}
-            )
+    def _read(self, key: str) -> list[dict[str, Any]]:
+        """Return all comments. Raises `protocol` if the server does not send all of them."""
+        purpose = f"reading the comments of the issue '{key}'"
+        route = self._site.issue_route(key, "comment")
+
+        def ask(start: int, size: int) -> Mapping[str, Any]:
+            query = {"startAt": start, "maxResults": size}
+            response = self._site.client.read(purpose, route, query=query)
             page = response.json()
             comments = page.get("comments") if isinstance(page, Mapping) else None
             if not isinstance(comments, list):
                 raise unexpected_body(response, "a list of comments")
-            yield from comments
-            start += len(comments)
-            if not comments or start >= int(page.get("total") or 0):
-                return
+            return {**page, "issues": comments}
+
+        return read_all(ask, _PAGE_SIZE, purpose)
 
     def _add(self, issue: TrackerIssue) -> None:
         self._write(issue, "POST", "commenting on", _ADDING, json={"body": self._body()})
@@ -155,50 +148,83 @@ class WatchersPart:
 
     @property
     def needs(self) -> tuple[str, ...]:
-        return self._needed(self._added)
+        return self._needed(map(self._account, self._added))
 
-    def _needed(self, names: list[str]) -> tuple[str, ...]:
+    def _needed(self, accounts: Iterable[str]) -> tuple[str, ...]:
         """Return the permission for watchers other than the account, which needs none."""
-        account = self._site.own() if names else {}
-        return () if all(_is_called(account, name) for name in names) else ("MANAGE_WATCHERS",)
+        is_own = partial(self._site.accounts.has_id, self._site.own())
+        return () if all(map(is_own, accounts)) else ("MANAGE_WATCHERS",)
+
+    def _account(self, name: str, there: Iterable[Mapping[str, Any]] = ()) -> str:
+        return self._site.accounts.id_of(name, "watchers", there)
 
     def differs(self, issue: TrackerIssue) -> bool:
         return True  # no search returns watchers
 
     def edits(self, issue: TrackerIssue) -> list[Edit]:
-        there = self._read(issue)
+        there, hidden = self._read(issue)
         edits = []
         for name in self._added:
-            if not any(_is_called(record, name) for record in there):
-                account = next(iter(self._site.account(name, "watchers").values()))
-                write = partial(self._write, issue, "POST", account)
-                edits.append(Edit((Change("watchers", None, name),), write, self._needed([name])))
+            account = self._account(name, there)
+            if not self._is_among(there, account):
+                edits.append(self._edit(issue, "POST", account, Change("watchers", None, name)))
         for name in self._removed:
-            for record in there:
-                if _is_called(record, name):
-                    write = partial(self._write, issue, "DELETE", str(_identity(record, _SENT)))
-                    change = Change("watchers", name, None)
-                    edits.append(Edit((change,), write, self._needed([name])))
+            found = self._present(issue, name, there, hidden)
+            if found is not None:
+                edits.append(self._edit(issue, "DELETE", found, Change("watchers", name, None)))
         return edits
+
+    def _edit(self, issue: TrackerIssue, method: str, account: str, change: Change) -> Edit:
+        write = partial(self._write, issue, method, account)
+        return Edit((change,), write, self._needed([account]))
+
+    def _is_among(self, watchers: Iterable[Mapping[str, Any]], account: str) -> bool:
+        return any(self._site.accounts.has_id(watcher, account) for watcher in watchers)
+
+    def _present(
+        self, issue: TrackerIssue, name: str, there: list[Mapping[str, Any]], hidden: int
+    ) -> str | None:
+        """Return the id of a watcher, or None if the account watches not.
+
+        Raises `permission` if that cannot be told, because the server hides watchers.
+        """
+        try:
+            account = self._account(name, there)
+        except ToolchainError as error:
+            if error.kind != "not_found":
+                raise
+            return None
+        if self._is_among(there, account):
+            return account
+        if hidden and self._needed([account]):
+            raise ToolchainError(
+                "permission",
+                f"remove.watchers: the issue '{issue.key}' has {hidden} watchers that this account"
+                f" cannot see, so '{name}' may be one of them; the permission to view watchers is"
+                " missing",
+            )
+        return None
 
     def expected(self) -> tuple[Change, ...]:
         for name in self._added:
-            self._site.account(name, "watchers")
+            self._account(name)
         return tuple(Change("watchers", None, name) for name in self._added)
 
-    def _read(self, issue: TrackerIssue) -> list[Mapping[str, Any]]:
+    def _read(self, issue: TrackerIssue) -> tuple[list[Mapping[str, Any]], int]:
+        """Return the watchers, and the number of watchers that the account cannot see."""
         purpose = f"reading the watchers of the issue '{issue.key}'"
         response = self._site.client.read(purpose, self._route(issue))
         reported = response.json()
         found = reported.get("watchers") if isinstance(reported, Mapping) else None
         if not isinstance(found, list):
             raise unexpected_body(response, "a list of watchers")
-        return [watcher for watcher in found if isinstance(watcher, Mapping)]
+        count = reported.get("watchCount")
+        hidden = max(0, count - len(found)) if isinstance(count, int) else 0
+        return [watcher for watcher in found if isinstance(watcher, Mapping)], hidden
 
     def _write(self, issue: TrackerIssue, method: str, account: str) -> None:
         def done() -> bool:
-            is_there = any(_is_called(record, account) for record in self._read(issue))
-            return is_there == (method == "POST")
+            return self._is_among(self._read(issue)[0], account) == (method == "POST")
 
         name = "accountId" if self._site.cloud else "username"
         parts = {"json": account} if method == "POST" else {"query": {name: account}}
@@ -216,16 +242,3 @@ class WatchersPart:
 
     def _route(self, issue: TrackerIssue) -> str:
         return self._site.issue_route(issue.key, "watchers")
-
-
-def _is_called(account: Mapping[str, Any], name: str) -> bool:
-    """Return whether an account has this name, id or email address."""
-    members = (*_IDENTITIES, "displayName", "emailAddress")
-    return name.casefold() in (str(account.get(member)).casefold() for member in members)
-
-
-def _identity(account: Any, names: Sequence[str] = _IDENTITIES) -> str | None:
-    """Return the first of these members that the account has, or None."""
-    if not isinstance(account, Mapping):
-        return None
-    return next((str(account[name]) for name in names if account.get(name)), None)

@@ -10,6 +10,7 @@ from typing import Any
 from ...core.errors import ToolchainError
 from ...core.module.task import Task
 from ...core.plan import Change
+from ..fields.documents import is_document, text_of
 from ..fields.field_values import missing, same, shown
 from .edits import Edit
 from .site import Site, TrackerIssue
@@ -25,7 +26,8 @@ class WantedField:
     """A field and its wanted value.
 
     `adds`: whether the entries of `value` are added to a list, and those of `gone` removed.
-    `check`: raises an error for an impossible value, for example a missing account.
+    `check`: raises an error for an impossible value, for example a missing account. `by_text`:
+    whether `value` is the document of a string, which is compared by its text.
     """
 
     id: str
@@ -34,8 +36,11 @@ class WantedField:
     adds: bool = False
     gone: tuple[Any, ...] = ()
     check: Callable[[], object] | None = None
+    by_text: bool = False
 
     def differs(self, current: Any) -> bool:
+        if self.by_text:
+            return text_of(current) != text_of(self.value)
         if self.adds:
             return bool(missing(current, self.value) or self.leaving(current))
         return not same(current, self.value)
@@ -49,6 +54,8 @@ class WantedField:
         if self.adds:
             kept = [entry for entry in current or [] if entry not in self.leaving(current)]
             after = [*shown(kept), *shown(missing(current, self.value))]
+        if before == after and is_document(self.value):  # the text is the same
+            before, after = current, self.value
         return Change(self.name, before, after)
 
 

@@ -75,7 +75,7 @@ class IssueOptions:
     components: list[str] | None = None
     add: IssueAdditions | None = None
     remove: IssueRemovals | None = None
-    assignee: str | None = None
+    assignee: Annotated[str | None, Option(empty=True)] = None
     priority: str | None = None
     status: str | None = None
     transition: str | None = None

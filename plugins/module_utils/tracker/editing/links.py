@@ -10,6 +10,7 @@ from typing import Any
 
 from ...core.errors import ToolchainError, invalid
 from ...core.http.messages import unexpected_body
+from ...core.json_text import as_text
 from ...core.plan import Change
 from .edits import Edit
 from .site import Site, TrackerIssue
@@ -40,8 +41,8 @@ class WantedLink:
         if self.is_symmetric:
             sides = ["outwardIssue", "inwardIssue"]
         return any(
-            str(link["type"].get("id")) == self.type_id
-            and str(link[side].get("key")).upper() == self.issue.upper()
+            as_text(link["type"].get("id")) == self.type_id
+            and as_text(link[side].get("key")).upper() == self.issue.upper()
             for link in links or []
             for side in sides
             if side in link
@@ -145,7 +146,7 @@ def _wanted(types: Sequence[Mapping[str, Any]], number: int, kind: str, issue: s
             str(type_["id"]): (type_, name)
             for type_ in types
             for name in reversed(names)
-            if str(type_.get(name)).casefold() == kind.strip().casefold()
+            if as_text(type_.get(name)).casefold() == kind.strip().casefold()
         }
         if len(found) > 1:
             several = ", ".join(str(type_["name"]) for type_, _name in found.values())
@@ -154,7 +155,7 @@ def _wanted(types: Sequence[Mapping[str, Any]], number: int, kind: str, issue: s
             )
         for type_, name in found.values():
             phrase = str(type_["inward" if name == "inward" else "outward"])
-            phrases = {str(type_.get(member)).casefold() for member in ("inward", "outward")}
+            phrases = {as_text(type_.get(member)).casefold() for member in ("inward", "outward")}
             type_name, type_id = str(type_["name"]), str(type_["id"])
             is_subject, symmetric = name != "inward", len(phrases) == 1
             return WantedLink(type_name, type_id, phrase, issue.strip(), is_subject, symmetric)

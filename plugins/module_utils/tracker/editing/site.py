@@ -9,14 +9,16 @@ from typing import Any
 
 from ...core.address import path
 from ...core.connection.cloud import is_cloud
-from ...core.errors import ToolchainError, invalid
-from ...core.http.messages import json_or_none, unexpected_body
+from ...core.errors import ToolchainError
+from ...core.http.messages import unexpected_body
 from ...core.module.task import Task
+from ..accounts import Accounts
 from ..client import TrackerClient, describe
 from ..permissions import describe_missing, lacking
 
 _KIND = "tracker.deployment"
-_MAX_ACCOUNTS = 50
+#: Members that identify an account. A deleted account has none of them [tracker-23].
+_IDENTITIES = ("accountId", "key", "name")
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Site:
         self.cloud = knows_cloud and self._is_cloud()
         #: Version 3 of the cloud's interface needs documents instead of strings [tracker-25].
         self.api = "rest/api/3" if self.cloud else "rest/api/2"
-        self._accounts: dict[str, Mapping[str, str]] = {}
+        self.accounts = Accounts(client, task.warn, cloud=self.cloud)
         self._own: Mapping[str, Any] | None = None
 
     def _is_cloud(self) -> bool:
@@ -82,58 +84,10 @@ class Site:
         if self._own is None:
             response = self.client.read("reading the task's account", "rest/api/2/myself")
             reported = response.json()
-            if not isinstance(reported, Mapping):
+            if not isinstance(reported, Mapping) or identity(reported) is None:
                 raise unexpected_body(response, "an account")
             self._own = reported
         return self._own
-
-    def account(self, name: str, place: str) -> Mapping[str, str]:
-        """Return an account as the server expects it, for example `{"name": "anna"}`.
-
-        Raises `not_found` if there is no such account, `invalid` if several have the name. In the
-        cloud, `name` is an id, a display name or an email address [tracker-23].
-
-        :param place: the option, for messages
-        """
-        if name not in self._accounts:
-            self._accounts[name] = self._account(name, place)
-        return self._accounts[name]
-
-    def _account(self, name: str, place: str) -> Mapping[str, str]:
-        purpose = f"searching for the account '{name}'"
-        query = {"accountId" if self.cloud else "username": name}
-        response = self.client.read(purpose, "rest/api/2/user", query=query, expect=(200, 400, 404))
-        found = json_or_none(response.body)
-        member = "accountId" if self.cloud else "name"
-        if response.status == 200 and isinstance(found, Mapping):
-            return {member: str(found.get(member, name))}
-        ids = self._called(purpose, name, member)
-        if len(ids) > 1:
-            raise invalid(
-                f"{place}: several accounts are called '{name}': use one of {', '.join(ids)}"
-            )
-        if not ids:
-            raise response.error(
-                "not_found", f"{place}: there is no such account", describe(response)
-            )
-        return {member: ids[0]}
-
-    def _called(self, purpose: str, name: str, member: str) -> list[str]:
-        """Return the ids of the accounts with a name. Display names only count in the cloud.
-
-        :param member: member of an account that contains its id
-        """
-        query = {"query" if self.cloud else "username": name, "maxResults": _MAX_ACCOUNTS}
-        route = "rest/api/2/user/search"
-        response = self.client.read(purpose, route, query=query, expect=(200, 403, 404))
-        records = json_or_none(response.body)
-        names = ("displayName", "emailAddress") if self.cloud else ("name", "key")
-        return sorted(
-            str(record[member])
-            for record in (records if response.status == 200 and isinstance(records, list) else [])
-            if isinstance(record, Mapping)
-            and name.casefold() in (str(record.get(label)).casefold() for label in names)
-        )
 
     def explained(self, error: ToolchainError, *permissions: str, **where: str) -> ToolchainError:
         """Return the error of a write as `permission` if the account lacks a permission.
@@ -150,6 +104,13 @@ class Site:
             error.kind = "permission"
             error.with_hint(describe_missing(missing))
         return error
+
+
+def identity(account: Any) -> str | None:
+    """Return the first of the members that identify an account, or None."""
+    if not isinstance(account, Mapping):
+        return None
+    return next((str(account[name]) for name in _IDENTITIES if account.get(name)), None)
 
 
 def issue_of(record: Any) -> TrackerIssue | None:

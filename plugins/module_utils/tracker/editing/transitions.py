@@ -8,6 +8,7 @@ from typing import Any
 
 from ...core.errors import ToolchainError, invalid
 from ...core.http.messages import unexpected_body
+from ...core.json_text import as_text
 from ...core.plan import Change
 from ..fields.field_values import shown
 from .edits import Edit
@@ -45,7 +46,7 @@ class StatusPart:
 
     def _is(self, status: Any) -> bool:
         name = status.get("name") if isinstance(status, Mapping) else None
-        return str(name).strip().casefold() == self._status.casefold()
+        return as_text(name).strip().casefold() == self._status.casefold()
 
     def expected(self) -> tuple[Change, ...]:
         return (Change("status", None, self._status),)
@@ -104,8 +105,8 @@ class StatusPart:
         wanted = self._transition
         if wanted is None:
             return True
-        return wanted == str(transition.get("id")) or (
-            wanted.strip().casefold() == str(transition.get("name")).strip().casefold()
+        return wanted == as_text(transition.get("id")) or (
+            wanted.strip().casefold() == as_text(transition.get("name")).strip().casefold()
         )
 
     def _require_fields(self, issue: TrackerIssue, chosen: Transition) -> None:

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from ...core.errors import invalid
 from ...core.module.input_check import Place
-from ..fields.documents import to_document
+from ..fields.documents import is_document, to_document
 from ..fields.field_names import FieldNames
 from ..fields.field_values import sent
 from .comments import CommentPart, WatchersPart
@@ -84,7 +85,9 @@ class WantedParts:
         if options.summary is not None:
             yield WantedField("summary", "summary", options.summary.strip())
         if options.description is not None:
-            yield WantedField("description", "description", self._text(options.description))
+            text = self._text(options.description)
+            by_text = is_document(text)
+            yield WantedField("description", "description", text, by_text=by_text)
         if options.priority is not None:
             yield WantedField("priority", "priority", {"name": options.priority.strip()})
         if options.assignee is not None:
@@ -105,25 +108,28 @@ class WantedParts:
     def _assignee(self, name: str) -> WantedField:
         """Return the assignee.
 
-        On a server, issues contain the name, so the account is only searched for if it differs.
+        An empty name takes the assignee off. On a server, issues contain the name, so the account
+        is only searched for if it differs.
         """
-        site = self.site
-        if site.cloud:
-            return WantedField("assignee", "assignee", site.account(name, "assignee"))
-
-        def check() -> None:
-            site.account(name, "assignee")
-
+        if not name:
+            return WantedField("assignee", "assignee", None)
+        accounts = self.site.accounts
+        if self.site.cloud:
+            found = {accounts.member: accounts.id_of(name, "assignee")}
+            return WantedField("assignee", "assignee", found)
+        check = partial(accounts.id_of, name, "assignee")
         return WantedField("assignee", "assignee", {"name": name}, check=check)
 
     def _named(self, option: str, values: Mapping[str, Any]) -> Iterator[WantedField]:
         for name, value in values.items():
             place = f"{option}.{name}"
             kind = self._names.find(str(name), place)
-            wanted = sent(value, kind.schema, Place(place), cloud=self.site.cloud)
+            accounts = self.site.accounts if self.site.cloud else None
+            wanted = sent(value, kind.schema, Place(place), accounts)
             if kind.id in _CHECKS:
                 _CHECKS[kind.id](place, wanted)
-            yield WantedField(kind.id, str(name), wanted)
+            by_text = isinstance(value, str) and is_document(wanted)
+            yield WantedField(kind.id, str(name), wanted, by_text=by_text)
 
 
 def _listed(source: Any, name: str, *, named: bool) -> list[Any]:

@@ -9,9 +9,18 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from ...core.json_text import as_text
 from ...core.module.input_check import Place
 from ...core.module.input_check import text as text_given
-from .documents import is_document, plain_lines, text_of, to_document
+from ..accounts import Accounts
+from .documents import (
+    is_blank,
+    is_document,
+    plain_lines,
+    same_document,
+    text_of,
+    to_document,
+)
 
 Schema = Mapping[str, Any]
 
@@ -34,17 +43,22 @@ _SHOWN = ("name", "value", "key", "accountId", "id")
 _NAMES = frozenset({"name", "value"})
 
 
-def sent(value: Any, schema: Schema, place: Place, *, cloud: bool) -> Any:
-    """Convert a value to the type of a field. Raises `invalid` if that is impossible."""
+def sent(value: Any, schema: Schema, place: Place, accounts: Accounts | None) -> Any:
+    """Convert a value to the type of a field. Raises `invalid` if that is impossible.
+
+    :param accounts: finds the accounts of the cloud; None on a server
+    """
     kind = str(schema.get("type"))
     if kind == "array":
         return [
-            _single(entry, str(schema.get("items")), place.entry(number), cloud)
+            _single(entry, str(schema.get("items")), place.entry(number), accounts)
             for number, entry in enumerate(_entries(value))
         ]
-    if cloud and _is_long_text(schema) and isinstance(value, str):
+    if kind == "user" and isinstance(value, str) and not value.strip():
+        return None
+    if accounts is not None and _is_long_text(schema) and isinstance(value, str):
         return to_document(value) if value.strip() else None
-    return _single(value, kind, place, cloud)
+    return _single(value, kind, place, accounts)
 
 
 def _entries(value: Any) -> list[Any]:
@@ -60,13 +74,16 @@ def _is_long_text(schema: Schema) -> bool:
     return long and schema.get("type") == "string"
 
 
-def _single(value: Any, kind: str, place: Place, cloud: bool) -> Any:
+def _single(value: Any, kind: str, place: Place, accounts: Accounts | None) -> Any:
     if value is None or isinstance(value, (Mapping, list, tuple)):
         return value
     if kind == "number":
         return _number(value, place)
     if kind == "user":
-        return {"accountId" if cloud else "name": text_given(value, place)}
+        name = text_given(value, place).strip()
+        if accounts is None:
+            return {"name": name}
+        return {accounts.member: accounts.id_of(name, place.name)}
     if kind in _MEMBER_OF_KIND:
         return {_MEMBER_OF_KIND[kind]: text_given(value, place)}
     return text_given(value, place, empty=True) if kind in _TEXT_KINDS else value
@@ -92,9 +109,9 @@ def same(current: Any, wanted: Any) -> bool:
     ends.
     """
     if wanted is None or wanted == []:
-        return current in (None, "", []) or (is_document(current) and not text_of(current))
+        return current in (None, "", []) or (is_document(current) and is_blank(current))
     if is_document(wanted):
-        return text_of(current) == text_of(wanted)
+        return same_document(current, wanted)
     if isinstance(wanted, Mapping):
         is_object = isinstance(current, Mapping)
         return is_object and all(_same_member(current, name, wanted[name]) for name in wanted)
@@ -109,7 +126,7 @@ def _same_member(current: Mapping[str, Any], name: str, wanted: Any) -> bool:
     found = current.get(name)
     if name in _NAMES and isinstance(wanted, str):
         return isinstance(found, str) and found.strip().casefold() == wanted.strip().casefold()
-    return str(found) == str(wanted) if name == "id" else same(found, wanted)
+    return as_text(found) == str(wanted) if name == "id" else same(found, wanted)
 
 
 def _same_entries(current: list[Any], wanted: list[Any]) -> bool:

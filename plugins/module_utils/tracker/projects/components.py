@@ -14,20 +14,22 @@ from .project_objects import ProjectObjects
 
 #: Names of options whose values are sent unchanged, and the server's names.
 _MEMBERS = {"name": "name", "description": "description", "archived": "archived"}
+#: Members that identify the lead in requests, most preferred first.
+_LEAD_IDS = ("accountId", "name", "key")
 
 
 @dataclass(frozen=True)
 class Component:
     """A component of a project.
 
-    `lead`: ids and names of the account, first the name that requests use. `archived`: None on
-    older servers, which do not support it.
+    `lead`: its account, empty without one. `archived`: None on older servers, which do not support
+    it.
     """
 
     id: str
     name: str
     description: str
-    lead: tuple[str, ...]
+    lead: Mapping[str, Any]
     assignee_type: str
     archived: bool | None
 
@@ -37,23 +39,26 @@ class Component:
         if not isinstance(record, Mapping) or not {"id", "name"} <= set(record):
             return None
         lead = record.get("lead")
-        shown = lead if isinstance(lead, Mapping) else {}
-        names = ("accountId", "name", "key", "displayName", "emailAddress")
         return cls(
             str(record["id"]),
             str(record["name"]),
             str(record.get("description") or ""),
-            tuple(str(shown[name]) for name in names if shown.get(name)),
+            lead if isinstance(lead, Mapping) else {},
             str(record.get("assigneeType") or "PROJECT_DEFAULT").lower(),
             record.get("archived") if isinstance(record.get("archived"), bool) else None,
         )
+
+    @property
+    def lead_id(self) -> str:
+        """Return the id of the lead in requests, or "" without a lead."""
+        return next((str(self.lead[name]) for name in _LEAD_IDS if self.lead.get(name)), "")
 
     def settable(self) -> dict[str, Any]:
         """Return the values that can be changed, by the name of the option."""
         return {
             "name": self.name,
             "description": self.description,
-            "lead": self.lead[0] if self.lead else "",
+            "lead": self.lead_id,
             "assignee_type": self.assignee_type,
             "archived": bool(self.archived),
         }
@@ -67,9 +72,8 @@ class Component:
         return {name: value for name, value in wanted.items() if name not in same}
 
     def is_led_by(self, account: str) -> bool:
-        """Return whether the account with an id or name is the lead. "" means no lead."""
-        wanted = account.casefold()
-        return wanted in (name.casefold() for name in self.lead) if wanted else not self.lead
+        """Return whether the account with an id is the lead. "" means no lead."""
+        return self.lead_id.casefold() == account.casefold()
 
 
 class ProjectComponents(ProjectObjects[Component]):

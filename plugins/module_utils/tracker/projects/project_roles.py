@@ -10,6 +10,7 @@ from typing import Any
 from ...core.address import path
 from ...core.errors import ToolchainError
 from ...core.http.messages import Response, unexpected_body
+from ...core.json_text import as_text
 from ..client import TrackerClient
 from .project_objects import same_name
 
@@ -171,8 +172,10 @@ def _role(response: Response) -> ProjectRole:
     for actor in actors:
         if not isinstance(actor, Mapping):
             raise unexpected_body(response, "a role")
-        category = str(actor.get("type"))
-        found.setdefault(_TYPES.get(category, category), []).append(_name(actor))
+        category, name = str(actor.get("type")), _name(actor)
+        if not name:
+            raise unexpected_body(response, "a role whose actors have names")
+        found.setdefault(_TYPES.get(category, category), []).append(name)
     users, groups = tuple(found.pop(USERS)), tuple(found.pop(GROUPS))
     return ProjectRole(str(reported["id"]), str(reported.get("name", "")), users, groups, found)
 
@@ -184,4 +187,4 @@ def _name(actor: Mapping[str, Any]) -> str:
         return str(user["accountId"])
     if isinstance(group, Mapping) and group.get("name"):
         return str(group["name"])
-    return str(actor.get("name") or actor.get("displayName"))
+    return as_text(actor.get("name") or actor.get("displayName"))

@@ -235,12 +235,15 @@ class ManagedComponent:
         if name is None or (not name if current is None else current.is_led_by(name)):
             return {}
         site = Site(self._task, self._client, knows_cloud=True)
-        account = next(iter(site.account(name, "lead").values())) if name else ""
+        known = [] if current is None else [current.lead]
+        account = site.accounts.id_of(name, "lead", known) if name else ""
+        if current is not None and current.is_led_by(account):
+            return {}
         return {"leadAccountId" if site.cloud else "leadUserName": account}
 
     def _predicted(self, found: Plan, current: Component | None) -> dict[str, Any]:
         """Return the expected component after the task, as the return value `component`."""
-        blank = Component("", "", "", (), "project_default", archived=False).settable()
+        blank = Component("", "", "", {}, "project_default", archived=False).settable()
         number = None if current is None else current.id
         return {"id": number, **blank, **found.before, **found.after}
 

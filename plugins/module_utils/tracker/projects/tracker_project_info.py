@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from ...core.address import path
-from ...core.errors import ToolchainError
 from ...core.http.messages import Response, unexpected_body
+from ...core.json_text import as_text
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Plan, ReadOnly, unchanged
 from ..client import TrackerClient, describe
-from ..pagination import OffsetPages, SearchRange
+from ..pagination import read_all
 
 Project = dict[str, Any]
 
@@ -62,10 +62,7 @@ class TrackerProjectInfoOperation(ReadOnly):
             listed = _listed(response, values)
             return {**page, "issues": listed}
 
-        found = OffsetPages(ask, SearchRange(0, None, _PAGE_SIZE), 1, _READING).read()
-        if not found.complete:
-            raise ToolchainError("protocol", f"{_READING}: {'; '.join(found.warnings)}")
-        return found.issues
+        return read_all(ask, _PAGE_SIZE, _READING)
 
     def _project(self, key: str) -> Project:
         """Return the project with a key or id. Raises `not_found` if it is not visible.
@@ -81,7 +78,7 @@ class TrackerProjectInfoOperation(ReadOnly):
                 raise unexpected_body(response, "a project")
             return project
         for project in self.all():
-            if key in (project.get("key"), str(project.get("id"))):
+            if key in (project.get("key"), as_text(project.get("id"))):
                 return project
         error_message = describe(response)
         message = (

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.errors import ToolchainError, invalid
 from ...core.http.messages import unexpected_body
+from ...core.json_text import as_text
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.entries import EntryKind, ObjectsOperation, entries_of
 from ...core.module.task import Task
@@ -160,7 +161,7 @@ class ManagedProjectRole:
             return name
         try:
             site = Site(self._task, self._client, knows_cloud=True)
-            return next(iter(site.account(name, USERS).values()))
+            return site.accounts.id_of(name, USERS)
         except ToolchainError as error:
             if must or error.kind != "not_found":
                 raise
@@ -179,7 +180,9 @@ class ManagedProjectRole:
             USERS: [
                 str(reported[name]) for name in ("accountId", "name", "key") if reported.get(name)
             ],
-            GROUPS: [str(item.get("name")) for item in items or () if isinstance(item, Mapping)],
+            GROUPS: [
+                as_text(item.get("name")) for item in items or () if isinstance(item, Mapping)
+            ],
         }
         if _has(before, account) and not _has(after, account):
             raise invalid(
