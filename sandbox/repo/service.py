@@ -59,7 +59,7 @@ class RepoService(Service):
     - `trash`: deleted files, with the same keys as `files`
     - `builds`: list of `name`, `number`, `properties`, `started`, `modules`, `project`
     - `bundles`: list of `name`, `version`, `files` (paths with repository), `project`, `status`
-    - `images`: list of `repo`, `image`, `tag`, `content`
+    - `images`: list of `repo`, `image`, `tag`, `content`, `created`
     - `groups`: list of `name`, `description`, `external_id`, `auto_join`, `admin_privileges`,
       `realm`, `members`
     - `accounts`: list of users without a login, see `access.accounts`
@@ -203,6 +203,7 @@ class RepoService(Service):
             route(f"{base}/", real(blobs.ping)),
             route(manifest, real(containers.manifest)),
             route(manifest, real(containers.put_manifest), "PUT"),
+            route(f"{base}/{{image:path}}/referrers/{{digest}}", real(containers.referrers)),
             route(f"{uploads}/", real(blobs.start), "POST"),
             route(f"{uploads}/{{upload}}", real(blobs.progress)),
             route(f"{uploads}/{{upload}}", real(blobs.patch), "PATCH"),
@@ -351,8 +352,9 @@ class RepoService(Service):
             access_permissions.put(self.context, permission["name"], permission["resources"])
         self._seed_builds(data)
         for image in data.get("images", []):
-            content = image["content"].encode()
-            containers.push(self.context, image["repo"], image["image"], image["tag"], content)
+            place = [image[name] for name in ("repo", "image", "tag")]
+            content, created = image["content"].encode(), image.get("created")
+            containers.push(self.context, *place, content, created=created)
 
     def _seed_builds(self, data: dict[str, Any]) -> None:
         for build in data.get("builds", []):

@@ -7,7 +7,7 @@ A tag is stored as `{image}/{tag}/manifest.json` in a docker repository [repo-24
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from starlette.responses import JSONResponse, Response
 
@@ -41,7 +41,14 @@ _OLD_TYPE = "application/vnd.docker.distribution.manifest.v1+prettyjws"
 
 
 def push(
-    current: Context, repo: str, image: str, tag: str, content: bytes, *, user: str = "deployer"
+    current: Context,
+    repo: str,
+    image: str,
+    tag: str,
+    content: bytes,
+    *,
+    user: str = "deployer",
+    created: int | None = None,
 ) -> str:
     """Store a manifest under a tag and return its digest, `sha256:...`.
 
@@ -56,7 +63,7 @@ def push(
         "docker.manifest": [tag],
         "docker.manifest.digest": [f"sha256:{blob.sha256}"],
     }
-    tree.put_file(repo, f"{image}/{tag}/{name}", blob, user, properties)
+    tree.put_file(repo, f"{image}/{tag}/{name}", blob, user, properties, created=created)
     return f"sha256:{blob.sha256}"
 
 
@@ -80,6 +87,16 @@ def manifests(current: Context, repo: str) -> list[tuple[str, str, Node]]:
             if segments[-1] in (MANIFEST, LIST_MANIFEST) and len(segments) > 2:
                 found.append(("/".join(segments[:-2]), segments[-2], node))
     return found
+
+
+def find(current: Context, repo: str, image: str, digest: str) -> Node | None:
+    """Return the file of the manifest with a digest, also in the folder of a tag [repo-34]."""
+    files = (
+        node
+        for name, _tag, node in manifests(current, repo)
+        if name == image and f"sha256:{node['sha256']}" == digest
+    )
+    return next(files, None)
 
 
 def require_docker(request: Request, repo: str) -> None:
@@ -202,8 +219,7 @@ async def put_manifest(request: Request) -> Response:
     target = deployment_target(request, repo)
     tag, content = request.path_params["reference"], await request.body()
     children, layers = _references(content)
-    known = {tag for name, tag, _node in manifests(current, target) if name == image}
-    missing = [digest for digest in children if digest not in known]
+    missing = [digest for digest in children if find(current, target, image, digest) is None]
     parts = {digest: blobs.find(current, target, image, digest) for digest in layers}
     missing += [digest for digest, node in parts.items() if node is None]
     if missing:
@@ -212,7 +228,32 @@ async def put_manifest(request: Request) -> Response:
     for node in parts.values():
         if node is not None:
             blobs.settle(request, node, f"{image}/{tag}")
-    return Response(status_code=201, headers={"Docker-Content-Digest": digest, **VERSION_HEADER})
+    headers = {"Docker-Content-Digest": digest, **VERSION_HEADER}
+    subject = _subject(content)
+    if subject is not None:
+        headers["OCI-Subject"] = subject
+    return Response(status_code=201, headers=headers)
+
+
+def referrers(request: Request) -> Response:
+    """Handle GET .../v2/{image}/referrers/{digest} [repo-34]: list the manifests with a subject."""
+    current, repo = context(request), request.path_params["repo"]
+    require_docker(request, repo)
+    image, subject = request.path_params["image"], request.path_params["digest"]
+    found: dict[str, dict[str, Any]] = {}
+    for name, _tag, node in manifests(current, repo):
+        content = current.store.blobs.read(node["sha256"])
+        if name == image and _subject(content) == subject:
+            digest, size = f"sha256:{node['sha256']}", len(content)
+            found[digest] = {"mediaType": media_type(content), "digest": digest, "size": size}
+    index = {"schemaVersion": 2, "mediaType": _LISTS[0], "manifests": list(found.values())}
+    return JSONResponse(index, headers=VERSION_HEADER, media_type=_LISTS[0])
+
+
+def _subject(content: bytes) -> str | None:
+    data = json_body(content)
+    subject = data.get("subject") if isinstance(data, dict) else None
+    return subject["digest"] if isinstance(subject, dict) else None
 
 
 def deployment_target(request: Request, repo: str) -> str:

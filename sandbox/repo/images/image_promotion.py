@@ -9,7 +9,7 @@ from starlette.responses import PlainTextResponse, Response
 
 from sandbox.context import Context, context
 from sandbox.repo import permissions, repositories
-from sandbox.repo.images.containers import is_digest, manifests, require_docker
+from sandbox.repo.images.containers import find, is_digest, manifests, require_docker
 from sandbox.repo.items.tree import Tree
 from sandbox.repo.responses import empty, error, user_name
 from sandbox.service import json_body
@@ -61,23 +61,25 @@ def _relocate_image(
             target = (body["targetRepo"], f"{image}/{target_tag}")
             if target == (repo, f"{body['dockerRepository']}/{tag}"):
                 continue
-            for child in _children(current, node):
-                name = child["path"].rpartition("/")[2]
-                _put(request, child, (target[0], f"{image}/{name}"), image)
+            elsewhere = (target[0], image) != (repo, body["dockerRepository"])
+            children = _children(current, node) if elsewhere else {}
+            for digest, child in children.items():
+                _put(request, child, (target[0], f"{image}/{digest}"), image)
             _put(request, node, target, image)
             if not body.get("copy", False):
                 Tree(current).remove(repo, node["path"].rpartition("/")[0])
 
 
-def _children(current: Context, node: Node) -> list[Node]:
-    """Return the folders of the manifests that an image index lists."""
+def _children(current: Context, node: Node) -> dict[str, Node]:
+    """Return the manifests that an image index lists, by digest [repo-34]."""
     data = json_body(current.store.blobs.read(node["sha256"]))
     entries = data.get("manifests") if isinstance(data, dict) else None
     image = node["path"].rsplit("/", 2)[0]
-    found = [
-        Tree(current).get(node["repo"], f"{image}/{entry['digest']}") for entry in entries or []
-    ]
-    return [child for child in found if child is not None]
+    found = {
+        entry["digest"]: find(current, node["repo"], image, entry["digest"])
+        for entry in entries or []
+    }
+    return {digest: child for digest, child in found.items() if child is not None}
 
 
 def _put(request: Request, node: Node, target: tuple[str, str], image: str) -> None:
@@ -86,7 +88,7 @@ def _put(request: Request, node: Node, target: tuple[str, str], image: str) -> N
     :param target: repository and folder
     """
     current, (repo, folder) = context(request), target
-    source = node["path"] if node["folder"] else node["path"].rpartition("/")[0]
+    source = node["path"].rpartition("/")[0]
     tree = Tree(current)
     if tree.get(repo, folder) is not None and source != folder:
         permissions.require(request, permissions.DELETE, repo, folder)

@@ -625,6 +625,30 @@ def test_accepted_formats_may_be_in_several_headers(repo: Repo) -> None:
     connection.close()
 
 
+def test_referrers_of_an_image_are_listed(repo: Repo) -> None:
+    base = f"/api/docker/{IMAGES}/v2/app"
+    image = digest(b"the image")
+    index = {"mediaType": INDEX, "manifests": [], "subject": {"digest": image}}
+    pushed = repo("PUT", f"{base}/manifests/{digest(json.dumps(index).encode())}", json=index)
+    assert (pushed.status_code, pushed.headers["OCI-Subject"]) == (201, image)
+    listed = repo("GET", f"{base}/referrers/{image}")
+    assert listed.headers["Content-Type"].startswith(INDEX)
+    found = [manifest["digest"] for manifest in listed.json()["manifests"]]
+    assert found == [pushed.headers["Docker-Content-Digest"]]
+    assert repo("GET", f"{base}/referrers/{found[0]}").json()["manifests"] == []
+
+
+def test_index_lists_an_image_that_has_a_tag(repo: Repo) -> None:
+    base, target = f"/api/docker/{IMAGES}/v2", "docker-release-local"
+    child = repo("PUT", f"{base}/app/manifests/amd64", json={"mediaType": OCI})
+    listed = child.headers["Docker-Content-Digest"]
+    index = {"mediaType": INDEX, "manifests": [{"digest": listed}]}
+    assert repo("PUT", f"{base}/app/manifests/1", json=index).status_code == 201
+    body = {"targetRepo": target, "dockerRepository": "app", "tag": "1", "copy": True}
+    assert repo("POST", f"{base}/promote", json=body).status_code == 200
+    assert f"/app/{listed}/manifest.json" in repo.files(target)
+
+
 def test_promoted_image_keeps_its_blobs(repo: Repo) -> None:
     base = f"/api/docker/{IMAGES}/v2/app"
     manifest = _manifest(b"{}", b"layer")

@@ -209,6 +209,7 @@ ROWS = [
         *("read", "GET", f"{BLOBS}/{EMPTY}"),
         before=("POST", f"{BLOBS}/uploads/?digest={EMPTY}", {}),
     ),
+    repo("read", "GET", f"/api/docker/docker-staging-local/v2/app/referrers/{EMPTY}"),
     lifecycle("deploy", "POST", "release_bundle", {"json": BUNDLE}),
     lifecycle("read", "GET", f"release_bundle/existence/{VERSION}"),
     lifecycle("read", "GET", f"release_bundle/statuses/{VERSION}"),
