@@ -12,7 +12,13 @@ version_added: 1.0.0
 description:
   - Deletes the items that match rules. Rules are independent. An item that matches any rule is deleted once. Deleting a folder deletes its
     content.
-  - Sends a query per rule and a request per deleted item.
+  - Sends a query per rule and a request per deleted item. If it deletes tags of a container image, it first reads the manifests
+    of the image, with a request for each of its tags.
+  - What belongs to a container image stays and is deleted with it. Rules neither select nor count it. This applies to tags of the forms
+    C(sha256-DIGEST), C(sha256-DIGEST.sig), C(.att) and C(.sbom), to manifests with a C(subject), and to manifests without a tag
+    that an index lists. If the image of an attached item does not exist, the item stays, with a warning.
+  - A tag that a kept index lists is kept and not counted. If an index is deleted, manifests that nothing else references are deleted
+    after it. If an index cannot be read, nothing is deleted.
   - Check mode lists exactly the items that a run would delete, with sizes and reasons.
   - The rows of the response are compared with the rule again. A server that ignores part of the query therefore cannot cause further
     deletions.
@@ -86,7 +92,9 @@ options:
         type: list
         elements: str
   max_deletions:
-    description: Maximum number of deleted items. If more items match, the task fails and deletes nothing. A folder is a single item.
+    description:
+      - Maximum number of deleted items. If more items match, the task fails and deletes nothing. A folder is a single item.
+      - What is deleted because it belongs to a deleted image does not count.
     type: int
     default: 100
   parallel:
@@ -145,7 +153,7 @@ deleted:
       description: Creation time in the format of the server.
       type: str
     reason:
-      description: The rule that deleted the item, and the reason.
+      description: The rule that deleted the item, and the reason. C(part of 'PATH') names the image to which the item belongs.
       type: str
   sample:
     - repo: generic-snapshot-local

@@ -13,6 +13,7 @@ FORM = "repo/image:tag"
 _REFERENCE = re.compile(r"([^:@]+)(?::([^:@/]*))?(?:@(.*))?", re.DOTALL)
 _TAG = re.compile(r"\w[\w.-]{0,127}", re.ASCII)
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_ATTACHED = re.compile(r"sha256-([0-9a-f]{64})(?:\.(?:sig|att|sbom))?")
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,15 @@ def image_of(option: str, text: str, repo: str | None, repo_option: str = "repo"
         name = path.removeprefix(f"{repository_key(repo_option, repo)}/")
     segments(name)
     return ImageReference(repo, name, tag, digest)
+
+
+def subject_of(tag: str) -> str | None:
+    """Return the digest of the image to which a tag is attached; `None` for other tags [repo-34].
+
+    Such a tag contains signatures, attestations or an SBOM, or lists the referrers of the image.
+    """
+    parsed = _ATTACHED.fullmatch(tag)
+    return None if parsed is None else f"sha256:{parsed[1]}"
 
 
 def _malformed(option: str, text: str, reason: str) -> ToolchainError:

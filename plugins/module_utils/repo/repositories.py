@@ -178,6 +178,18 @@ def require_shown(client: RepoClient, key: str) -> None:
         raise unknown(key, response)
 
 
+def package_type(client: RepoClient, key: str) -> str | None:
+    """Return the package type of a repository in lower case; `None` if it is unknown."""
+    try:
+        _response, entries = listed(client)
+    except ToolchainError as error:
+        if error.status not in (400, 403, 404, 405):
+            raise
+        return None
+    found = next((entry for entry in entries if entry.get("key") == key), {})
+    return str(found.get("packageType") or "").lower() or None
+
+
 def refuse_properties(client: RepoClient) -> None:
     """Raise `rejected` if the server is a plain file store.
 

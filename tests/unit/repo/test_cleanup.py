@@ -27,6 +27,8 @@ from tests.unit.repo.conftest import Server
 from tests.unit.stub import Reply, Seen
 
 QUERY = "POST /api/search/aql"
+#: Query of a read that the server does not count as a download.
+UNCOUNTED = "?skipUpdateStats=true"
 DATE = "Fri, 01 Mar 2030 00:00:00 GMT"
 NOW = datetime(2030, 3, 1, tzinfo=timezone.utc)
 
@@ -318,7 +320,10 @@ def test_tags_are_counted_by_image_and_deleted_as_one_item(deleting: Server) -> 
     deleting.on[QUERY] = rows(*found)
     given = {"keep_last": 2, "keep_last_by": "image", "created_before": "30d"}
     _plan, values = deleting.run(ArtifactCleanupOperation, params(given))
-    assert deleting.asked == [QUERY, "DELETE /r/team/app/1"]
+    read = [f"GET /r/team/app/{tag}/manifest.json{UNCOUNTED}" for tag in ("1", "2", "3")]
+    read.append(f"GET /r/team/app/sha256__abc/manifest.json{UNCOUNTED}")
+    assert sorted(deleting.asked[1:-1]) == read
+    assert (deleting.asked[0], deleting.asked[-1]) == (QUERY, "DELETE /r/team/app/1")
     assert values["deleted"][0]["size"] == 1010
     assert paths(values["kept"]) == ["team/app/2", "team/other/1"]
     assert criteria(deleting) == {"repo": "r", "type": "file"}

@@ -19,11 +19,12 @@ from ...core.progress import ProgressCounter
 from .. import aql, repositories
 from ..client import RepoClient, item_path
 from ..items import listing
+from .image_parts import ImageParts
+from .image_reading import ImageReader, complete_rows
+from .items import CleanupItem, CleanupVerdict, folders_above, paths_in
 from .rules import CleanupRule, RuleOptions, rules_of
-from .selection import CleanupItem, CleanupVerdict, folders_above, paths_in, verdicts
+from .selection import verdicts
 
-#: Fields that identify an item.
-_IDENTITY = ("repo", "path", "name")
 #: Maximum number of paths in an error message.
 _NAMED = 3
 
@@ -70,6 +71,8 @@ class ArtifactCleanupOperation:
         self._stopped = threading.Event()
         self._empty: list[str] = []
         self._warn, self._show_progress = task.warn, task.progress
+        self._parts = ImageParts()
+        self._reader = ImageReader(self._client, self._parts, task.progress)
 
     def plan(self) -> Plan:
         if not self._rules:
@@ -78,18 +81,26 @@ class ArtifactCleanupOperation:
         if self._empty:
             # the query of a missing repository returns no rows, and no error
             repositories.require(self._client, list(dict.fromkeys(self._empty)))
-        going, kept = _merge(found)
-        if len(going) > self._max_deletions:
-            raise self._too_many(going)
+        selected, kept = _merge(found)
+        going, kept = _merge([*self._parts.complete(selected), *kept])
+        self._check_parts(going)
+        counted = [verdict for verdict in going if not verdict.after]
+        if len(counted) > self._max_deletions:
+            raise self._too_many(counted)
         return _plan_of(going, [_shown(verdict) for verdict in kept])
 
     def parts(self, plan: Plan) -> list[PlannedChange]:
         """Return a change for each deletion, for a sealed plan."""
-        return [PlannedChange(_name(verdict), None, _state(verdict), None) for verdict in plan.data]
+        return [PlannedChange(verdict.name, None, _state(verdict), None) for verdict in plan.data]
 
     def leave_out(self, plan: Plan, places: Collection[int]) -> Plan:
         """Return the plan without the deletions at these positions in `parts()`."""
         going = [verdict for place, verdict in enumerate(plan.data) if place not in places]
+        left: set[str] = set()
+        while len(left) != len(going):
+            # what belongs to an item that is left out stays, too
+            left = {verdict.name for verdict in going}
+            going = [verdict for verdict in going if left.issuperset(verdict.after)]
         return _plan_of(going, plan.result["kept"])
 
     def _found(self) -> list[CleanupVerdict]:
@@ -105,20 +116,7 @@ class ArtifactCleanupOperation:
 
     def _select(self, rule: CleanupRule) -> list[CleanupVerdict]:
         purpose = f"searching for items that match rule {rule.number} in '{rule.repo}'"
-        found = aql.ask(self._client, purpose, rule.query())
-        if found.trimmed:
-            raise ToolchainError(
-                "protocol",
-                f"{purpose}: the server truncated the result ({found.trimmed}), so nothing was"
-                " deleted: use more rules with narrower paths",
-                detail=found.trimmed,
-            )
-        if not all(isinstance(row.get(name), str) for row in found.rows for name in _IDENTITY):
-            raise ToolchainError(
-                "protocol",
-                f"{purpose}: the server does not report {', '.join(_IDENTITY)} of each item, so"
-                " nothing was deleted",
-            )
+        found = complete_rows(self._client, purpose, rule.query())
         if not found.rows:
             self._empty.append(rule.repo)
         try:
@@ -131,10 +129,12 @@ class ArtifactCleanupOperation:
             ) from None
 
     def _validate(self, rule: CleanupRule, found: aql.QueryResult) -> list[CleanupVerdict]:
-        judged = verdicts(rule, found.rows, found.moment)
+        judged = verdicts(rule, found.rows, found.moment, self._parts)
+        if self._reader.read(rule, judged):
+            judged = verdicts(rule, found.rows, found.moment, self._parts)
         going = {path for verdict in judged if verdict.goes for path in verdict.item.paths}
         if going:
-            for warning in rule.check_exclude(paths_in(found.rows), going):
+            for warning in rule.check_exclude(going, paths_in(found.rows)):
                 self._warn(warning)
         elif not judged and rule.path is not None:
             folders = {path.rpartition("/")[0] for path in paths_in(found.rows)}
@@ -143,8 +143,19 @@ class ArtifactCleanupOperation:
                 self._warn(f"rule {rule.number}: path: {note}")
         return judged
 
+    def _check_parts(self, going: Sequence[CleanupVerdict]) -> None:
+        """Check `exclude` for what belongs to deleted images; warn of what belongs to no image."""
+        for rule in self._rules:
+            parts = [each.item for each in going if each.after and each.rule is rule]
+            rule.refuse_crossing({path for item in parts for path in item.paths})
+        orphans = sorted(f"{item.repo}/{item.path}" for item in self._parts.orphans)
+        if orphans:
+            named = ", ".join(f"'{name}'" for name in orphans[:_NAMED])
+            more = f" and {len(orphans) - _NAMED} more" if len(orphans) > _NAMED else ""
+            self._warn(f"{named}{more} stay, because the image to which they belong does not exist")
+
     def _too_many(self, going: Sequence[CleanupVerdict]) -> ToolchainError:
-        named = ", ".join(f"'{_name(verdict)}'" for verdict in going[:_NAMED])
+        named = ", ".join(f"'{verdict.name}'" for verdict in going[:_NAMED])
         return invalid(
             f"the rules would delete {len(going)} items, more than max_deletions"
             f" ({self._max_deletions}), so nothing was deleted. The first are {named}"
@@ -154,26 +165,35 @@ class ArtifactCleanupOperation:
         count = ProgressCounter(self._show_progress, "deleting items", len(plan.data))
 
         def delete(verdict: CleanupVerdict) -> DeletionOutcome:
-            outcome = self._delete(verdict)
+            left = [name for name in verdict.after if outcomes[name].action == "failed"]
+            outcome = (
+                _not_attempted(verdict, f"because '{left[0]}' was not deleted") if left else None
+            )
+            outcome = outcome or self._delete(verdict)
             count.add()
             return outcome
 
-        outcomes = spread(self._client.connections, delete, plan.data)
-        result = _result(outcomes)
-        failures = [outcome.error for outcome in outcomes if outcome.error is not None]
+        outcomes: dict[str, DeletionOutcome] = {}
+        pending = list(plan.data)
+        while pending:
+            # an index goes before what it lists, so that no index is broken if an error occurs
+            ready = [verdict for verdict in pending if outcomes.keys() >= set(verdict.after)]
+            done = spread(self._client.connections, delete, ready)
+            outcomes.update((outcome.verdict.name, outcome) for outcome in done)
+            pending = [verdict for verdict in pending if verdict.name not in outcomes]
+        result = _result([outcomes[verdict.name] for verdict in plan.data])
+        failures = [outcome.error for outcome in outcomes.values() if outcome.error is not None]
         if failures:
             raise _failure(failures, len(outcomes), {**plan.result, **result})
         return result
 
     def _delete(self, verdict: CleanupVerdict) -> DeletionOutcome:
         item = verdict.item
-        purpose = f"deleting '{item.repo}/{item.path}'"
         if self._stopped.is_set():
-            error = ToolchainError("failed", f"{purpose}: not attempted after another error")
-            return DeletionOutcome(verdict, "failed", error)
+            return _not_attempted(verdict, "after another error")
         try:
             self._client.write(
-                purpose,
+                f"deleting '{verdict.name}'",
                 "DELETE",
                 item_path(item.repo, item.path),
                 verify=lambda: listing.is_gone(self._client, item.repo, item.path),
@@ -234,18 +254,19 @@ def _plan_of(going: Sequence[CleanupVerdict], kept: Sequence[Mapping[str, Any]])
 
     :param kept: return value `kept`
     """
-    before = {_name(verdict): _state(verdict) for verdict in going}
+    before = {verdict.name: _state(verdict) for verdict in going}
     outcomes = [DeletionOutcome(verdict, "deleted") for verdict in going]
     result = {**_result(outcomes), "kept": kept}
     return Plan(before, {}, "delete" if before else "none", result=result, data=going)
 
 
-def _name(verdict: CleanupVerdict) -> str:
-    return f"{verdict.item.repo}/{verdict.item.path}"
-
-
 def _state(verdict: CleanupVerdict) -> dict[str, Any]:
     return {"size": verdict.item.all_bytes, "created": verdict.item.created}
+
+
+def _not_attempted(verdict: CleanupVerdict, reason: str) -> DeletionOutcome:
+    message = f"deleting '{verdict.name}': not attempted {reason}"
+    return DeletionOutcome(verdict, "failed", ToolchainError("failed", message))
 
 
 def _affects_all_items(error: ToolchainError) -> bool:

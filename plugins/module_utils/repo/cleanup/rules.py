@@ -23,8 +23,8 @@ from ..properties import Properties, texts_of
 
 #: Path of a repository's root in AQL.
 ROOT = "."
-#: Names of files that mark a folder as the tag of an image.
-MANIFESTS = ("manifest.json", "list.manifest.json")
+#: Fields of the files of an image.
+FILE_FIELDS = ("type", "size", "created", "modified", "sha256")
 _WILD = re.compile(r"[*?]")
 _ACROSS = re.compile(r"\*\*/?")
 
@@ -88,7 +88,7 @@ class CleanupRule:
 
     def query(self) -> str:
         """Return the AQL query of the rule, which also finds the files in matching folders."""
-        fields = ["type", "size", "created", "modified"]
+        fields = list(FILE_FIELDS if self.takes_folders else FILE_FIELDS[:-1])
         if self.properties:
             fields.append("property")
         criteria: dict[str, Any] = {"repo": self.repo}
@@ -121,8 +121,17 @@ class CleanupRule:
 
     def _content_criteria(self) -> dict[str, Any]:
         """Return criteria that match at least all files in the folders of the rule."""
+        return {"path": {"$match": f"{self._start}*"}} if self._start else {}
+
+    @property
+    def _start(self) -> str:
+        """Return the part of `path` before its first wildcard."""
         start = _WILD.split(self.path or "", maxsplit=1)[0]
-        return {"path": {"$match": f"{start}*"}} if start not in ("", ROOT) else {}
+        return "" if start == ROOT else start
+
+    def covers(self, folder: str) -> bool:
+        """Return whether the query finds all files in a folder."""
+        return self.takes_folders and f"{folder}/".startswith(self._start)
 
     def has_values(self, properties: Mapping[str, Sequence[str]]) -> bool:
         return all(
@@ -132,23 +141,36 @@ class CleanupRule:
             for value in wanted
         )
 
-    def check_exclude(self, found: Collection[str], going: Collection[str]) -> Iterator[str]:
+    def check_exclude(self, going: Collection[str], found: Collection[str]) -> Iterator[str]:
         """Yield a warning for each glob of `exclude` that matches no path.
 
-        Raises `invalid` if a glob would match an item to delete if `*` also matched slashes: the
-        user probably meant to keep that item.
+        Also raises like :meth:`refuse_crossing`.
 
+        :param going: paths of the items to delete
         :param found: paths of all items and folders that the query found
+        """
+        self.refuse_crossing(going)
+        for glob in self.exclude:
+            patterns = self._tried(glob, found)
+            yield from patterns.warnings(f"no item that the rule finds in '{self.repo}'")
+
+    def refuse_crossing(self, going: Collection[str]) -> None:
+        """Raise `invalid` if a glob of `exclude` would match a path if `*` also matched slashes.
+
+        The user probably meant to keep that item.
+
         :param going: paths of the items to delete
         """
         for glob in self.exclude:
-            for paths in (going, found):
-                patterns = Patterns(f"rule {self.number}: exclude", [glob])
-                for path in paths:
-                    patterns.fits(path, f"{self.repo}/{path}")
-                if paths is going and patterns.hints:
-                    raise invalid(f"{patterns.hints[0]}. Nothing was deleted")
-            yield from patterns.warnings(f"no item that the rule finds in '{self.repo}'")
+            hints = self._tried(glob, going).hints
+            if hints:
+                raise invalid(f"{hints[0]}. Nothing was deleted")
+
+    def _tried(self, glob: str, paths: Iterable[str]) -> Patterns:
+        patterns = Patterns(f"rule {self.number}: exclude", [glob])
+        for path in paths:
+            patterns.fits(path, f"{self.repo}/{path}")
+        return patterns
 
     def excluding(self, path: str) -> str | None:
         """Return the glob of `exclude` that matches an item; `None` without one.

@@ -6,174 +6,89 @@ Every condition of the rule is checked again, because a server may ignore a part
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timezone
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
-from ...core.times import moment_of
-from .. import aql
-from .rules import MANIFESTS, ROOT, CleanupRule, matches
-
-_NO_TIME = datetime.min.replace(tzinfo=timezone.utc)
-#: Prefixes of folders with the manifests of a multi-platform image, which are not tags.
-_NOT_TAGS = ("sha256:", "sha256__")
-
-
-@dataclass
-class CleanupItem:
-    """A file or folder.
-
-    :param size: size of a file in bytes
-    :param created: creation time as returned by the server
-    :param moment: time from which the age is computed; `None` if unknown
-    """
-
-    repo: str
-    path: str
-    folder: bool
-    size: int
-    created: str | None
-    moment: datetime | None
-    modified: datetime | None
-    properties: dict[str, list[str]] = field(default_factory=dict)
-    #: All files in a folder, recursively.
-    files: list[CleanupItem] = field(default_factory=list)
-
-    @property
-    def parent(self) -> str:
-        return self.path.rpartition("/")[0]
-
-    @property
-    def name(self) -> str:
-        return self.path.rpartition("/")[2]
-
-    @property
-    def paths(self) -> Iterator[str]:
-        """Yield the path of the item, and of all files and folders in it."""
-        yield self.path
-        for file in self.files:
-            yield file.path
-            yield from (
-                folder for folder in folders_above(file.path) if len(folder) > len(self.path)
-            )
-
-    @property
-    def all_bytes(self) -> int:
-        return self.size + sum(file.size for file in self.files)
-
-
-@dataclass(frozen=True)
-class CleanupVerdict:
-    """Decision about an item.
-
-    :param goes: whether the item is deleted
-    :param reason: reason why it is deleted or kept
-    """
-
-    item: CleanupItem
-    goes: bool
-    reason: str
+from .image_parts import ImageParts, manifests_in
+from .items import CleanupItem, CleanupVerdict, folders_above, items_in
+from .rules import ROOT, CleanupRule, matches
 
 
 def verdicts(
-    rule: CleanupRule, rows: Iterable[Mapping[str, Any]], now: datetime | None
+    rule: CleanupRule,
+    rows: Iterable[Mapping[str, Any]],
+    now: datetime | None,
+    parts: ImageParts | None = None,
 ) -> list[CleanupVerdict]:
     """Return a verdict on each item that a rule selects and that is old enough.
 
     :param now: current time by the server's clock; `None` if unknown
+    :param parts: what is known about images; the manifests in the rows are added
     :raises ValueError: if the rule needs the current time and it is unknown
     """
     if now is None and rule.age is not None and (rule.evaluates_ages or rule.takes_folders):
         raise ValueError("no clock")
-    selected = [item for item in _items(rule, rows) if _matches_rule(rule, item)]
+    parts = ImageParts() if parts is None else parts
+    selected = parts.selectable(
+        item for item in _items(rule, rows, parts) if _matches_rule(rule, item)
+    )
+    kept: Mapping[str, CleanupItem] = {}
+    while True:
+        found = _judged(rule, selected, now, parts, kept)
+        going = {verdict.item.path for verdict in found if verdict.goes}
+        # a kept index keeps what it lists, which then does not count: more other items are kept
+        more = parts.keepers(selected, going)
+        if more.keys() == kept.keys():
+            return found
+        kept = more
+
+
+def _judged(
+    rule: CleanupRule,
+    selected: Sequence[CleanupItem],
+    now: datetime | None,
+    parts: ImageParts,
+    listed: Mapping[str, CleanupItem],
+) -> list[CleanupVerdict]:
+    """Return the verdicts on the selected items that are old enough.
+
+    :param listed: indexes that are kept, by the paths of the items that they list
+    """
     excluded = {item.path: glob for item in selected if (glob := rule.excluding(item.path))}
-    newest = _newest(rule, [item for item in selected if item.path not in excluded])
+    counted = [item for item in selected if item.path not in excluded and item.path not in listed]
+    newest = _newest(rule, counted, parts)
     found = []
     for item in selected:
         if _is_young(rule, item, now):
             continue
         kept = _reason_to_keep(rule, item, now, excluded.get(item.path))
+        if kept is None and item.path in listed:
+            kept = f"part of '{listed[item.path].path}', which is kept"
         if kept is None and item.path in newest:
             kept = f"among the newest {rule.keep_last} of {_shown(item.parent)}"
-        reason = kept or _reason_to_delete(rule, item)
-        found.append(CleanupVerdict(item, kept is None, f"rule {rule.number}: {reason}"))
+        reason = f"rule {rule.number}: {kept or _reason_to_delete(rule, item)}"
+        found.append(CleanupVerdict(item, rule, kept is None, reason))
     return _keep_folders_of_kept(found)
 
 
-def paths_in(rows: Iterable[Mapping[str, Any]]) -> set[str]:
-    """Return the paths of the items in the rows, and of their parent folders."""
-    files = {item.path for item in map(_item, rows) if item is not None}
-    return files | {folder for path in files for folder in folders_above(path)}
-
-
-def _items(rule: CleanupRule, rows: Iterable[Mapping[str, Any]]) -> list[CleanupItem]:
+def _items(
+    rule: CleanupRule, rows: Iterable[Mapping[str, Any]], parts: ImageParts
+) -> list[CleanupItem]:
     """Return the items in the rows without the root of the repository; add files to folders."""
-    known: dict[str, CleanupItem] = {}
-    for row in rows:
-        item = _item(row)
-        if item is None or item.repo != rule.repo:
-            continue
-        first = known.setdefault(item.path, item)
-        if first is not item:
-            # some servers return a row per property, not a row per item
-            for name, values in item.properties.items():
-                first.properties.setdefault(name, []).extend(values)
-    if rule.kind == "file":
+    known = items_in(rule.repo, rows)
+    if not rule.takes_folders:
         return list(known.values())
     files = [item for item in known.values() if not item.folder]
-    found = _images(files) if rule.kind == "image" else known
+    parts.learn(files, rule.covers)
+    if rule.kind == "image":
+        return [manifest.item for manifest in manifests_in(files).values() if manifest.has_tag]
     for file in files:
         for folder in folders_above(file.path):
-            if folder in found:
-                found[folder].files.append(file)
-    return list(found.values())
-
-
-def _item(row: Mapping[str, Any]) -> CleanupItem | None:
-    name, folder = str(row.get("name") or ""), str(row.get("path") or "")
-    if name in ("", ROOT):
-        return None
-    is_folder, size = row.get("type") == "folder", str(row.get("size") or "")
-    return CleanupItem(
-        repo=str(row.get("repo")),
-        path=name if folder in ("", ROOT) else f"{folder}/{name}",
-        folder=is_folder,
-        # server fact [repo-6]: folders also have a size, which is 0 or -1
-        size=int(size) if size.isdigit() and not is_folder else 0,
-        created=None if row.get("created") is None else str(row["created"]),
-        moment=moment_of(row.get("created")),
-        modified=moment_of(row.get("modified")),
-        properties=aql.properties_in(row),
-    )
-
-
-def _images(files: Sequence[CleanupItem]) -> dict[str, CleanupItem]:
-    """Return the tags of images, which are folders with a manifest, by path.
-
-    The age of a tag is computed from the last change of its manifest, because a tag that is pushed
-    again gets a new manifest.
-    """
-    found: dict[str, CleanupItem] = {}
-    for file in files:
-        tag = file.parent
-        if file.name not in MANIFESTS or "/" not in tag:
-            continue
-        if tag.rpartition("/")[2].startswith(_NOT_TAGS):
-            continue
-        pushed = max(file.moment or _NO_TIME, file.modified or _NO_TIME)
-        known = found.get(tag)
-        if known is None or (known.moment or _NO_TIME) < pushed:
-            moment = None if file.moment is None else pushed
-            found[tag] = replace(file, path=tag, folder=True, size=0, moment=moment, files=[])
-    return found
-
-
-def folders_above(path: str) -> Iterator[str]:
-    """Yield the parent folders of a path, from the nearest to the top."""
-    while "/" in path:
-        path = path.rpartition("/")[0]
-        yield path
+            if folder in known:
+                known[folder].files.append(file)
+    return list(known.values())
 
 
 def _matches_rule(rule: CleanupRule, item: CleanupItem) -> bool:
@@ -215,18 +130,14 @@ def _reason_to_keep(
     return None
 
 
-def _newest(rule: CleanupRule, items: Sequence[CleanupItem]) -> set[str]:
+def _newest(rule: CleanupRule, items: Sequence[CleanupItem], parts: ImageParts) -> set[str]:
     """Return the paths of the newest `keep_last` items of each folder; for tags, of each image."""
     if rule.keep_last is None:
         return set()
     groups: dict[str, list[CleanupItem]] = {}
-    for item in sorted(items, key=_by_time, reverse=True):
+    for item in sorted(items, key=parts.rank, reverse=True):
         groups.setdefault(item.parent, []).append(item)
     return {item.path for group in groups.values() for item in group[: rule.keep_last]}
-
-
-def _by_time(item: CleanupItem) -> tuple[datetime, str]:
-    return item.moment or _NO_TIME, item.path
 
 
 def _reason_to_delete(rule: CleanupRule, item: CleanupItem) -> str:
@@ -249,8 +160,8 @@ def _keep_folders_of_kept(found: Sequence[CleanupVerdict]) -> list[CleanupVerdic
         for folder in folders_above(verdict.item.path)
     }
     return [
-        CleanupVerdict(
-            verdict.item, False, f"{verdict.reason}; but contains '{kept}', which is kept"
+        replace(
+            verdict, goes=False, reason=f"{verdict.reason}; but contains '{kept}', which is kept"
         )
         if verdict.goes and (kept := kept_in.get(verdict.item.path)) is not None
         else verdict

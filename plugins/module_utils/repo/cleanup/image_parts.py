@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Find what belongs to the images that a cleanup deletes or keeps, without requests.
+
+Server fact [repo-34]: signatures, attestations and SBOMs are manifests of their own, and so are
+the images that an index lists. Each has its own folder next to the folder of the tag.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
+
+from ..image_names import subject_of
+from .items import CleanupItem, CleanupVerdict, folders_above
+from .rules import CleanupRule
+
+#: Names of files that mark a folder as the tag of an image.
+INDEX = "list.manifest.json"
+MANIFESTS = ("manifest.json", INDEX)
+NO_TIME = datetime.min.replace(tzinfo=timezone.utc)
+#: Prefixes of folders whose manifest has no tag.
+_UNTAGGED = ("sha256:", "sha256__")
+
+
+@dataclass(eq=False)
+class Manifest:
+    """A manifest of an image.
+
+    :param item: the folder of the manifest, with all of its files
+    :param file: the file of the manifest
+    :param digest: digest of the manifest; `None` if unknown
+    :param subject: digest of the image to which the manifest is attached
+    :param lists: digests of the manifests that an index lists
+    """
+
+    item: CleanupItem
+    file: CleanupItem
+    digest: str | None = None
+    subject: str | None = None
+    lists: Collection[str] = ()
+    is_read: bool = False
+    #: Images to which the manifest is attached, indexes that list it, manifests that it lists.
+    owners: list[Manifest] = field(default_factory=list)
+    indexes: list[Manifest] = field(default_factory=list)
+    children: list[Manifest] = field(default_factory=list)
+
+    @property
+    def has_tag(self) -> bool:
+        return not self.item.name.startswith(_UNTAGGED)
+
+    @property
+    def is_index(self) -> bool:
+        return self.file.name == INDEX
+
+    @property
+    def is_leaf(self) -> bool:
+        """Return whether the name of the tag tells everything that the content would."""
+        return not self.is_index and None not in (self.subject, self.digest)
+
+    @property
+    def is_part(self) -> bool:
+        """Return whether the manifest can only be deleted together with an image."""
+        return self.subject is not None or (bool(self.indexes) and not self.has_tag)
+
+    def remover(self, going: Collection[str]) -> str | None:
+        """Return the path whose deletion deletes the manifest; `None` if it stays.
+
+        :param going: paths of the deleted items
+        """
+        paths = (self.item.path, self.file.path, *folders_above(self.item.path))
+        return next((path for path in paths if path in going), None)
+
+
+def manifests_in(files: Iterable[CleanupItem]) -> dict[str, Manifest]:
+    """Return the manifests among the files of a repository by folder, with unread content.
+
+    The age of a tag is computed from the last change of its manifest, because a tag that is pushed
+    again gets a new manifest.
+    """
+    found: dict[str, Manifest] = {}
+    listed = list(files)
+    for file in listed:
+        if file.name not in MANIFESTS or "/" not in file.parent:
+            continue
+        known = found.get(file.parent)
+        moment = None if file.moment is None else max(file.moment, file.modified or NO_TIME)
+        if known is not None:
+            moment = max(moment or NO_TIME, known.item.moment or NO_TIME)
+        main = file if known is None or file.name == INDEX else known.file
+        item = replace(main, path=file.parent, folder=True, size=0, moment=moment, files=[])
+        name = item.name.replace("__", ":")
+        digest = main.digest or (name if name.startswith("sha256:") else None)
+        found[item.path] = Manifest(item, main, digest, subject_of(item.name))
+    for file in listed:
+        for folder in folders_above(file.path):
+            if folder in found:
+                found[folder].item.files.append(file)
+    return found
+
+
+def link(manifests: Sequence[Manifest]) -> None:
+    """Find the owners, indexes and children of the manifests of an image."""
+    by_digest: dict[str, list[Manifest]] = {}
+    for manifest in manifests:
+        manifest.indexes, manifest.children = [], []
+        if manifest.digest is not None:
+            by_digest.setdefault(manifest.digest, []).append(manifest)
+    for manifest in manifests:
+        owners = by_digest.get(manifest.subject or "", [])
+        manifest.owners = [owner for owner in owners if owner is not manifest]
+        for digest in dict.fromkeys(manifest.lists):
+            for child in by_digest.get(digest, []):
+                manifest.children.append(child)
+                child.indexes.append(manifest)
+
+
+def image_of(item: CleanupItem) -> str | None:
+    """Return the path of the image whose manifest an item is or contains; `None` without one."""
+    if item.folder:
+        marked = any(f.parent == item.path and f.name in MANIFESTS for f in item.files)
+        folder = item.path
+    else:
+        marked, folder = item.name in MANIFESTS, item.parent
+    image, _slash, tag = folder.rpartition("/")
+    return (image or None) if marked or _is_marked(tag) else None
+
+
+def _is_marked(tag: str) -> bool:
+    return tag.startswith(_UNTAGGED) or subject_of(tag) is not None
+
+
+class ImageParts:
+    """The manifests in the repositories of the rules, by image."""
+
+    def __init__(self) -> None:
+        self._images: dict[tuple[str, str], dict[str, Manifest]] = {}
+        #: Folders that match a rule.
+        self._matched: set[tuple[str, str]] = set()
+
+    def learn(self, files: Iterable[CleanupItem], covers: Callable[[str], bool]) -> None:
+        """Add the manifests among files of a repository; keep those that were read.
+
+        :param covers: returns whether the files are all files of an image
+        """
+        found: dict[tuple[str, str], dict[str, Manifest]] = {}
+        for folder, manifest in manifests_in(files).items():
+            found.setdefault((manifest.item.repo, manifest.item.parent), {})[folder] = manifest
+        for key, manifests in found.items():
+            if covers(key[1]):
+                self._images[key] = {**manifests, **self._images.get(key, {})}
+                link(list(self._images[key].values()))
+
+    def image(self, repo: str, image: str) -> list[Manifest] | None:
+        """Return the manifests of an image; `None` if they are unknown."""
+        found = self._images.get((repo, image))
+        return None if found is None else list(found.values())
+
+    def of(self, item: CleanupItem) -> Manifest | None:
+        """Return the manifest whose folder an item is, or whose folder contains it."""
+        folder = _folder(item)
+        return self._images.get((item.repo, folder.rpartition("/")[0]), {}).get(folder)
+
+    def selectable(self, items: Iterable[CleanupItem]) -> list[CleanupItem]:
+        """Return the matching items of a rule without those that only go with an image."""
+        found = []
+        for item in items:
+            self._matched.add((item.repo, _folder(item)))
+            manifest, tag = self.of(item), _folder(item).rpartition("/")[2]
+            if not (subject_of(tag) if manifest is None else manifest.is_part):
+                found.append(item)
+        return found
+
+    def keepers(
+        self, items: Iterable[CleanupItem], going: Collection[str]
+    ) -> dict[str, CleanupItem]:
+        """Return the indexes that stay and list an item, by the path of the item.
+
+        :param going: paths of the items that the rule deletes
+        """
+        found = {}
+        for item in items:
+            manifest = self.of(item)
+            indexes = [] if manifest is None else manifest.indexes
+            kept = next((index for index in indexes if index.remover(going) is None), None)
+            if kept is not None:
+                found[item.path] = kept.item
+        return found
+
+    def rank(self, item: CleanupItem) -> tuple[datetime, bool, str]:
+        """Return the sort key of an item by its last push.
+
+        An index is at least as new as the tags that it lists, which may have been pushed later.
+        """
+        manifest = self.of(item) if item.folder else None
+        tags = [each.item for each in manifest.children if each.has_tag] if manifest else []
+        return max(each.moment or NO_TIME for each in (item, *tags)), bool(tags), item.path
+
+    @property
+    def orphans(self) -> list[CleanupItem]:
+        """Return what is attached to an image that does not exist, and matches a rule."""
+        return [
+            manifest.item
+            for (repo, _image), manifests in self._images.items()
+            if all(manifest.digest is not None for manifest in manifests.values())
+            for folder, manifest in manifests.items()
+            if manifest.subject is not None
+            and not manifest.owners
+            and (manifest.is_read or (repo, folder) in self._matched)
+        ]
+
+    def complete(self, verdicts: Sequence[CleanupVerdict]) -> list[CleanupVerdict]:
+        """Return the verdicts on what belongs to deleted items, followed by the given deletions.
+
+        A part stays if a rule excludes it. Of two verdicts on an item, the first counts.
+        """
+        going: dict[str, dict[str, CleanupVerdict]] = {}
+        for verdict in verdicts:
+            going.setdefault(verdict.item.repo, {})[verdict.item.path] = verdict
+        parts = []
+        for (repo, _image), manifests in self._images.items():
+            parts += _parts(manifests, going.get(repo, {}))
+        return [*parts, *verdicts]
+
+
+def _folder(item: CleanupItem) -> str:
+    return item.path if item.folder else item.parent
+
+
+def _parts(
+    manifests: Mapping[str, Manifest], going: dict[str, CleanupVerdict]
+) -> list[CleanupVerdict]:
+    """Return the verdicts on the manifests of an image that belong to deleted items.
+
+    :param going: deletions in the repository by path, to which the parts are added
+    """
+    kept: dict[str, CleanupVerdict] = {}
+    added: dict[str, CleanupVerdict] = {}
+    changed = True
+    while changed:
+        changed = False
+        for folder, manifest in manifests.items():
+            verdict = None if folder in kept else _part(manifest, going)
+            if verdict is None or going.get(folder) == verdict:
+                continue
+            changed = True
+            if verdict.goes:
+                going[folder] = added[folder] = verdict
+            else:
+                kept[folder] = verdict
+    return [*added.values(), *kept.values()]
+
+
+def _part(manifest: Manifest, going: Mapping[str, CleanupVerdict]) -> CleanupVerdict | None:
+    """Return the verdict on a manifest that belongs to deleted items; `None` if it does not."""
+    own = manifest.remover(going)
+    if own in folders_above(manifest.item.path) or not (manifest.is_part or own is not None):
+        return None
+    holders = [*manifest.owners, *manifest.indexes]
+    removers = [path for holder in holders if (path := holder.remover(going)) is not None]
+    if not holders or len(removers) < len(holders):
+        return None
+    first, found = holders[0].item.path, [going[path] for path in removers]
+    if own is None:
+        for verdict in found:
+            glob = excluded_by(verdict.rule, manifest.item)
+            if glob is not None:
+                reason = f"rule {verdict.rule.number}: part of '{first}', excluded by '{glob}'"
+                return CleanupVerdict(manifest.item, verdict.rule, False, reason)
+    after = tuple(dict.fromkeys(verdict.name for verdict in found))
+    return CleanupVerdict(manifest.item, found[0].rule, True, f"part of '{first}'", after)
+
+
+def excluded_by(rule: CleanupRule, item: CleanupItem) -> str | None:
+    """Return the glob of `exclude` that matches an item or any content of it."""
+    return next((glob for path in item.paths if (glob := rule.excluding(path))), None)
