@@ -12,9 +12,9 @@ version_added: 1.0.0
 description:
   - Writes C(ci.yml) into a folder that the role C(desired_state) and the playbooks C(enforce) and C(drift) read, and the configurations of
     jobs, nodes and views as files below C(ci).
-  - Encrypted values, values with the name of a secret, and passwords in URLs do not leave the server. They are replaced with C(kept by the
-    server) in parentheses. For this placeholder, M(delivery.toolchain.ci_job) keeps the existing secret of the job. Plain-text secrets
-    inside scripts are exported unchanged.
+  - Values that the server encrypts, and passwords in URLs, do not leave the server. They are replaced with C(kept by the server) in
+    parentheses. For this placeholder, M(delivery.toolchain.ci_job) keeps the existing secret of the job. What the server stores as plain
+    text, such as the token of a trigger or a secret inside a script, is exported unchanged.
   - Credentials are exported without their secrets. Such an entry finds a credential unchanged, and never empties it. Only a change, or a
     new credential, needs the secret.
   - The configuration as code is exported without secrets, without the parts that the server could not export, and without credentials,

@@ -12,10 +12,11 @@ version_added: 1.0.0
 description:
   - Creates a job from its configuration or as a copy of another job, updates its configuration, and enables, disables or deletes the job.
   - Configurations are compared by meaning, as with O(delivery.toolchain.ci_job_info#module:expected_config). Differences in the order of
-    attributes and object members, in whitespace around text, in plugin versions, and members with default values are ignored. The order of
-    lists is significant.
-  - Encrypted secrets are not compared, because the server encrypts them again at each save. A warning names them. O(update_secrets) sends
-    them again.
+    attributes and object members, in line breaks around text, in plugin versions, and members with default values are ignored. The order
+    of lists is significant.
+  - Values that the server encrypts are not compared, because it encrypts them again at each save. A warning names them. O(update_secrets)
+    sends them again. All other values are compared, whatever their names are; the diff masks those that have the name of a secret.
+  - A configuration of a freestyle, matrix or Maven job without C(canRoam) pins the job to the built-in node. A warning says so.
   - The saved configuration is verified. The server silently drops unknown elements. The task then fails with the kind V(rejected) and names
     them.
 author: delivery.toolchain contributors (@delivery-toolchain)

@@ -123,7 +123,9 @@ def _typed(call: Call, mode: str, name: str) -> Response:
     kinds = {cls: kind for kind, cls in jobs.CLASSES.items()}
     if mode not in kinds:
         return pages.failed(f"No item type {_quoted(mode)} is known")
-    jobs.put(call.site.context, name, {"kind": kinds[mode], "parts": {}})
+    # server fact [ci-15]: unlike a configuration without `canRoam`, the form lets a job roam
+    parts = {"canRoam": "<canRoam>true</canRoam>"} if kinds[mode] == jobs.FREESTYLE else {}
+    jobs.put(call.site.context, name, {"kind": kinds[mode], "parts": parts})
     return _made(call, name)
 
 

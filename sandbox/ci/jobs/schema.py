@@ -78,7 +78,8 @@ DEFAULTS: dict[str, dict[str, str]] = {
     jobs.FREESTYLE: {
         "actions": "<actions/>",
         "scm": '<scm class="hudson.scm.NullSCM"/>',
-        "canRoam": "<canRoam>true</canRoam>",
+        # server fact [ci-15]: a missing boolean is false
+        "canRoam": "<canRoam>false</canRoam>",
         "blockBuildWhenDownstreamBuilding": (
             "<blockBuildWhenDownstreamBuilding>false</blockBuildWhenDownstreamBuilding>"
         ),
@@ -112,7 +113,7 @@ _MEMBERS: dict[str, dict[str, str | None]] = {
     },
     "hudson.triggers.TimerTrigger": {"spec": ""},
     "hudson.triggers.SCMTrigger": {"spec": "", "ignorePostCommitHooks": "false"},
-    "org.jenkinsci.plugins.workflow.cps.CpsFlowDefinition": {"script": "", "sandbox": "true"},
+    "org.jenkinsci.plugins.workflow.cps.CpsFlowDefinition": {"script": "", "sandbox": "false"},
     # server fact [ci-31]: a string has `trim`, and members that are null are omitted
     "hudson.model.StringParameterDefinition": {
         **_DEFINITION,

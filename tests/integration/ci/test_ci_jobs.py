@@ -34,6 +34,7 @@ from tests.unit.stub import Reply, Stub
 TOKEN = "builder-api-token-1234567890"
 CONFIG = """<?xml version="1.0"?>
 <project>
+  <canRoam>true</canRoam>
   <builders><hudson.tasks.Shell><command>make</command></hudson.tasks.Shell></builders>
   <properties><hudson.model.ParametersDefinitionProperty><parameterDefinitions>
     <hudson.model.PasswordParameterDefinition>
@@ -429,7 +430,7 @@ PLUGINS = ("hidden-parameter", "uno-choice", "extended-choice-parameter")
 def _with(definitions: str) -> str:
     holder = "hudson.model.ParametersDefinitionProperty"
     return (
-        f"<project><properties><{holder}><parameterDefinitions>{definitions}"
+        f"<project><canRoam>true</canRoam><properties><{holder}><parameterDefinitions>{definitions}"
         f"</parameterDefinitions></{holder}></properties></project>"
     )
 

@@ -283,7 +283,7 @@ def test_stored_configuration_differs_from_the_sent_one(ci: Ci) -> None:
     assert "timestamper" not in stored
     assert "<command>make</command>" in stored
     assert "<configuredLocalRules/>" in stored
-    assert "<canRoam>true</canRoam>" in stored
+    assert "<canRoam>false</canRoam>" in stored
     assert '<scm class="hudson.plugins.git.GitSCM" plugin="git@5.2.2">' in stored
     assert "hush" not in stored
     assert stored.index("<properties>") < stored.index("<scm") < stored.index("<builders>")

@@ -5,10 +5,15 @@ cannot be read.
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci import xml_reader
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.jobs import configuration
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.jobs import (
+    configuration,
+    kept_secrets,
+)
 
 ENCRYPTED = "{AQAAABAAAAAwAAAA/+09azAZ==}"
 BOMB = """<?xml version='1.0'?>
@@ -36,9 +41,11 @@ EXTERNAL = '<!DOCTYPE a [<!ENTITY f SYSTEM "file:///etc/passwd">]><a>&f;</a>'
         ("<a><b>1</b><c>2</c></a>", "<a><c>2</c><b>1</b></a>"),
         (
             "<a><actions/><scm class='hudson.scm.NullSCM'/><triggers class='vector'/></a>",
-            "<a><disabled>false</disabled><canRoam>true</canRoam></a>",
+            "<a><disabled>false</disabled><canRoam>false</canRoam></a>",
         ),
         ("<a/>", "<a><description/><keepDependencies> false </keepDependencies></a>"),
+        ("<a><b>\n  </b></a>", "<a><b/></a>"),
+        ("<a><n> 5 </n></a>", "<a><n>5</n></a>"),
         ("<hudson.model.FreeStyleProject/>", "<project/>"),
         # a plain text that the server has encrypted, regardless of the element's name
         (f"<a><value>{ENCRYPTED}</value></a>", "<a><value>plain</value></a>"),
@@ -68,6 +75,28 @@ def test_equivalent_configurations_do_not_differ(one: str, other: str) -> None:
         ("<a><password/></a>", "<a><password>x</password></a>"),
         (f"<a>one {ENCRYPTED}</a>", f"<a>two {ENCRYPTED}</a>"),
         ("<a>&#x1b;</a>", "<a>&#x1c;</a>"),
+        # members that are false if they are missing [ci-15]
+        ("<a><canRoam>true</canRoam></a>", "<a/>"),
+        ("<a><script>x</script><sandbox>true</sandbox></a>", "<a><script>x</script></a>"),
+        # blanks are a value, layout is none
+        ("<a><defaultValue> </defaultValue></a>", "<a><defaultValue/></a>"),
+        ("<a/>", "<a><defaultValue>  </defaultValue></a>"),
+        ("<a><string> one</string></a>", "<a><string>one</string></a>"),
+        # names that look secret, with values that the server does not encrypt
+        (
+            "<a><injectGlobalPasswords>false</injectGlobalPasswords></a>",
+            "<a><injectGlobalPasswords>true</injectGlobalPasswords></a>",
+        ),
+        ("<a><useToken>true</useToken></a>", "<a><useToken>false</useToken></a>"),
+        ("<a><token>one</token></a>", "<a><token>two</token></a>"),
+        ("<a><password>one</password></a>", "<a><password>two</password></a>"),
+        ("<a><b password='one'/></a>", "<a><b password='two'/></a>"),
+        # a secret that is removed
+        (f"<a><password>{ENCRYPTED}</password></a>", "<a><password/></a>"),
+        (f"<a><password>{ENCRYPTED}</password></a>", "<a/>"),
+        # braces that are no encrypted value
+        ("<a><b>${WORKSPACE}</b></a>", "<a><b>${WORKTREES}</b></a>"),
+        ("<a><b>{abcdefghij}</b></a>", "<a><b>{abcdefghik}</b></a>"),
     ],
 )
 def test_different_configurations_differ(one: str, other: str) -> None:
@@ -96,11 +125,64 @@ def test_secrets_are_masked_by_element_name(name: str) -> None:
     assert configuration.masked_secrets(f"<a><{name}>*****</{name}></a>") == [name]
 
 
-def test_only_defaults_of_password_parameters_are_secret() -> None:
+@pytest.mark.parametrize(
+    ("element", "plain"),
+    [
+        ("<injectGlobalPasswords>{}</injectGlobalPasswords>", "true"),
+        ("<token>{}</token>", "false"),
+        ("<token>{}</token>", "123456"),
+        ("<passwordStrategy>{}</passwordStrategy>", "plain-text"),
+        ("<credentialsId>{}</credentialsId>", "deploy-key"),
+        ("<secret>{}</secret>", "NOT_USED"),
+        ("<token>{}</token>", "$NEW_TAG"),
+        ("<token>{}</token>", "${TOKEN}"),
+    ],
+)
+def test_names_alone_make_no_secret(element: str, plain: str) -> None:
+    text = f"<a>{element.format(plain)}</a>"
+    assert configuration.secrets(text) == []
+    assert plain in configuration.normalized(text)
+    assert kept_secrets.without_secrets(text) == (text, 0)
+
+
+def test_changed_plain_secret_is_masked_in_the_diff() -> None:
+    found = configuration.drift(
+        "<a><trigger><token>old-trigger</token></trigger><b password='old-password'/></a>",
+        "<a><trigger><token>new-trigger</token></trigger><b password='new-password'/></a>",
+    )
+    assert [difference.path for difference in found.differences] == ["trigger/token", "b"]
+    assert found.uncompared == ()
+    assert not re.search("old|new-", found.before + found.after)
+    assert found.after.count("(new secret)") == 2
+
+
+def test_encrypted_attributes_are_secrets() -> None:
+    pair = "<a><varPasswordPairs><varPasswordPair var='X' password='{}'/></varPasswordPairs></a>"
+    live, wanted = pair.format(ENCRYPTED), pair.format("hush-hush")
+    found = configuration.drift(live, wanted)
+    assert not found.found
+    assert found.uncompared == ("varPasswordPairs/varPasswordPair",)
+    assert "hush" not in found.after + configuration.normalized(wanted)
+    assert configuration.secrets(wanted) == ["hush-hush"]
+    text, count = kept_secrets.without_secrets(live)
+    assert (ENCRYPTED in text, count) == (False, 1)
+    assert kept_secrets.with_secrets(live, text)[1] == []
+    assert ENCRYPTED in kept_secrets.with_secrets(live, text)[0]
+    assert ENCRYPTED in kept_secrets.with_kept_secrets(live, wanted)
+
+
+def test_secret_of_an_unknown_class_is_returned() -> None:
+    found = configuration.drift(f"<a><b>{ENCRYPTED}</b></a>", "<a><b>hush-hush</b></a>")
+    assert (found.uncompared, found.secrets) == (("b",), ("hush-hush",))
+    assert "hush" not in found.after
+
+
+def test_members_that_a_class_encrypts_are_secret() -> None:
     text = (
         "<p><hudson.model.PasswordParameterDefinition><name>KEY</name>"
         "<defaultValue>hush-hush</defaultValue></hudson.model.PasswordParameterDefinition>"
-        "<credentialsId>deploy</credentialsId></p>"
+        "<hudson.model.StringParameterDefinition><defaultValue>not secret</defaultValue>"
+        "</hudson.model.StringParameterDefinition><credentialsId>deploy</credentialsId></p>"
     )
     assert configuration.secrets(text) == ["hush-hush"]
     assert "<name>KEY</name>" in configuration.drift(text, text).before
@@ -138,7 +220,7 @@ def test_differences_have_a_path_and_kind() -> None:
     live = """<project><builders>
       <hudson.tasks.Shell><command>make</command></hudson.tasks.Shell>
       <hudson.tasks.Shell><command>two</command><more>x</more></hudson.tasks.Shell>
-      </builders><quietPeriod>5</quietPeriod><canRoam>true</canRoam></project>"""
+      </builders><quietPeriod>5</quietPeriod><canRoam>true</canRoam><disabled>false</disabled></project>"""
     expected = """<project><node>linux</node><builders>
       <hudson.tasks.Shell><command>make</command></hudson.tasks.Shell>
       <hudson.tasks.Ant/>
@@ -150,9 +232,10 @@ def test_differences_have_a_path_and_kind() -> None:
         ("builders/hudson.tasks.Shell[2]/command", "changed"),
         ("builders/hudson.tasks.Shell[2]/more", "extra"),
         ("quietPeriod", "extra"),
+        ("canRoam", "extra"),
         ("node", "missing"),
     ]
-    assert "canRoam" not in found.before + found.after
+    assert "disabled" not in found.before + found.after
     assert found.before.index("<quietPeriod>") > found.before.index("<builders>")
 
 

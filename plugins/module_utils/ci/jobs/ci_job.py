@@ -3,24 +3,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.errors import ToolchainError, invalid
-from ...core.files import read_text
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
 from ...core.plan import Plan, unchanged
-from .. import xml_reader
 from ..client import objects, server_of
 from ..job_address import Job, JobName, job_of
 from ..permissions import CONFIGURE, CREATE, DELETE, EXTENDED_READ, READ_JOB, READ_SERVER, SEES_JOB
 from . import computed_folders, configuration
 from .configuration import ConfigurationDrift
+from .given_configuration import given_configuration
 from .job_store import JobStore, is_disabled, is_there_already
-from .kept_secrets import KEPT, marked, with_kept_secrets, with_secrets
+from .kept_secrets import marked, with_kept_secrets, with_secrets
+from .secret_values import KEPT
 
 _NOT_SAVED = "the job was copied and never saved, so it cannot be built"
 _MAX_NAMED = 10
@@ -72,7 +72,9 @@ class CiJobOperation:
         source = options.copy_from
         self._source = None if source is None else job_of(source, task.connection.url)
         _check(options)
-        self._text = self._given_text()
+        self._text = given_configuration(
+            task, options.config, options.src, folder=options.folder, enabled=options.enabled
+        )
         creates = options.folder or source is not None or self._text is not None
         if creates and options.state == "present" and "://" not in str(options.job):
             self._store.check_name()
@@ -122,43 +124,22 @@ class CiJobOperation:
             status=404,
         )
 
-    def _given_text(self) -> str | None:
-        """Return the configuration to save, with `enabled` applied; `None` without `config` and
-        `src`. Raises `invalid` for an unusable configuration.
-        """
-        name, text = "config", self._options.config
-        if self._options.src is not None:
-            name, text = "src", read_text(self._options.src, "the configuration in src")
-        if text is None:
-            return None
-        try:
-            secrets, stars = configuration.secrets(text), configuration.masked_secrets(text)
-            kind = configuration.kind_of(text)
-        except xml_reader.UnreadableXml as error:
-            raise invalid(f"{name} is not the configuration of a job: {error}") from None
-        for secret in secrets:
-            if secret != KEPT:
-                self._task.hide(secret)
-        if stars:
-            raise invalid(
-                f"{name} has asterisks instead of a secret in {', '.join(sorted(set(stars)))}: the"
-                " server would save the asterisks as the secret"
-            )
-        is_folder = kind == computed_folders.FOLDER
-        if self._options.folder and not is_folder:
-            folder = computed_folders.FOLDER
-            raise invalid(f"{name} describes a {kind}, but folder: true requires a {folder}")
-        if is_folder and self._options.enabled is not None:
-            raise invalid("enabled cannot be set for a plain folder: the server cannot disable it")
-        return configuration.with_enabled(text, self._options.enabled)
-
     def _creation(self, text: str) -> Plan:
         self._store.check_name()
         self._store.require_folder()
         self._reject_marks(marked(text), "the job does not exist")
+        self._warn_of_pinned(text)
         steps = [lambda: self._create(text), lambda: self._verify(text)]
         after = configuration.normalized(text)
         return Plan("", after, "create", result={"differences": []}, data=steps)
+
+    def _warn_of_pinned(self, text: str) -> None:
+        if configuration.is_pinned(text):
+            self._task.warn(
+                f"{self._store.purpose}: the configuration has no canRoam, so the server runs the"
+                " job on the built-in node only. To use all nodes, add <canRoam>true</canRoam>; to"
+                " keep it there, add <canRoam>false</canRoam>"
+            )
 
     @property
     def _creates_folder(self) -> bool:
@@ -188,7 +169,7 @@ class CiJobOperation:
                 f"copy_from: the job '{source.name}' does not exist, or the account cannot see it"
             )
             raise ToolchainError("not_found", f"{self._store.purpose}: {missing}", status=404)
-        self._hide_secrets(text)
+        self._hide(configuration.secrets(text))
         self._refuse_stars(text, f"the job '{source.name}'")
         self._check_kind(configuration.kind_of(text) == computed_folders.FOLDER)
         enabled = self._options.enabled
@@ -205,12 +186,13 @@ class CiJobOperation:
             )
 
     def _update(self, live: str, wanted: str) -> Plan:
-        self._hide_secrets(live)
+        self._hide(configuration.secrets(live))
         self._check_same_kind(live, wanted)
         wanted, missing = with_secrets(live, wanted)
         self._reject_marks(missing, "the job has no matching secret on the server")
         always = self._options.update_secrets == "always"
         found = configuration.drift(live, wanted, resent=always)
+        self._hide(found.secrets)
         if found.uncompared:
             self._task.warn(
                 f"{self._store.purpose}: secrets are not compared, because the server encrypts"
@@ -221,6 +203,7 @@ class CiJobOperation:
         if not found.found:
             return unchanged({"differences": []}, state=found.before).with_unknown(*unknown)
         self._refuse_stars(live, "this job")
+        self._warn_of_pinned(wanted)
         sent = wanted if always else with_kept_secrets(live, wanted)
         steps = [lambda: self._save(sent, live), lambda: self._verify(sent, found.before)]
         result = {"differences": [difference.path for difference in found.differences]}
@@ -244,7 +227,11 @@ class CiJobOperation:
 
     def _live_drift(self, wanted: str) -> ConfigurationDrift | None:
         live = self._store.configuration()
-        return None if live is None else configuration.drift(live, wanted)
+        if live is None:
+            return None
+        found = configuration.drift(live, wanted)
+        self._hide(found.secrets)  # a new job shows only now what its classes encrypt
+        return found
 
     def _verify(self, wanted: str, before: str = "") -> None:
         """Compare the saved configuration with `wanted`. Server fact [ci-21]: the server drops
@@ -327,7 +314,7 @@ class CiJobOperation:
             live = None
         if live is None:
             return f"{self._store.job.name}\n"
-        self._hide_secrets(live)
+        self._hide(configuration.secrets(live))
         return configuration.normalized(live)
 
     def _reject_marks(self, names: list[str], reason: str) -> None:
@@ -349,8 +336,8 @@ class CiJobOperation:
                 " so the server masks the secrets",
             )
 
-    def _hide_secrets(self, live: str) -> None:
-        for secret in configuration.secrets(live):
+    def _hide(self, secrets: Iterable[str]) -> None:
+        for secret in secrets:
             self._task.hide(secret)
 
     def _check_same_kind(self, live: str, wanted: str) -> None:

@@ -181,6 +181,8 @@ class CiJobInfoOperation(ReadOnly):
         if self._options.expected_config is not None:
             expected, _missing = with_secrets(text, self._options.expected_config)
             found = configuration.drift(text, expected)
+            for secret in found.secrets:
+                self._task.hide(secret)
             values["config_drift"] = found.found
             values["diff"] = {"before": found.before, "after": found.after}
         return values

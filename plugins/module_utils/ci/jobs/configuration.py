@@ -13,28 +13,21 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from ...core.secret import MASK
 from ..xml_reader import XmlElement, parse, shown, without_declaration, written
+from . import secret_values
 
-#: Value that the server has encrypted, for example `{AQAAABAAAAAg...=}`.
-_ENCRYPTED = re.compile(r"\{[A-Za-z0-9+/]{8,}={0,2}\}")
-_SECRET_NAME = re.compile(
-    r"(secret|password|passwd|token|passphrase|private_?key|secret_?key|api_?key)s?$",
-    re.IGNORECASE,
-)
-_STARS = re.compile(r"\*{4,}")
-#: Replaces a secret that is sent without comparison, in the diff.
-_RESENT = "(new secret)"
+#: Replaces a changed secret in the diff.
+_NEW_SECRET = "(new secret)"
 _PLUGIN = "plugin"
 #: Classes of collections. The server keeps the class with which the configuration was written.
 _COLLECTION = re.compile(r"java\.util\.|(?:[a-z]+-)*(?:list|set|map|array)$|vector$")
 #: Elements with random values that the server generates.
 _GENERATED = frozenset({"randomName"})
-_SHORTEST_SECRET = 6
 #: Short names of root elements, which the server writes. It also reads the class names.
 _SHORT_ROOTS = {
     "hudson.model.FreeStyleProject": "project",
@@ -42,9 +35,13 @@ _SHORT_ROOTS = {
     "hudson.maven.MavenModuleSet": "maven2-moduleset",
     "org.jenkinsci.plugins.workflow.job.WorkflowJob": "flow-definition",
 }
-# Server fact [ci-15]: members with the default true. Other members are false or empty by default.
-_TRUE_BY_DEFAULT = frozenset({"canRoam", "sandbox", "defaultExcludes", "caseSensitive"})
+#: Short roots of the kinds of jobs with the member `canRoam`.
+_ROAMING = frozenset({"project", "matrix-project", "maven2-moduleset"})
+# Server fact [ci-15]: members that are true if they are missing. Others are false or empty.
+_TRUE_BY_DEFAULT = frozenset({"defaultExcludes", "caseSensitive"})
+_LITERAL = re.compile(r"true|false|[+-]?\d+(\.\d+)?")
 _NO_SCM = "hudson.scm.NullSCM"
+_LINE_BREAK = "\n"
 
 #: Element on the server and expected element; `None` if one of the configurations lacks it.
 Pair: TypeAlias = "tuple[XmlElement | None, XmlElement | None]"
@@ -70,12 +67,14 @@ class ConfigurationDrift:
     :param before: normalized configuration of the server with masked secrets
     :param after: normalized expected configuration with masked secrets
     :param uncompared: paths of elements that contain a secret in both configurations
+    :param secrets: expected values that the server has encrypted
     """
 
     before: str
     after: str
     differences: tuple[Difference, ...] = ()
     uncompared: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
 
     @property
     def found(self) -> bool:
@@ -94,17 +93,20 @@ def drift(live: str, expected: str, *, resent: bool = False) -> ConfigurationDri
     comparison.compare(server, user)
     if resent:
         comparison.resend()
-    before, after = shown(server), shown(user)
+    secrets = comparison.mask(server, user)
     return ConfigurationDrift(
-        before, after, tuple(comparison.differences), tuple(comparison.uncompared)
+        shown(server),
+        shown(user),
+        tuple(comparison.differences),
+        tuple(comparison.uncompared),
+        tuple(secrets),
     )
 
 
 def normalized(text: str) -> str:
     """Return the normalized form of a configuration with masked secrets, for a diff."""
     root = _comparable(text)
-    for element in _encrypted_elements(root):
-        element.text = MASK
+    secret_values.mask(root)
     return shown(root)
 
 
@@ -122,6 +124,16 @@ def is_enabled(text: str) -> bool:
     """Return whether a configuration describes an enabled job."""
     children = parse(text).children
     return all(child.text.strip() != "true" for child in children if child.name == "disabled")
+
+
+def is_pinned(text: str) -> bool:
+    """Return whether a configuration pins the job to the built-in node by leaving out `canRoam`.
+
+    Server fact [ci-15]: a missing `canRoam` is false. Kinds without this member run anywhere.
+    """
+    root = parse(text)
+    names = {child.name for child in root.children}
+    return short_root(root.name) in _ROAMING and names.isdisjoint({"canRoam", "assignedNode"})
 
 
 def with_enabled(text: str, enabled: bool | None) -> str:
@@ -142,10 +154,8 @@ def with_enabled(text: str, enabled: bool | None) -> str:
 
 
 def secrets(text: str) -> list[str]:
-    """Return the secrets in a configuration that are recognizable by element name or encryption."""
-    elements = parse(text).iterate()
-    found = [value for element, parent in elements for value in secret_texts(element, parent)]
-    return [value for value in found if len(value) >= _SHORTEST_SECRET and set(value) != {"*"}]
+    """Return the secrets in a configuration that are recognizable by their kind or name."""
+    return [secret for value in secret_values.values_of(parse(text)) for secret in value.secrets()]
 
 
 def masked_secrets(text: str) -> list[str]:
@@ -153,27 +163,35 @@ def masked_secrets(text: str) -> list[str]:
 
     Server fact [ci-14]: a configuration with asterisks overwrites the secret with them.
     """
-    return [
-        element.name
-        for element, parent in parse(text).iterate()
-        if any(_STARS.fullmatch(value) for value in secret_texts(element, parent))
-    ]
+    values = secret_values.values_of(parse(text))
+    return [value.name for value in values if value.hides_secret]
 
 
 def _comparable(text: str) -> XmlElement:
     """Return the normalized tree of a configuration."""
     root = parse(text)
     root.name = short_root(root.name)
-    for element, parent in list(root.iterate()):
-        for secret in secret_texts(element, parent):
-            if _ENCRYPTED.fullmatch(element.text.strip()) is None:
-                element.text = element.text.replace(secret, MASK)
     for element, _holder in list(root.iterate()):
         element.attributes.pop(_PLUGIN, None)
         element.name = element.name.replace("__", "_")
-        element.text = element.text.replace("\r\n", "\n").strip()
+        element.text = _normal_text(element)
         _simplify(element)
     return root
+
+
+def _normal_text(element: XmlElement) -> str:
+    """Return the text of an element without layout: outer blanks with a line break, and all outer
+    blanks of numbers, booleans and elements with children. Other blanks are part of the value.
+    """
+    text = element.text.replace("\r\n", "\n")
+    value = text.strip()
+    if element.children or _LITERAL.fullmatch(value):
+        return value
+    start = text.find(value)
+    before, after = text[:start], text[start + len(value) :]
+    return (
+        f"{'' if _LINE_BREAK in before else before}{value}{'' if _LINE_BREAK in after else after}"
+    )
 
 
 def _simplify(element: XmlElement) -> None:
@@ -195,62 +213,66 @@ def class_of(element: XmlElement) -> str:
     return "" if _COLLECTION.match(name) else name
 
 
-def _encrypted_elements(root: XmlElement) -> Iterator[XmlElement]:
-    """Yield the elements whose whole text is an encrypted value."""
-    return (element for element, _holder in root.iterate() if _ENCRYPTED.fullmatch(element.text))
-
-
-def secret_texts(element: XmlElement, parent: XmlElement | None) -> Iterator[str]:
-    """Yield the secrets in the text of an element: the whole text if the element is named like a
-    secret, otherwise the encrypted values.
-    """
-    text = element.text.strip()
-    of_password = parent is not None and "Password" in parent.name.rpartition(".")[2]
-    by_name = _SECRET_NAME.search(element.name.rpartition(".")[2]) is not None
-    if text and not element.children and (by_name or (of_password and "Value" in element.name)):
-        yield text
-    else:
-        yield from _ENCRYPTED.findall(text)
-
-
 class _Comparison:
     """Compares two element trees, and removes ignored differences from both."""
 
     def __init__(self) -> None:
         self.differences: list[Difference] = []
         self.uncompared: list[str] = []
-        self._secrets: list[XmlElement] = []
+        #: Elements with differences, and elements with secrets that cannot be compared.
+        self._changed: list[tuple[XmlElement, XmlElement]] = []
+        self._secrets: list[tuple[XmlElement, XmlElement]] = []
 
     def resend(self) -> None:
         """Report the secrets as differences, because the task sends them again."""
         for path in self.uncompared:
             self._add(path, "changed")
-        for element in self._secrets:
-            element.text = _RESENT
+        self._changed += self._secrets
         self.uncompared = []
+
+    def mask(self, live: XmlElement, wanted: XmlElement) -> list[str]:
+        """Mask the secrets in both trees. Return the values that the server has encrypted."""
+        found = []
+        for element, other in self._secrets:
+            if secret_values.text_of(element, None).is_encrypted:
+                found.append(other.text)
+                other.text = MASK
+            for name in element.attributes:
+                if secret_values.attribute_of(element, name).is_encrypted:
+                    found.append(other.attributes[name])
+                    other.attributes[name] = MASK
+        for root in (live, wanted):
+            secret_values.mask(root)
+        for element, other in self._changed:
+            if element.text == other.text:
+                other.text = other.text.replace(MASK, _NEW_SECRET)
+            for name, text in other.attributes.items():
+                if text == element.attributes.get(name):
+                    other.attributes[name] = text.replace(MASK, _NEW_SECRET)
+        return [text for text in map(str.strip, found) if len(text) >= secret_values.SHORTEST]
 
     def compare(self, live: XmlElement, wanted: XmlElement) -> None:
         if live.name != wanted.name:
             self._add(live.name, "extra")
             self._add(wanted.name, "missing")
         else:
-            self._element(live, wanted, "")
-        for element in (*_encrypted_elements(live), *_encrypted_elements(wanted)):
-            element.text = MASK
+            self._element(live, wanted, None, "")
 
-    def _element(self, live: XmlElement, wanted: XmlElement, path: str) -> None:
-        if _ENCRYPTED.fullmatch(live.text) and wanted.text:
-            live.text = wanted.text = MASK  # an encrypted value is a secret under any name
-        if _ENCRYPTED.fullmatch(wanted.text) and live.text:
-            live.text = wanted.text = MASK
-        if live.text != wanted.text or live.attributes != wanted.attributes:
-            self._add(path or live.name, "changed")
-        elif MASK in live.text:
+    def _element(
+        self, live: XmlElement, wanted: XmlElement, parent: XmlElement | None, path: str
+    ) -> None:
+        """Compare two elements. `parent` is the parent of the expected element."""
+        equal = live.text == wanted.text and live.attributes == wanted.attributes
+        if not equal and _is_equal_without_secrets(live, wanted, parent):
             self.uncompared.append(path or live.name)
-            self._secrets.append(wanted)
+            self._secrets.append((live, wanted))
+        elif not equal:
+            self._add(path or live.name, "changed")
+            self._changed.append((live, wanted))
         in_list = is_list(live.children) or is_list(wanted.children)
         pair = _pairs_by_position if in_list else _pairs_by_name
-        self._children(live, wanted, list(pair(live.children, wanted.children)), path, in_list)
+        pairs = list(pair(live.children, wanted.children))
+        self._children(live, wanted, pairs, path, in_list)
 
     def _children(
         self,
@@ -265,7 +287,7 @@ class _Comparison:
         for server_child, wanted_child in pairs:
             here = f"{path}/{place.of(server_child, wanted_child)}".lstrip("/")
             if server_child is not None and wanted_child is not None:
-                self._element(server_child, wanted_child, here)
+                self._element(server_child, wanted_child, wanted, here)
             elif not in_list and _is_default(server_child or wanted_child):
                 continue
             else:
@@ -275,6 +297,27 @@ class _Comparison:
 
     def _add(self, path: str, kind: Literal["missing", "extra", "changed"]) -> None:
         self.differences.append(Difference(path, kind))
+
+
+def _is_equal_without_secrets(
+    live: XmlElement, wanted: XmlElement, parent: XmlElement | None
+) -> bool:
+    """Return whether two elements differ only in values that the server encrypts."""
+    pairs = [(secret_values.text_of(live, parent), secret_values.text_of(wanted, parent))]
+    if live.attributes.keys() != wanted.attributes.keys():
+        return False
+    pairs += [
+        (secret_values.attribute_of(live, name), secret_values.attribute_of(wanted, name))
+        for name in live.attributes
+    ]
+    return all(
+        one.text == other.text
+        or (bool(other.text.strip()) and one.is_of_encrypted_kind)
+        or (
+            secret_values.without_encrypted(one.text) == secret_values.without_encrypted(other.text)
+        )
+        for one, other in pairs
+    )
 
 
 class _ChildPaths:

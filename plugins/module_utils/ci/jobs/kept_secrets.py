@@ -8,19 +8,24 @@ Before the configuration is saved, the current secret of the job replaces the pl
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 
+from ...core.secret import is_secret_name
 from ..xml_reader import XmlElement, parse, written_in_lines
-from .configuration import class_of, drift, is_list, secret_texts, short_root
+from .configuration import class_of, drift, is_list, short_root
+from .secret_values import KEPT, XmlValue, attribute_of, text_of, values_of
 
-#: Placeholder for a secret.
-KEPT = "(kept by the server)"
+#: Returns the value to send for a value of the server and a value of the task.
+_Choose = Callable[[XmlValue, str], str]
+#: Returns whether an element has secrets, given the elements of the server that may be its own.
+_Concerns = Callable[[XmlElement, Sequence[XmlElement]], bool]
+
 #: Secrets in a longer text: encrypted values [ci-15] and passwords in URLs, except variables.
 _EMBEDDED_SECRET = re.compile(
     r"(?P<before>://[^\s/@:\"'<>]*:)(?P<password>[^\s/@$\"'{}<>]+)(?=@)"
     r"|(?P<sealed>\{AQAA[A-Za-z0-9+/]{8,}={0,2}\})"
 )
-_STARS = re.compile(r"\*{4,}")
 
 
 def without_secrets(text: str) -> tuple[str, int]:
@@ -41,129 +46,141 @@ def with_secrets(live: str, text: str) -> tuple[str, list[str]]:
     if KEPT not in text:
         return text, []
     server, wanted = parse(live), parse(text)
-    missing: list[str] = []
     if short_root(server.name) == short_root(wanted.name):
-        _insert_secrets(server, wanted, None, missing)
-    else:
-        missing = [element.name for element in _marked(wanted)]
-    return written_in_lines(wanted), missing
+        _transfer(server, wanted, None, _with_secrets, lambda child, _others: any(_marked(child)))
+    return written_in_lines(wanted), [value.name for value in _marked(wanted)]
 
 
 def with_kept_secrets(live: str, text: str) -> str:
-    """Replace the secrets in a configuration by the server's secrets.
+    """Replace the values in a configuration that the server has encrypted by the server's values.
 
-    A secret that has no unambiguous counterpart on the server is left unchanged, for example the
+    A value that has no unambiguous counterpart on the server is left unchanged, for example the
     secret of a new list item.
 
     :param live: XML of the server
     :param text: XML of the task
     """
-    wanted = parse(text)
-    secrets = [element for element, parent in wanted.iterate() if is_secret(element, parent)]
-    texts = [element.text for element in secrets]
-    if not secrets:
+    server, wanted = parse(live), parse(text)
+    if not any(_encrypted(server)):
         return text
-    for element in secrets:
-        element.text = KEPT
-    _insert_secrets(parse(live), wanted, None, [])
-    for element, original in zip(secrets, texts, strict=True):
-        if element.text == KEPT:
-            element.text = original
+    _transfer(
+        server,
+        wanted,
+        None,
+        lambda value, own: value.text if value.is_of_encrypted_kind and own.strip() else own,
+        lambda _child, others: any(any(_encrypted(other)) for other in others),
+    )
     return written_in_lines(wanted)
 
 
+def may_have_secrets(text: str) -> bool:
+    """Return whether a configuration has secrets by their kind or by their names."""
+    values = values_of(parse(text))
+    return any(value.may_be_secret or _EMBEDDED_SECRET.search(value.text) for value in values)
+
+
 def has_secret(name: str, text: str) -> bool:
-    """Return whether the text of an element with this name contains a secret."""
-    return _remove_secrets(XmlElement(name, text=text)) > 0
+    """Return whether a value with this name contains a secret."""
+    by_name = bool(text.strip()) and is_secret_name(name)
+    return by_name or _EMBEDDED_SECRET.search(text) is not None
 
 
 def marked(text: str) -> list[str]:
     """Return the names of the elements that contain a placeholder."""
-    return [element.name for element in _marked(parse(text))] if KEPT in text else []
+    return [value.name for value in _marked(parse(text))] if KEPT in text else []
 
 
-def _marked(root: XmlElement) -> Iterator[XmlElement]:
-    return (element for element, _holder in root.iterate() if KEPT in element.text)
+def _marked(root: XmlElement) -> Iterator[XmlValue]:
+    return (value for value in values_of(root) if KEPT in value.text)
+
+
+def _encrypted(root: XmlElement) -> Iterator[XmlValue]:
+    return (value for value in values_of(root) if value.is_of_encrypted_kind)
 
 
 def _remove_secrets(root: XmlElement) -> int:
+    """Replace the secrets by placeholders. Return the number of secrets."""
     count = 0
-    for element, parent in list(root.iterate()):
-        if is_secret(element, parent):
-            element.text, found = KEPT, 1
-        else:
-            element.text, found = _EMBEDDED_SECRET.subn(
-                lambda secret: f"{secret['before'] or ''}{KEPT}", element.text
-            )
+    for element, parent in root.iterate():
+        element.text, found = _without_secrets(element.text, text_of(element, parent))
         count += found
+        for name, text in element.attributes.items():
+            element.attributes[name], found = _without_secrets(text, attribute_of(element, name))
+            count += found
     return count
 
 
-def is_secret(element: XmlElement, parent: XmlElement | None) -> bool:
-    """Return whether the whole text of an element is a secret."""
-    text = element.text.strip()
-    return bool(text) and list(secret_texts(element, parent)) == [text]
+def _without_secrets(text: str, value: XmlValue) -> tuple[str, int]:
+    if value.is_of_encrypted_kind or value.hides_secret:
+        return KEPT, 1
+    return _EMBEDDED_SECRET.subn(_marked_secret, text)
 
 
-def _insert_secrets(
-    server: XmlElement, wanted: XmlElement, parent: XmlElement | None, missing: list[str]
-) -> None:
-    if KEPT in wanted.text:
-        text = _text_with_secrets(server, wanted.text, parent)
-        if text is None:
-            missing.append(wanted.name)
-        else:
-            wanted.text = text
-    in_list = is_list(server.children) or is_list(wanted.children)
-    left = list(server.children)
-    for child in wanted.children:
-        if not any(_marked(child)):
-            continue
-        other = _counterpart(left, child, wanted.children, in_list=in_list)
-        if other is None:
-            missing += [element.name for element in _marked(child)]
-        else:
-            left = [element for element in left if element is not other]
-            _insert_secrets(other, child, server, missing)
+def _with_secrets(value: XmlValue, text: str) -> str:
+    """Return a value of the task with the server's secrets instead of its placeholders.
 
-
-def _text_with_secrets(server: XmlElement, text: str, parent: XmlElement | None) -> str | None:
-    """Return the text with the server's secrets, or `None` if the number of secrets differs."""
+    A placeholder stays if the server hides its secret, or has another number of secrets.
+    """
     if text.strip() == KEPT:
-        server_text = server.text.strip()
-        usable = is_secret(server, parent) and _STARS.fullmatch(server_text) is None
-        return server_text if usable else None
+        return text if value.hides_secret or not value.text.strip() else value.text.strip()
     secrets = [
-        match["password"] or match["sealed"] for match in _EMBEDDED_SECRET.finditer(server.text)
+        match["password"] or match["sealed"] for match in _EMBEDDED_SECRET.finditer(value.text)
     ]
     parts = text.split(KEPT)
     if len(parts) != len(secrets) + 1:
-        return None
+        return text
     return parts[0] + "".join(map("".join, zip(secrets, parts[1:], strict=True)))
 
 
+def _transfer(
+    server: XmlElement,
+    wanted: XmlElement,
+    parent: XmlElement | None,
+    choose: _Choose,
+    concerns: _Concerns,
+) -> None:
+    """Set the values of an element from the server's element, which has this parent."""
+    wanted.text = choose(text_of(server, parent), wanted.text)
+    for name in server.attributes.keys() & wanted.attributes.keys():
+        wanted.attributes[name] = choose(attribute_of(server, name), wanted.attributes[name])
+    in_list = is_list(server.children) or is_list(wanted.children)
+    left = list(server.children)
+    for child in wanted.children:
+        kind = (child.name, class_of(child))
+        others = [element for element in left if (element.name, class_of(element)) == kind]
+        if others and concerns(child, others):
+            other = _counterpart(others, child, wanted.children) if in_list else others[0]
+            if other is not None:
+                left = [element for element in left if element is not other]
+                _transfer(other, child, server, choose, concerns)
+
+
 def _counterpart(
-    candidates: list[XmlElement], child: XmlElement, siblings: list[XmlElement], *, in_list: bool
+    others: Sequence[XmlElement], child: XmlElement, siblings: Sequence[XmlElement]
 ) -> XmlElement | None:
-    """Return the server's element that corresponds to an element with placeholders.
+    """Return the server's list item that corresponds to an item of the task.
 
-    Both have the same name and class. List items must also be equal except for the secret, or be
-    the only items of their kind. A secret is never moved to another list item.
+    It must be equal except for the secrets, or the only item of its kind. A secret is never moved
+    to another item.
     """
-    kind = (child.name, class_of(child))
-    equal = [element for element in candidates if (element.name, class_of(element)) == kind]
-    if not in_list:
-        return equal[0] if equal else None
-    text = _marked_text(child)
-    same = next(
-        (element for element in equal if not drift(_marked_text(element), text).found), None
-    )
-    if same is not None:
-        return same
-    only = len(equal) == 1 and [sibling.name for sibling in siblings].count(child.name) == 1
-    return equal[0] if only else None
+    text = _with_marked_parts(child)
+    same = (element for element in others if not drift(_with_marked_parts(element), text).found)
+    found = next(same, None)
+    if found is not None:
+        return found
+    only = len(others) == 1 and [sibling.name for sibling in siblings].count(child.name) == 1
+    return others[0] if only else None
 
 
-def _marked_text(element: XmlElement) -> str:
-    """Return the XML of an element with placeholders for its secrets."""
-    return without_secrets(written_in_lines(element))[0]
+def _with_marked_parts(element: XmlElement) -> str:
+    """Return the XML of an element with placeholders for secrets that are a part of a value."""
+    copy = deepcopy(element)
+    for child, parent in copy.iterate():
+        if not text_of(child, parent).is_of_encrypted_kind:
+            child.text = _EMBEDDED_SECRET.sub(_marked_secret, child.text)
+    return written_in_lines(copy)
+
+
+def _marked_secret(secret: re.Match[str]) -> str:
+    """Return the placeholder for a secret that is a part of a value."""
+    return f"{secret['before'] or ''}{KEPT}"

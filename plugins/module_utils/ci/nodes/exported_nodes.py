@@ -9,7 +9,7 @@ from ...core.errors import ToolchainError
 from ...core.plan import without_none
 from .. import xml_reader
 from ..export_run import ExportRun
-from ..jobs.kept_secrets import without_secrets
+from ..jobs.kept_secrets import may_have_secrets
 from ..xml_reader import XmlElement
 from .ci_node import CiNodeEntry, configuration_of
 from .node_store import BUILT_IN, NodeState, NodeStore, without_state
@@ -62,7 +62,7 @@ def _configuration_options(run: ExportRun, state: NodeState, root: XmlElement) -
     contains secrets.
     """
     text = xml_reader.written_in_lines(without_state(root))
-    if without_secrets(text)[1]:
+    if may_have_secrets(text):
         reason = "it contains secrets, so only settings with an option of ci_node are exported"
         run.state.leave_out("configuration of the node", state.name, reason)
         return configuration_of(root)

@@ -24,7 +24,7 @@ from ..views.exported_views import exported_views
 
 _NOT_EXPORTED = (
     "The server does not store scripts: add the scripts that should run to 'scripts'.",
-    "Secrets stay on the server: in the jobs, '(kept by the server)' replaces each secret.",
+    "Secrets that the server encrypts stay there; the jobs have '(kept by the server)' instead.",
     "Credentials of users and of multibranch projects are not exported.",
     "The view of all jobs, which every server and folder has, is not exported.",
 )

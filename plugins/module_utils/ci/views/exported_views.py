@@ -13,7 +13,7 @@ from .. import xml_reader
 from ..client import objects, part, server_of
 from ..export_run import ExportRun
 from ..job_address import Job
-from ..jobs.kept_secrets import without_secrets
+from ..jobs.kept_secrets import may_have_secrets
 from ..server_objects import ServerObjects
 from ..xml_reader import XmlElement
 from .ci_view import CiViewEntry
@@ -86,7 +86,7 @@ def _listed(server: ServerObjects, folder: Job | None) -> list[_ViewLocation]:
 def _entries(run: ExportRun, view: _ViewLocation, root: XmlElement) -> Iterator[dict[str, Any]]:
     """Yield the entry of a view. A view that cannot be exported is added to `left_out`."""
     text = xml_reader.written_in_lines(root)
-    if without_secrets(text)[1]:
+    if may_have_secrets(text):
         run.state.leave_out("view", view.full_name, "its configuration contains secrets")
         return
     folder = "" if view.folder is None else view.folder.name
