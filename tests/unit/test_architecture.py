@@ -57,6 +57,7 @@ ROOMS = {
         "repo/items",
         "repo/configuration",
         "repo/builds",
+        "repo/publishing",
         "repo/bundles",
         "repo/transfer",
         "repo/images",

@@ -23,11 +23,11 @@ from ...core.secret import (
 )
 from ...core.times import moment_of
 from .. import repositories
+from ..builds import records
+from ..builds.build_info import NO_BUILDS
+from ..builds.promotions import promotions
 from ..client import RepoClient
-from . import records
-from .build_info import NO_BUILDS
 from .build_properties import BuildProperties, Place
-from .promotions import promotions
 from .publication import Publication, PublicationPlan, milliseconds
 from .published_files import PublishedFile, PublishedFileOptions, files_of, with_digests
 from .published_modules import BuildModule, modules_of
