@@ -104,6 +104,12 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+def path_in(row: Mapping[str, Any]) -> str:
+    """Return the path of the item in its repository; `path` of a row is the folder, or `.`."""
+    folder = "" if row.get("path") in (".", None) else f"{row['path']}/"
+    return f"{folder}{row.get('name')}"
+
+
 def properties_in(row: Mapping[str, Any]) -> dict[str, list[str]]:
     """Return the property values of a row by name; a row has one `key` and `value` per value."""
     found: dict[str, list[str]] = {}

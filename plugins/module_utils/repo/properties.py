@@ -176,8 +176,7 @@ def _by_path(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, list[str]
     """Return the properties of query rows, by the path of the item."""
     found: dict[str, dict[str, list[str]]] = {}
     for row in rows:
-        parent = "" if row.get("path") in (".", None) else f"{row['path']}/"
-        known = found.setdefault(f"{parent}{row.get('name')}", {})
+        known = found.setdefault(aql.path_in(row), {})
         # some servers return a row per property, not a row per item
         for name, values in aql.properties_in(row).items():
             known.setdefault(name, []).extend(values)

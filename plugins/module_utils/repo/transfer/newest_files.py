@@ -63,8 +63,7 @@ def _queried(client: RepoClient, files: Sequence[RemoteFile], key: str) -> dict[
         for row in aql.ask(client, purpose, aql.items(criteria, [key])).rows:
             time = moment_of(row.get(key))
             if time is not None:
-                parent = "" if row.get("path") in (".", None) else f"{row['path']}/"
-                found[f"{repo}/{parent}{row.get('name')}"] = _aware(time)
+                found[f"{repo}/{aql.path_in(row)}"] = _aware(time)
     return found
 
 

@@ -209,8 +209,7 @@ def query(client: RepoClient, purpose: str, criteria: Mapping[str, Any]) -> list
 
 def of_row(row: Mapping[str, Any]) -> RemoteFile:
     """Return the file of a query row; its relative path is the whole path."""
-    parent = "" if row.get("path") in (".", None) else f"{row['path']}/"
-    path = f"{parent}{row.get('name')}"
+    path = aql.path_in(row)
     size = str(row.get("size"))
     stored = StoredItem(
         int(size) if size.isdecimal() else None,
