@@ -68,8 +68,15 @@ _list:
     build:
       description: Unchanged build record of the server.
       type: dict
+    aggregated:
+      description:
+        - Unchanged records of the builds to which the build refers by modules of the type C(build), directly or not. Their commits and
+          issues are in RV(_list.commits) and RV(_list.issues).
+        - A referenced build without a record adds a warning. References that form a loop, and more than ten in a row, are an error.
+      type: list
+      elements: dict
     ci_build:
-      description: CI build as C(job), C(number), C(url), C(result), C(building), C(started) (ISO 8601, UTC) and C(duration) (milliseconds).
+      description: CI build of RV(_list.build) as C(job), C(number), C(url), C(result), C(building), C(started) (ISO 8601, UTC) and C(duration) (milliseconds).
       type: dict
     commits:
       description: Commits as C(id), C(message), C(author) and C(date).
@@ -134,14 +141,15 @@ class LookupModule(LookupBase):
             {"_terms": term, "project": project},
             lambda task: trace.origin(task, term, project),
         )
-        run = _run(ci, found.ci_address)
-        commits = _commits(found.build or {}, run)
+        runs = [_run(ci, trace.ci_address(record)) for record in found.records]
+        commits = _commits(found.records, runs)
         traced = {
             "artifact": found.artifact,
             "build": found.build,
-            "ci_build": run.build if run else None,
+            "aggregated": found.aggregated,
+            "ci_build": runs[0].build if runs and runs[0] else None,
             "commits": commits,
-            "issues": _issues(tracker, found.build, commits),
+            "issues": _issues(tracker, found.records, commits),
         }
         return [traced]
 
@@ -164,38 +172,44 @@ def _run(ci: Options | None, address: str | None) -> changes.TracedBuild | None:
     return found
 
 
-def _commits(record: Record, run: changes.TracedBuild | None) -> list[dict[str, Any]] | None:
-    """Return the commits of the CI build, followed by other revisions in the build record.
+def _commits(
+    records: list[Record], runs: list[changes.TracedBuild | None]
+) -> list[dict[str, Any]] | None:
+    """Return the commits of the CI builds, each followed by other revisions in its build record.
 
     Returns `None` if there is no CI build and no revision.
     """
-    found = list(run.commits) if run else []
-    known = {commit["id"] for commit in found}
-    for source in objects(record.get("vcs")):
-        revision = source.get("revision")
-        if revision and revision not in known:
-            message = str(source.get("message") or "")
-            found.append({"id": revision, "message": message, "author": None, "date": None})
-    return found if run or found else None
+    found: dict[str, dict[str, Any]] = {}
+    for record, run in zip(records, runs, strict=True):
+        for commit in run.commits if run else ():
+            found.setdefault(commit["id"], commit)
+        for source in objects(record.get("vcs")):
+            revision = source.get("revision")
+            if revision:
+                message = str(source.get("message") or "")
+                shown = {"id": revision, "message": message, "author": None, "date": None}
+                found.setdefault(revision, shown)
+    return list(found.values()) if any(runs) or found else None
 
 
 def _issues(
-    tracker: Options | None, record: Record | None, commits: list[dict[str, Any]] | None
+    tracker: Options | None, records: list[Record], commits: list[dict[str, Any]] | None
 ) -> list[dict[str, Any]] | None:
-    """Return the issues in the build record, and those whose keys are in commit messages.
+    """Return the issues in the build records, and those whose keys are in commit messages.
 
     Returns `None` if there are neither commits nor a list of issues.
     """
-    listed = (record or {}).get("issues")
+    lists = [listed for record in records if isinstance(listed := record.get("issues"), Mapping)]
     recorded = {
         str(issue["key"]): issue
-        for issue in objects((listed if isinstance(listed, Mapping) else {}).get("affectedIssues"))
+        for listed in lists
+        for issue in objects(listed.get("affectedIssues"))
         if issue.get("key")
     }
     named = [key for commit in commits or [] for key in _KEY.findall(commit["message"])]
     keys = list(dict.fromkeys([*recorded, *named]))
     if not keys:
-        return None if commits is None and not isinstance(listed, Mapping) else []
+        return None if commits is None and not lists else []
     known = _read(tracker, keys)
     return [
         _issue(key, recorded.get(key, {}), None if known is None else known.get(key))

@@ -36,7 +36,7 @@ options:
     description:
       - Name of a build whose files are downloaded. These are the files with the properties C(build.name) and C(build.number), and other
         files with the content of a file in the build record.
-      - Without O(repo) and O(properties), all files of the build record must exist.
+      - Without O(repo) and O(properties), all files of the build record must exist. Files with the same content are counted.
       - Not supported if queries cannot use properties, as in the dialect V(generic).
     type: str
   build_number:
@@ -47,6 +47,18 @@ options:
       - Key of the project (JFrog Projects) that has the build of O(build_name). By default, the builds outside projects are used.
       - With a project, only files with recorded content are downloaded, because the properties of a file do not name its project.
     type: str
+  aggregated:
+    description:
+      - What to do if the build of O(build_name) refers to other builds, as an aggregated build does. Its record has modules of the type
+        C(build).
+      - V(fail) fails with the kind V(conflict) and names these builds.
+      - V(follow) also downloads the files of these builds, each by its own record. It follows up to ten references in a row. A loop is an
+        error.
+      - V(ignore) downloads only the files of the build itself.
+      - A referenced build has the project of the referring build, unless its module has the key C(project).
+    type: str
+    choices: [fail, follow, ignore]
+    default: fail
   artifacts:
     description: List of files, folders or patterns.
     type: list
@@ -180,6 +192,22 @@ files:
       size: 6
       sha256: d20bc21bb3c7736d8d03ade3ddb4c68b665cdfbca6f6df0f7fdd192f37f59060
       action: downloaded
+aggregated:
+  description: The builds to which the build refers. Empty unless O(aggregated=follow).
+  returned: success, with O(build_name)
+  type: list
+  elements: dict
+  contains:
+    build_name:
+      description: Name of the build.
+      type: str
+    build_number:
+      description: Number of the build.
+      type: str
+    changed:
+      description: Whether the task changes a local file of the build.
+      type: bool
+  sample: []
 deleted:
   description: Local files that O(sync) deletes.
   returned: success, with O(sync)

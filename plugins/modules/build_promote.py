@@ -16,6 +16,8 @@ description:
     O(copy=false), the task fails with the kind V(conflict).
   - Nothing is sent if the record has the requested promotion before a later promotion with another status. Use O(force) to return to an
     earlier status.
+  - Files are compared by path and content. Copies of the same content are counted, also those at other paths of the target. The target
+    lacks a file if it has fewer copies than the record.
   - If the account may not list the target, the files are not compared, and the task adds a warning.
   - If the server does not show the promotions of a build, the promotion is sent every time, and the task reports C(changed).
   - In check mode, a server that reported the dialect V(jfrog) validates the promotion in a dry run, so errors are reported in check mode
@@ -85,6 +87,18 @@ options:
     description: Promote even if the newest promotion is the same.
     type: bool
     default: false
+  aggregated:
+    description:
+      - What to do if the build refers to other builds, as an aggregated build does. Its record has modules of the type C(build), and the
+        server promotes only the files of the record itself.
+      - V(fail) fails with the kind V(conflict) and names these builds.
+      - V(follow) also promotes these builds with the same options, each by its own record, before the build itself. It follows up to ten
+        references in a row. A loop is an error.
+      - V(ignore) promotes only the build itself.
+      - A referenced build has the project of the referring build, unless its module has the key C(project).
+    type: str
+    choices: [fail, follow, ignore]
+    default: fail
   gate:
     description:
       - Let the server validate the promotion in a dry run first. If it reports errors, the task fails, in check mode too.
@@ -141,6 +155,10 @@ options:
       properties:
         description: Properties of the files.
         type: dict
+      aggregated:
+        description: What to do with referenced builds.
+        type: str
+        choices: [fail, follow, ignore]
 seealso:
   - module: delivery.toolchain.artifact_deploy
   - module: delivery.toolchain.docker_promote
@@ -156,6 +174,14 @@ EXAMPLES = r"""
     comment: all tests passed
     properties:
       released: "true"
+
+- name: Release an aggregated build together with the builds to which it refers
+  delivery.toolchain.build_promote:
+    build_name: product
+    build_number: "5"
+    status: released
+    target_repo: generic-release-local
+    aggregated: follow
 
 - name: Set a status without changing the files
   delivery.toolchain.build_promote:
@@ -186,6 +212,22 @@ messages:
     message:
       description: Text of the message.
       type: str
+aggregated:
+  description: The builds to which the build refers, in the order of their promotion. Empty unless O(aggregated=follow).
+  returned: success, on failure if a promotion was sent
+  type: list
+  elements: dict
+  contains:
+    build_name:
+      description: Name of the build.
+      type: str
+    build_number:
+      description: Number of the build.
+      type: str
+    changed:
+      description: Whether the task promotes the build.
+      type: bool
+  sample: []
 promotion:
   description: Newest promotion of the build on the server, or the expected promotion in check mode.
   returned: success
@@ -211,7 +253,7 @@ promotion:
 missing_files:
   description:
     - Artifacts of the record whose content was missing in the target although the build was promoted there, by path or name. They are
-      promoted again.
+      promoted again, with a warning. With O(aggregated=follow), those of all builds.
   returned: success
   type: list
   elements: str

@@ -173,6 +173,30 @@ def test_different_content_is_a_conflict(server: Server, recorded: list[str], wo
     assert words in error.message
 
 
+@pytest.mark.parametrize(
+    ("paths", "words"),
+    [
+        (["a.zip", "b/a.zip"], None),
+        (["a.zip"], "it lacks dev/b/a.zip"),
+        (["b/a.zip"], "it lacks dev/a.zip"),
+        (["dev/b/a.zip"], "it lacks dev/a.zip"),
+        (["a.zip", "b/a.zip", "c/a.zip"], "it also has c/a.zip"),
+    ],
+)
+def test_artifacts_with_the_same_content_are_counted(
+    server: Server, paths: list[str], words: str | None
+) -> None:
+    completed(server)
+    server.on[RECORD] = Reply(body={"artifacts": [{"path": p, "checksum": OLD} for p in paths]})
+    server.on |= {HEAD: item(OLD), "HEAD /dev/b/a.zip": item(OLD)}
+    given = bundle(sources={"artifacts": [ITEM, {"repo": "dev", "path": "b/a.zip"}]})
+    if words is None:
+        assert not server.run(ReleaseBundleOperation, given)[0].changed
+    else:
+        error = server.fails(ReleaseBundleOperation, given)
+        assert (error.kind, words in error.message) == ("conflict", True)
+
+
 def test_different_content_is_replaced_with_force(server: Server) -> None:
     completed(server, NEW)
     server.on |= {HEAD: item(OLD), DELETE: Reply(204), CREATE: Reply(201, {})}

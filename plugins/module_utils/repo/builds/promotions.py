@@ -15,6 +15,7 @@ from ...core.plan import Plan
 from ...core.times import moment_of
 from ..client import objects
 from ..error_text import errors_in, messages_of, text_of
+from .aggregates import Aggregated
 
 _OLDEST = datetime.min.replace(tzinfo=timezone.utc)
 
@@ -107,6 +108,7 @@ class LaterPromotionOptions:
     dependencies: bool | None = None
     scopes: list[str] | None = None
     properties: Annotated[dict[str, Any] | None, Option(values="text")] = None
+    aggregated: Aggregated | None = None
 
 
 def stages_of(

@@ -15,6 +15,7 @@ from ..client import RepoClient, join, repository_key
 from ..image_names import FORM, ImageReference, image_of
 from ..items import listing
 from . import records
+from .aggregates import AggregatedBuild, BuildKey, referenced_builds
 
 _PREFIX = re.compile(r"(artifact|build|image):(.*)", re.DOTALL)
 _FORMS = {"artifact": "repo/path", "build": "build/number", "image": FORM}
@@ -27,17 +28,25 @@ _CI_ADDRESS = "buildInfo.env.BUILD_URL"
 
 @dataclass(frozen=True)
 class Origin:
-    """An item and the build that produced it; `None` if unknown."""
+    """An item and the build that produced it; `None` if unknown.
+
+    :param aggregated: the records of the builds to which the build refers, directly or not
+    """
 
     artifact: dict[str, Any] | None
     build: dict[str, Any] | None
+    aggregated: list[dict[str, Any]]
 
     @property
-    def ci_address(self) -> str | None:
-        """Return the URL of the CI build; `None` if the record does not contain it."""
-        record = self.build or {}
-        address = record.get("url") or record.get("properties", {}).get(_CI_ADDRESS)
-        return str(address) if address else None
+    def records(self) -> list[dict[str, Any]]:
+        """Return the record of the build, and those of the builds to which it refers."""
+        return [] if self.build is None else [self.build, *self.aggregated]
+
+
+def ci_address(record: Mapping[str, Any]) -> str | None:
+    """Return the URL of the CI build; `None` if the record does not contain it."""
+    address = record.get("url") or record.get("properties", {}).get(_CI_ADDRESS)
+    return str(address) if address else None
 
 
 def origin(task: Task, term: str, project: str | None = None) -> Origin:
@@ -52,9 +61,18 @@ def origin(task: Task, term: str, project: str | None = None) -> Origin:
     client = RepoClient(task)
     kind, name = _kind(client, term)
     if kind == "build":
-        return Origin(None, _build_of_term(client, name, project))
+        return _origin(client, None, _build_of_term(client, name, project))
     artifact = _artifact(client, name) if kind == "artifact" else _image(client, name)
-    return Origin(artifact, _build_of_item(client, artifact, project))
+    return _origin(client, artifact, _build_of_item(client, artifact, project))
+
+
+def _origin(
+    client: RepoClient, artifact: dict[str, Any] | None, build: AggregatedBuild | None
+) -> Origin:
+    if build is None:
+        return Origin(artifact, None, [])
+    others = referenced_builds(client, build, missing_ok=True)
+    return Origin(artifact, _shown(build), [_shown(other) for other in others])
 
 
 def _kind(client: RepoClient, term: str) -> tuple[str, str]:
@@ -76,7 +94,7 @@ def _kind(client: RepoClient, term: str) -> tuple[str, str]:
     return ("artifact" if known else "build"), term
 
 
-def _build_of_term(client: RepoClient, term: str, project: str | None) -> dict[str, Any]:
+def _build_of_term(client: RepoClient, term: str, project: str | None) -> AggregatedBuild:
     name, _slash, number = term.rpartition("/")
     if not name.strip() or not number.strip():
         raise invalid(
@@ -85,10 +103,14 @@ def _build_of_term(client: RepoClient, term: str, project: str | None) -> dict[s
     return _record(client, name, number, project)
 
 
-def _record(client: RepoClient, name: str, number: str, project: str | None) -> dict[str, Any]:
+def _record(client: RepoClient, name: str, number: str, project: str | None) -> AggregatedBuild:
     record = records.read_record(client, name, number, project)
-    found = record.get("properties")
-    shown = {"name": name, "number": number, **record}
+    return AggregatedBuild(BuildKey(name, number, project), record)
+
+
+def _shown(build: AggregatedBuild) -> dict[str, Any]:
+    found = build.record.get("properties")
+    shown = {"name": build.key.name, "number": build.key.number, **build.record}
     return {**shown, "properties": found if isinstance(found, Mapping) else {}}
 
 
@@ -146,7 +168,7 @@ def _item(client: RepoClient, repo: str, path: str) -> dict[str, Any] | None:
 
 def _build_of_item(
     client: RepoClient, artifact: Mapping[str, Any], project: str | None
-) -> dict[str, Any] | None:
+) -> AggregatedBuild | None:
     """Return the build record that an item's properties name [repo-30]; `None` without one."""
     reported = artifact["properties"] or {}
     names, numbers = reported.get("build.name"), reported.get("build.number")

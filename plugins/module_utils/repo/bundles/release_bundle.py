@@ -114,7 +114,7 @@ class ReleaseBundleOperation:
                 "name": self._bundle.name,
                 "version": self._bundle.version,
                 "project": self._bundle.project,
-                "artifacts": sorted(content.wanted.values()) or None,
+                "artifacts": content.labels() or None,
                 "query": None if self._options.sources is None else self._options.sources.aql,
             }
         )

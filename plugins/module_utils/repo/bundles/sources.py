@@ -9,10 +9,12 @@ from typing import Annotated, Any
 
 from ...core.concurrency import first_alone
 from ...core.errors import ToolchainError, invalid, shorten
+from ...core.json_text import as_text
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from .. import aql
 from ..builds import records
+from ..builds.aggregates import BuildKey, named, references
 from ..client import RepoClient, objects, refuse_glob, repository_key, segments
 from ..items import listing
 from .lifecycle import Bundle, BundleOptions, check_names
@@ -63,33 +65,52 @@ class BundleSourcesOptions:
 
 @dataclass
 class BundleContent:
-    """The artifacts that a bundle should have.
+    """The artifacts that a bundle should have. Two paths with the same content are two artifacts.
 
-    :param wanted: path of each artifact for messages, by SHA-256
+    :param wanted: label of each artifact for messages, by SHA-256 and path; the path is empty if
+        it is unknown
     :param exact: whether the bundle must have no other artifacts; false if the artifacts of a
         source are not completely known
     """
 
-    wanted: dict[str, str] = field(default_factory=dict)
+    wanted: dict[str, dict[str, str]] = field(default_factory=dict)
     exact: bool = True
+
+    def add(self, sha256: str, path: Any, label: str) -> None:
+        self.wanted.setdefault(sha256.lower(), {})[as_text(path).strip("/")] = label
+
+    def labels(self) -> list[str]:
+        return sorted(label for paths in self.wanted.values() for label in paths.values())
 
     def differences(self, recorded: Sequence[Mapping[str, Any]]) -> list[str]:
         """Compare the artifacts of a bundle; return a message for each missing or extra artifact.
 
         :param recorded: artifacts in the record of the bundle
         """
-        current = {
-            digest_of(artifact): artifact for artifact in recorded if not _is_build_record(artifact)
-        }
-        missing = [
-            f"it lacks {label}" for sha256, label in self.wanted.items() if sha256 not in current
-        ]
-        extra = [
-            f"it also has {artifact.get('path')}"
-            for sha256, artifact in current.items()
-            if self.exact and sha256 not in self.wanted
-        ]
+        current: dict[str, dict[str, str]] = {}
+        for artifact in recorded:
+            if not _is_build_record(artifact):
+                path = as_text(artifact.get("path")).strip("/")
+                current.setdefault(digest_of(artifact), {})[path] = path
+        missing = [f"it lacks {label}" for label in _surplus(self.wanted, current)]
+        extra = [f"it also has {path}" for path in _surplus(current, self.wanted) if self.exact]
         return missing + extra
+
+
+def _surplus(
+    wanted: Mapping[str, Mapping[str, str]], there: Mapping[str, Mapping[str, str]]
+) -> list[str]:
+    """Return the labels of the artifacts for which `there` has not enough copies."""
+    found: list[str] = []
+    for sha256, paths in wanted.items():
+        known = there.get(sha256, {})
+        # an artifact whose path is unknown is one of those with a path
+        labels = {path: label for path, label in paths.items() if path} or paths
+        # labels and paths of bundles may begin with the repository
+        seen = {*known, *known.values()}
+        ordered = sorted(labels, key=lambda path: path in seen or labels[path] in seen)
+        found += [labels[path] for path in ordered[: max(0, len(labels) - len(known))]]
+    return found
 
 
 def digest_of(artifact: Mapping[str, Any]) -> str:
@@ -172,8 +193,8 @@ class Sources:
             self._add_build(found, build, exists=recorded is not None)
         for bundle in self._bundles:
             for artifact in objects(bundle.record().get("artifacts")):
-                found.wanted[digest_of(artifact)] = str(artifact.get("path"))
-        names = {path.rpartition("/")[2] for path in found.wanted.values()}
+                found.add(digest_of(artifact), artifact.get("path"), as_text(artifact.get("path")))
+        names = {label.rpartition("/")[2] for label in found.labels()}
         if not self._skips_manifests and not names.isdisjoint(_MANIFESTS):
             # the server also adds the layers of the images, which the sources do not list
             found.exact = False
@@ -197,7 +218,7 @@ class Sources:
             elif sha256 and digest and digest != sha256:
                 wrong.append(f"'{label}' has the sha256 {digest}, not {sha256}")
             elif digest or sha256:
-                found.wanted[digest or sha256] = label
+                found.add(digest or sha256, source.path, label)
             else:
                 found.exact = False  # the server returns no digest
         if missing:
@@ -224,16 +245,29 @@ class Sources:
             )
             found.exact = False
             return
+        self._warn_of_references(found, BuildKey(build.build_name, build.build_number), record)
         files = list(_files_of(record, dependencies=build.include_dependencies))
         digests = self._with_sha256(files)
         for file in files:
             sha256 = file.get("sha256") or digests.get(str(file.get("sha1") or "").lower())
             if sha256:
-                found.wanted[str(sha256).lower()] = str(
-                    file.get("path") or file.get("name") or file.get("id")
-                )
+                label = str(file.get("path") or file.get("name") or file.get("id"))
+                found.add(str(sha256), file.get("path"), label)
             else:
                 found.exact = False
+
+    def _warn_of_references(
+        self, found: BundleContent, key: BuildKey, record: Mapping[str, Any]
+    ) -> None:
+        """Warn if a build refers to other builds: it is unknown whether the server adds their files
+        [repo-34].
+        """
+        if others := references(record, key):
+            self._task.warn(
+                f"{key} refers to other builds ({named(others)}): {self._bundle.label} is not"
+                " compared with their files. List them in sources.builds"
+            )
+            found.exact = False
 
     def _with_sha256(self, files: Iterable[Mapping[str, Any]]) -> dict[str, str]:
         """Query the SHA-256 of the files whose record has only a SHA-1; return it by SHA-1."""

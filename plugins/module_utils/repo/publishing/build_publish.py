@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
-from ...core.errors import ToolchainError, invalid, shorten
+from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
@@ -28,7 +28,7 @@ from ..builds.build_info import NO_BUILDS
 from ..builds.promotions import promotions
 from ..client import RepoClient
 from .build_properties import BuildProperties, Place
-from .publication import Publication, PublicationPlan, milliseconds
+from .publication import Differences, Publication, PublicationPlan, milliseconds
 from .published_files import PublishedFile, PublishedFileOptions, files_of, with_digests
 from .published_modules import BuildModule, modules_of
 
@@ -111,7 +111,7 @@ class BuildPublishOperation:
         known = {file.place: file for file in with_digests(self._client, files)}
         modules = [module.as_dict(known) for module in self._modules]
         publication = replace(self._publication, modules=modules)
-        differences = [] if there is None else publication.differences(there)
+        differences = None if there is None else publication.differences(there)
         if there is not None and differences:
             self._require_replaceable(there, differences)
         sends = there is None or bool(differences)
@@ -141,13 +141,12 @@ class BuildPublishOperation:
     def _read_record(self) -> Mapping[str, Any]:
         return records.read_record(self._client, self._name, self._number, self._options.project)
 
-    def _require_replaceable(self, there: Mapping[str, Any], differences: Sequence[str]) -> None:
+    def _require_replaceable(self, there: Mapping[str, Any], differences: Differences) -> None:
         """Raise `conflict` unless the existing record can be replaced and `replace` is set.
 
         Warn if the build is promoted, because the promotion copied the files of the old record.
         """
-        lacks = shorten(", ".join(differences), 400)
-        if "started" in differences:
+        if "started" in differences.differs:
             raise ToolchainError(
                 "conflict",
                 f"{self._label} already exists with the start time {there.get('started')}: another"
@@ -157,8 +156,8 @@ class BuildPublishOperation:
         if not self._options.replace:
             raise ToolchainError(
                 "conflict",
-                f"{self._label} already exists and lacks: {lacks}. Set replace: true to replace its"
-                " record and keep its promotions",
+                f"{self._label} already exists, but {differences}. Publish a new build number, or"
+                " set replace: true to replace the record and keep its promotions",
             )
         history = promotions(there)
         if history:
@@ -255,8 +254,7 @@ class BuildPublishOperation:
         if lost:
             raise ToolchainError(
                 "failed",
-                f"{purpose}: the server reported success, but its record lacks"
-                f" {shorten(', '.join(lost), 400)}",
+                f"{purpose}: the server reported success, but its record {lost}",
                 result={"build": _shown(found)},
             )
         return found

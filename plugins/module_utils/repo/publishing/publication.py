@@ -7,20 +7,50 @@ the wanted parts are compared, not the whole records.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, TypeAlias
 
+from ...core.errors import shorten
 from ...core.json_text import as_text
 from ...core.plan import without_none
 from ...core.times import moment_of
+from ..builds.recorded_files import path_of
 from ..client import objects
 
 ENVIRONMENT = "buildInfo.env."
+_Match: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Any]], bool]
 _DIGESTS = ("sha256", "sha1", "md5")
 #: Value of `agent` and `buildAgent` in a new record.
 _AGENT = {"name": "delivery.toolchain"}
+
+
+@dataclass(frozen=True)
+class Differences:
+    """The wanted parts that a record lacks, or has with another value, as labels for messages.
+
+    Examples are `ci_url` and `artifacts core/app.jar of the module core`.
+    """
+
+    lacks: list[str] = field(default_factory=list)
+    differs: list[str] = field(default_factory=list)
+
+    def add(self, label: str, *, exists: bool) -> None:
+        """Add a part.
+
+        :param exists: whether the record has the part with another value
+        """
+        (self.differs if exists else self.lacks).append(label)
+
+    def __bool__(self) -> bool:
+        return bool(self.lacks or self.differs)
+
+    def __str__(self) -> str:
+        lists = {"lacks": self.lacks, "differs": self.differs}
+        return "; ".join(
+            f"{verb}: {shorten(', '.join(labels), 400)}" for verb, labels in lists.items() if labels
+        )
 
 
 @dataclass(frozen=True)
@@ -39,46 +69,44 @@ class Publication:
     #: Start time of a new record if `started` is not set.
     now: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
 
-    def differences(self, record: Mapping[str, Any]) -> list[str]:
-        """Return the wanted parts that a record lacks, as labels for messages.
-
-        Examples are `ci_url` and `artifacts app.jar of the module core`. The list is empty if the
-        record is complete.
-        """
-        return list(self._differences(record))
-
-    def _differences(self, record: Mapping[str, Any]) -> Iterator[str]:
-        if self.started is not None and moment_of(record.get("started")) != self.started:
-            yield "started"
-        if self.url is not None and record.get("url") != self.url:
-            yield "ci_url"
-        yield from self._module_differences(record)
+    def differences(self, record: Mapping[str, Any]) -> Differences:
+        """Compare the wanted parts with a record."""
+        found = Differences()
+        self._compare_fields(record, found)
+        self._compare_modules(record, found)
         for wanted in self.vcs or ():
             if not any(_has(entry, wanted) for entry in objects(record.get("vcs"))):
-                yield f"vcs {wanted.get('url', '')} {wanted.get('revision', '')}".rstrip()
+                found.lacks.append(
+                    f"vcs {wanted.get('url', '')} {wanted.get('revision', '')}".rstrip()
+                )
         for wanted in self.issues or ():
             if not any(_has(entry, wanted) for entry in _issues_in(record)):
-                yield f"issue {wanted.get('key')}"
-        found = record.get("properties")
-        known: Mapping[str, Any] = found if isinstance(found, Mapping) else {}
+                found.lacks.append(f"issue {wanted.get('key')}")
+        return found
+
+    def _compare_fields(self, record: Mapping[str, Any], found: Differences) -> None:
+        if self.started is not None and moment_of(record.get("started")) != self.started:
+            found.differs.append("started")
+        if self.url is not None and record.get("url") != self.url:
+            found.add("ci_url", exists=bool(record.get("url")))
+        properties = record.get("properties")
+        known: Mapping[str, Any] = properties if isinstance(properties, Mapping) else {}
         for name, value in self._properties().items():
             if as_text(known.get(name)) != value:
-                yield f"property {name}"
+                found.add(f"property {name}", exists=name in known)
 
-    def _module_differences(self, record: Mapping[str, Any]) -> Iterator[str]:
+    def _compare_modules(self, record: Mapping[str, Any], found: Differences) -> None:
         known = {as_text(module.get("id")): module for module in objects(record.get("modules"))}
         for module in self.modules:
             current = known.get(str(module["id"]))
             if current is None:
-                yield f"module {module['id']}"
+                found.lacks.append(f"module {module['id']}")
                 continue
             for part, name in (("artifacts", "name"), ("dependencies", "id")):
-                named: dict[str, list[Mapping[str, Any]]] = {}
-                for file in objects(current.get(part)):
-                    named.setdefault(as_text(file.get(name)), []).append(file)
-                for wanted in module.get(part, ()):
-                    if not any(_is_file(file, wanted) for file in named.get(wanted[name], ())):
-                        yield f"{part} {wanted[name]} of the module {module['id']}"
+                files = _ComparedFiles(name, objects(current.get(part)), module.get(part, ()))
+                for file in files.unmatched():
+                    label = f"{part} {path_of(file) or file[name]} of the module {module['id']}"
+                    found.add(label, exists=files.take(file, _is_named_alike))
 
     def _properties(self) -> dict[str, str]:
         variables = (self.environment or {}).items()
@@ -176,14 +204,59 @@ def _issues_in(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return objects(issues.get("affectedIssues")) if isinstance(issues, Mapping) else []
 
 
-def _is_file(there: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    """Return whether a recorded file with the wanted name has its digests and scopes.
+class _ComparedFiles:
+    """Recorded and wanted files of a module. A recorded file matches a single wanted file.
 
-    All digests that both have must be equal, and there must be at least one.
+    :param name: key of the name, which is `id` for dependencies
+    :param there: files of the record
+    :param wanted: wanted files; equal entries are a single file
+    """
+
+    def __init__(
+        self, name: str, there: Sequence[Mapping[str, Any]], wanted: Sequence[Mapping[str, Any]]
+    ) -> None:
+        self._name = name
+        self._unused: dict[str, list[Mapping[str, Any]]] = {}
+        for file in there:
+            self._unused.setdefault(as_text(file.get(name)), []).append(file)
+        places = {(file[name], path_of(file), *map(file.get, _DIGESTS)): file for file in wanted}
+        self._wanted = list(places.values())
+
+    def unmatched(self) -> list[Mapping[str, Any]]:
+        """Return the wanted files that the record lacks."""
+        # equal paths first: a file without a path must not take the entry of another file
+        left = [file for file in self._wanted if not self.take(file, _is_file_at_path)]
+        return [file for file in left if not self.take(file, _is_file)]
+
+    def take(self, wanted: Mapping[str, Any], matches: _Match) -> bool:
+        """Remove the first recorded file that matches; return whether there is one."""
+        candidates = self._unused.get(str(wanted[self._name]), [])
+        found = next((file for file in candidates if matches(file, wanted)), None)
+        if found is not None:
+            candidates.remove(found)
+        return found is not None
+
+
+def _is_named_alike(there: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """Return whether the paths of two files with the same name are equal, or one is unknown."""
+    return path_of(there) == path_of(wanted) or "" in (path_of(there), path_of(wanted))
+
+
+def _is_file_at_path(there: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    return path_of(there) == path_of(wanted) and _is_file(there, wanted)
+
+
+def _is_file(there: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """Return whether a recorded file with the wanted name has its path, digests and scopes.
+
+    All digests that both have must be equal, and there must be at least one, unless the wanted
+    file has none.
     """
     both = [digest for digest in _DIGESTS if there.get(digest) and wanted.get(digest)]
     scopes = set(wanted.get("scopes", ())) <= set(there.get("scopes") or ())
-    return bool(both) and scopes and all(str(there[name]).lower() == wanted[name] for name in both)
+    comparable = bool(both) or not any(map(wanted.get, _DIGESTS))
+    equal = all(str(there[name]).lower() == wanted[name] for name in both)
+    return _is_named_alike(there, wanted) and scopes and comparable and equal
 
 
 def as_started(moment: datetime) -> str:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -15,6 +15,7 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
 from ...core.paths.globs import Patterns
 from ...core.plan import Action, Plan
+from ..builds.aggregates import Aggregated, BuildKey
 from ..client import RepoClient, join, repository_key, segments
 from ..items.listing import UNKNOWN_ITEM
 from ..progress import TransferProgress
@@ -70,6 +71,7 @@ class ArtifactDownloadOptions:
     build_name: str | None = None
     build_number: str | None = None
     project: str | None = None
+    aggregated: Aggregated = "fail"
     artifacts: Annotated[list[FetchedArtifactOptions] | None, Option(empty=False)] = None
     properties: Annotated[dict[str, Any] | None, Option(values="text")] = None
     exclude: list[str] | None = None
@@ -151,6 +153,8 @@ class ArtifactDownloadOperation:
         self._client = RepoClient(task, connections=options.parallel)
         self._fetcher = Fetcher(self._client)
         self._folders = TargetFolders()
+        #: Path and SHA-1 of the files of each build to which the build refers.
+        self._aggregated: Mapping[BuildKey, Collection[tuple[str, str | None]]] = {}
 
     def plan(self) -> Plan:
         targets = [
@@ -167,6 +171,8 @@ class ArtifactDownloadOperation:
         files = [fetch.as_dict() for fetch in fetches]
         sizes = [fetch.size or 0 for fetch in fetches if fetch.action == "downloaded"]
         result: dict[str, Any] = {"files": files, "downloaded_bytes": sum(sizes)}
+        if self._options.build_name is not None:
+            result["aggregated"] = self._aggregated_builds(fetches)
         surplus: dict[str, int] = {}  # local files that `sync` deletes, with their sizes
         if self._options.sync:
             folders = [request.dest for request in self._requests]
@@ -202,10 +208,23 @@ class ArtifactDownloadOperation:
         return targets_of(found, request.dest, flat=self._options.flat, is_file=is_file)
 
     def _build_files(self, repo: str | None) -> list[RemoteFile]:
-        name, number = self._options.build_name or "", self._options.build_number or ""
-        return find_build_files(
-            self._client, name, number, repo, self._filter, project=self._options.project
-        )
+        options = self._options
+        key = BuildKey(options.build_name or "", options.build_number or "", options.project)
+        found = find_build_files(self._client, key, options.aggregated, repo, self._filter)
+        self._aggregated = found.aggregated
+        return found.files
+
+    def _aggregated_builds(self, fetches: Sequence[Fetch]) -> list[dict[str, Any]]:
+        """Return the builds to which the build refers, and whether their files change."""
+        differing = {
+            (fetch.target.remote.path, fetch.target.remote.stored.sha1)
+            for fetch in fetches
+            if fetch.action != "unchanged"
+        }
+        return [
+            {**key.as_dict(), "changed": not differing.isdisjoint(files)}
+            for key, files in self._aggregated.items()
+        ]
 
     def _not_found_message(self, request: DownloadRequest) -> str:
         """Return the error message for a request without files."""
@@ -315,6 +334,8 @@ def _require_sense(options: ArtifactDownloadOptions) -> None:
         raise invalid(f"newest must be at least 1, not {options.newest}")
     if options.newest is None and options.sort_by != "created":
         raise invalid("sort_by requires newest: set newest, or omit sort_by")
+    if options.aggregated != "fail" and options.build_name is None:
+        raise invalid("aggregated requires build_name: omit it, or set build_name")
     if options.max_deletions < 0:
         raise invalid(f"max_deletions must be at least 0, not {options.max_deletions}")
     if options.max_deletions and not options.sync:

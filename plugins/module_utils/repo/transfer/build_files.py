@@ -3,68 +3,91 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from ...core.errors import ToolchainError, shorten
-from ...core.json_text import as_text
 from .. import aql, repositories
-from ..builds import records
+from ..builds.aggregates import Aggregated, AggregatedBuild, BuildKey, read_builds
+from ..builds.recorded_files import Paths, RecordedFile, lacking, recorded_files
 from ..client import RepoClient
 from ..items import listing
 from .remote_files import Filter, RemoteFile, having, of_row, query
 
 
+@dataclass(frozen=True)
+class BuildFiles:
+    """The files of a build, and of the builds to which it refers.
+
+    :param files: without files of the same path and content
+    :param aggregated: path and SHA-1 of the files of each build to which the build refers
+    """
+
+    files: list[RemoteFile]
+    aggregated: Mapping[BuildKey, Collection[tuple[str, str | None]]]
+
+
 def find_build_files(
-    client: RepoClient,
-    name: str,
-    number: str,
-    repo: str | None,
-    wanted: Filter,
-    *,
-    project: str | None,
-) -> list[RemoteFile]:
-    """Return the files of a build, without files of the same path and content.
+    client: RepoClient, key: BuildKey, mode: Aggregated, repo: str | None, wanted: Filter
+) -> BuildFiles:
+    """Find the files of a build.
 
     :param repo: repository to search; `None` means all repositories
-    :param project: if set, only content in the build record counts, because the properties of a
-        file do not contain its project
     :raises ToolchainError: `not_found` if neither `repo` nor properties restrict the search and a
-        recorded artifact does not exist
+        recorded artifact does not exist, and the errors of :func:`read_builds`
     """
     if not client.dialect.query_by_property:
         raise ToolchainError(
             "rejected",
-            f"cannot find the files of the build '{name}' #{number}: queries of this server do not"
-            " support properties (check the option dialect)",
+            f"cannot find the files of {key}: queries of this server do not support properties"
+            " (check the option dialect)",
         )
-    record = records.expected_record(client, name, number, project)
-    recorded = {str(artifact["sha1"]).lower(): artifact for artifact in records.artifacts(record)}
-    search = _BuildSearch(client, f"'{name}' #{number}", wanted)
-    found = search.items({"@build.name": name, "@build.number": number}, repo)
-    if project is not None:
-        found = [file for file in found if file.stored.sha1 in recorded]
-    there = {file.stored.sha1 for file in found}
-    unmarked = {sha1: entry for sha1, entry in recorded.items() if sha1 not in there}
-    found += search.copies(unmarked, repo)
+    own, others = read_builds(client, key, mode)
+    files = _files_of(client, own, repo, wanted)
+    aggregated: dict[BuildKey, Collection[tuple[str, str | None]]] = {}
+    for build in others:
+        found = _files_of(client, build, repo, wanted)
+        aggregated[build.key] = {(file.path, file.stored.sha1) for file in found}
+        files += found
+    if repo is not None and not files:
+        repositories.require(client, [repo])
+    return BuildFiles(_without_copies(files), aggregated)
+
+
+def _files_of(
+    client: RepoClient, build: AggregatedBuild, repo: str | None, wanted: Filter
+) -> list[RemoteFile]:
+    """Return the files of a single build.
+
+    :param build: with a project, only content in the build record counts, because the properties
+        of a file do not contain its project
+    """
+    key, recorded = build.key, recorded_files(build.record)
+    search = _BuildSearch(client, str(key), wanted)
+    found = search.items({"@build.name": key.name, "@build.number": key.number}, repo)
+    if key.project is not None:
+        contents = {file.sha1 for file in recorded}
+        found = [file for file in found if file.stored.sha1 in contents]
+    unmarked = lacking(recorded, _paths(found))
+    found += search.copies(unmarked, _paths(found), repo)
     if not wanted.properties:
-        found += _predicted(client, unmarked.values(), repo)
+        found += _predicted(client, unmarked, repo)
     if repo is None and not wanted.properties:
         search.require_all(recorded, found)
-    if repo is not None and not found:
-        repositories.require(client, [repo])
-    return list(filter(wanted.keeps, _without_copies(found)))
+    return list(filter(wanted.keeps, found))
 
 
 def _predicted(
-    client: RepoClient, recorded: Iterable[Mapping[str, Any]], repo: str | None
+    client: RepoClient, recorded: Iterable[RecordedFile], repo: str | None
 ) -> Iterator[RemoteFile]:
     """Yield the recorded files that earlier tasks in check mode would deploy."""
-    for artifact in recorded:
-        there, path = (as_text(artifact.get(name)) for name in ("originalDeploymentRepo", "path"))
-        stored = listing.predicted(client, there, path)
+    for file in recorded:
+        there = file.repo or ""
+        stored = listing.predicted(client, there, file.path)
         if stored is not None and repo in (None, there):
-            yield RemoteFile(there, path, path, stored)
+            yield RemoteFile(there, file.path, file.path, stored)
 
 
 class _BuildSearch:
@@ -80,7 +103,7 @@ class _BuildSearch:
         :param repo: repository to search; `None` means all repositories. The members of a virtual
             repository are searched, because queries do not find items of the virtual repository
         """
-        purpose = f"searching for the files of the build {self._label}"
+        purpose = f"searching for the files of {self._label}"
         within: dict[str, Any] = {} if repo is None else {"repo": repo}
         asked = {"type": "file", **criteria, **self._having}
         rows = query(self._client, purpose, {**asked, **within})
@@ -92,38 +115,44 @@ class _BuildSearch:
         return sorted(map(of_row, rows), key=lambda file: (file.path, file.repo))
 
     def copies(
-        self, recorded: Mapping[str, Mapping[str, Any]], repo: str | None
+        self, wanted: Sequence[RecordedFile], known: Paths, repo: str | None
     ) -> list[RemoteFile]:
-        """Find files by the SHA-1 of recorded artifacts. Return a single file per SHA-1.
+        """Find files by the SHA-1 of recorded files. Return a file for each recorded file.
 
         A file with the recorded path, repository or name is preferred.
 
-        :param recorded: artifacts of the build record, by SHA-1
+        :param known: paths of the files that have already been found, by SHA-1
         """
+        by_content: dict[str, list[RecordedFile]] = {}
+        for recorded in wanted:
+            by_content.setdefault(recorded.sha1, []).append(recorded)
         found: dict[str, list[RemoteFile]] = {}
-        for some in _slices(recorded):
+        for some in _slices(by_content):
             contents = [{"actual_sha1": sha1} for sha1 in some]
             for file in self.items({"$or": contents}, repo):
                 found.setdefault(file.stored.sha1 or "", []).append(file)
         return [
-            max(files, key=lambda file: _likeness(file, recorded[sha1]))
-            for sha1, files in found.items()
-            if sha1 in recorded
+            file
+            for sha1, files in by_content.items()
+            for file in _assigned(files, found.get(sha1, ()), known.get(sha1, set()))
         ]
 
-    def require_all(
-        self, recorded: Mapping[str, Mapping[str, Any]], found: Iterable[RemoteFile]
-    ) -> None:
-        there = {file.stored.sha1 for file in found}
-        missing = [
-            str(artifact.get("name")) for sha1, artifact in recorded.items() if sha1 not in there
-        ]
+    def require_all(self, recorded: Sequence[RecordedFile], found: Iterable[RemoteFile]) -> None:
+        missing = lacking(recorded, _paths(found))
         if missing:
+            labels = ", ".join(file.label for file in missing)
             raise ToolchainError(
                 "not_found",
-                f"{len(missing)} of {len(recorded)} artifacts of the build {self._label} are not"
-                f" in any visible repository: {shorten(', '.join(missing), 300)}",
+                f"{len(missing)} of {len(recorded)} artifacts of {self._label} are not"
+                f" in any visible repository: {shorten(labels, 300)}",
             )
+
+
+def _paths(files: Iterable[RemoteFile]) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for file in files:
+        found.setdefault(file.stored.sha1 or "", set()).add(file.path)
+    return found
 
 
 def _slices(sha1s: Iterable[str]) -> list[list[str]]:
@@ -132,11 +161,36 @@ def _slices(sha1s: Iterable[str]) -> list[list[str]]:
     return [ordered[begin : begin + size] for begin in range(0, len(ordered), size)]
 
 
-def _likeness(file: RemoteFile, artifact: Mapping[str, Any]) -> tuple[bool, bool, bool]:
+def _assigned(
+    wanted: Sequence[RecordedFile], found: Iterable[RemoteFile], known: set[str]
+) -> list[RemoteFile]:
+    """Return a file of a different path for each recorded file, as far as there are enough.
+
+    :param wanted: recorded files with the same content
+    :param found: files with this content
+    :param known: paths that have already been found
+    """
+    at: dict[str, list[RemoteFile]] = {}
+    for file in found:
+        if file.path not in known:
+            at.setdefault(file.path, []).append(file)
+    chosen = []
+    # files at their recorded path first, so that no other recorded file takes their place
+    for recorded in sorted(wanted, key=lambda recorded: recorded.path not in at):
+        if not at:
+            break
+        candidates = at.get(recorded.path) or chain.from_iterable(at.values())
+        best = max(candidates, key=lambda file: _likeness(file, recorded))
+        del at[best.path]
+        chosen.append(best)
+    return chosen
+
+
+def _likeness(file: RemoteFile, recorded: RecordedFile) -> tuple[bool, bool, bool]:
     return (
-        file.path == str(artifact.get("path") or "").strip("/"),
-        file.repo == artifact.get("originalDeploymentRepo"),
-        file.path.rpartition("/")[2] == artifact.get("name"),
+        file.path == recorded.path,
+        file.repo == recorded.repo,
+        file.path.rpartition("/")[2] == recorded.file_name,
     )
 
 

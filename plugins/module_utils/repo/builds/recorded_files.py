@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Compare the artifacts of a build record with the files of a repository [C2.6, repo-27].
+
+Two artifacts with the same content are two files. A promotion may change the path of a file, so
+its copies are counted wherever they are in the target repository.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from ...core.errors import ToolchainError
+from ...core.json_text import as_text
+from .. import aql
+from ..client import RepoClient, objects
+from ..items import listing
+from .aggregates import BuildKey
+
+#: Paths of files by SHA-1.
+Paths: TypeAlias = Mapping[str, set[str]]
+
+
+@dataclass(frozen=True)
+class RecordedFile:
+    """An artifact of a build record that has a SHA-1.
+
+    :param path: path in the repository; "" if the record does not have it
+    :param repo: repository to which the build deployed the file; `None` if unknown
+    """
+
+    name: str
+    path: str
+    sha1: str
+    sha256: str | None = None
+    repo: str | None = None
+
+    @property
+    def label(self) -> str:
+        return self.path or self.name
+
+    @property
+    def file_name(self) -> str:
+        return self.label.rpartition("/")[2]
+
+
+def recorded_files(record: Mapping[str, Any]) -> list[RecordedFile]:
+    """Return the artifacts of all modules of a record; a repeated path is a single file.
+
+    Artifacts without a SHA-1 cannot be compared and are left out. Artifacts without a path are
+    the same file if module, name and content are the same.
+    """
+    found: dict[tuple[str, ...], RecordedFile] = {}
+    for module in objects(record.get("modules")):
+        for artifact in objects(module.get("artifacts")):
+            if artifact.get("sha1"):
+                file = _recorded_file(artifact)
+                place = (file.path,) if file.path else ("", as_text(module.get("id")), file.name)
+                found.setdefault((*place, file.sha1), file)
+    return list(found.values())
+
+
+def _recorded_file(artifact: Mapping[str, Any]) -> RecordedFile:
+    repo = artifact.get("originalDeploymentRepo")
+    return RecordedFile(
+        as_text(artifact.get("name")),
+        path_of(artifact),
+        str(artifact["sha1"]).lower(),
+        str(artifact.get("sha256") or "").lower() or None,
+        str(repo) if repo else None,
+    )
+
+
+def path_of(artifact: Mapping[str, Any]) -> str:
+    """Return the path of a recorded artifact; "" if the record does not have it.
+
+    Server fact [repo-29]: clients record the path `.` for a file before they upload it.
+    """
+    path = as_text(artifact.get("path")).strip("/")
+    return "" if path == "." else path
+
+
+def lacking(recorded: Iterable[RecordedFile], paths: Paths) -> list[RecordedFile]:
+    """Return the recorded files for which there are not enough copies, sorted by path.
+
+    :param paths: paths of the existing files, by SHA-1
+    """
+    by_content: dict[str, list[RecordedFile]] = {}
+    for file in recorded:
+        by_content.setdefault(file.sha1, []).append(file)
+    found: list[RecordedFile] = []
+    for sha1, files in by_content.items():
+        there = paths.get(sha1, set())
+        spare = {path.rpartition("/")[2] for path in there - {file.path for file in files}}
+        # files at their path are there, and most likely also those whose name occurs elsewhere
+        files.sort(key=lambda file: (file.path in there, file.file_name in spare, file.label))
+        found += files[: max(0, len(files) - len(there))]
+    return sorted(found, key=lambda file: file.label)
+
+
+def missing_files(
+    client: RepoClient, record: Mapping[str, Any], target: str, source: str | None
+) -> list[str] | None:
+    """Return the paths of the recorded artifacts that the target repository lacks.
+
+    An artifact without a path is returned by name. Returns `None` if the target cannot be listed.
+
+    :param source: repository to which the artifacts were deployed; artifacts that were deployed to
+        another repository are ignored. `None` means all artifacts
+    """
+    recorded = recorded_files(record)
+    wanted = [file for file in recorded if source is None or file.repo in (None, source)]
+    if not wanted:
+        return []
+    there = _paths_in(client, record, target)
+    return None if there is None else [file.label for file in lacking(wanted, there)]
+
+
+def _paths_in(client: RepoClient, record: Mapping[str, Any], target: str) -> Paths | None:
+    """Return the paths of a build's files in a repository; `None` if they cannot be read.
+
+    Server fact [repo-27]: a single query finds them, because the server joins items and builds by
+    SHA-1. If the server does not support such queries, the whole repository is listed.
+    """
+    if client.dialect.query_by_property:
+        criteria = {
+            "repo": target,
+            "artifact.module.build.name": record.get("name"),
+            "artifact.module.build.number": record.get("number"),
+        }
+        purpose = f"comparing the files in '{target}' with the build record"
+        rows = aql.ask_if_supported(client, purpose, criteria, ["actual_sha1"])
+        if rows:
+            return _by_content(rows)
+        if rows is None:
+            return None
+    # server fact [repo-14]: without the permission to read, a query omits the items silently, but a
+    # listing is rejected
+    try:
+        items = listing.listing(client, target, "", deep=not client.dialect.query_by_property)
+    except ToolchainError as error:
+        if error.kind not in ("permission", "not_found"):
+            raise
+        return None
+    if items is None:
+        return None
+    found: dict[str, set[str]] = {}
+    for path, item in items.items():
+        found.setdefault(item.sha1 or "", set()).add(path)
+    return found
+
+
+def _by_content(rows: Iterable[Mapping[str, Any]]) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for row in rows:
+        found.setdefault(as_text(row.get("actual_sha1")).lower(), set()).add(aql.path_in(row))
+    return found
+
+
+def relocated(
+    client: RepoClient,
+    record: Mapping[str, Any],
+    build: BuildKey,
+    target: str,
+    *,
+    copied: bool,
+) -> bool | None:
+    """Return whether a promotion without a status was carried out; `None` if unknown.
+
+    Server fact [repo-15, repo-30]: such a promotion leaves no entry in the record. So all files
+    with the properties `build.name` and `build.number` must be in the target repository, and after
+    a move in no other repository.
+
+    :param build: the properties do not contain the project of a build; so with a project, only
+        files whose SHA-1 is in the record count
+    :param target: key of the target repository
+    """
+    if not client.dialect.query_by_property:
+        return None
+    criteria = {"@build.name": build.name, "@build.number": build.number}
+    purpose = f"searching for the files of {build}"
+    rows = aql.ask_if_supported(client, purpose, criteria, ["actual_sha1"])
+    if rows is None:
+        return None
+    recorded = recorded_files(record)
+    if build.project is not None:
+        contents = {file.sha1 for file in recorded}
+        rows = [row for row in rows if as_text(row.get("actual_sha1")).lower() in contents]
+    keys = {as_text(row.get("repo")) for row in rows}
+    per_repo = {key: _by_content(row for row in rows if row.get("repo") == key) for key in keys}
+    there = per_repo.pop(target, {})
+    complete = bool(there) and not lacking(recorded, there)
+    return complete and all(_has_copies(there, other, copied) for other in per_repo.values())
+
+
+def _has_copies(there: Paths, other: Paths, copied: bool) -> bool:
+    """Return whether the target has all files of another repository, or after a move that the other
+    repository has no files.
+    """
+    if not copied:
+        return not other
+    return all(len(there.get(sha1, ())) >= len(paths) for sha1, paths in other.items())
+
+
+def predict_files(client: RepoClient, record: Mapping[str, Any], target: str) -> None:
+    """Store the files that a promotion would put into its target, for later check-mode tasks."""
+    for file in recorded_files(record):
+        if file.path:
+            item = listing.StoredItem(None, file.sha256, file.sha1)
+            listing.predict(client, target, file.path, item)
