@@ -40,7 +40,10 @@ options:
         or a C(name) with at least one of C(sha1), C(sha256) and C(md5); C(type) is its type. A dependency also has C(scopes)."
       - Accepts the C(modules) of a record that M(delivery.toolchain.build_info) returns, to move a build to another server. Other keys of a
         record are kept. A C(path) without C(repo) is then part of the record, and need not exist.
-      - A build without any file is rejected. A module without files next to other modules adds a warning.
+      - A dependency of a record (with C(id)) may lack digests. A module of the type C(build) refers to another build and needs no files.
+        Empty strings count as not given.
+      - Secrets in the C(properties) of a module are removed as in O(properties).
+      - A build without any file or reference is rejected. A module without files next to other modules adds a warning.
     type: list
     elements: dict
   artifacts:
@@ -88,12 +91,12 @@ options:
         both records.
     type: str
   ci_url:
-    description: URL of the build on the CI server. User info is removed.
+    description: URL of the build on the CI server. User info is removed, other secrets are masked.
     type: str
   vcs:
     description:
       - Sources of the build, with C(url) and optionally C(revision), C(branch) and C(message), the message of the newest commit.
-      - User info in C(url) is removed.
+      - User info in C(url) is removed, other secrets are masked.
     type: list
     elements: dict
   issues:
@@ -114,15 +117,19 @@ options:
   environment:
     description:
       - Environment variables of the build.
-      - Variables with names of secrets (C(password), C(psw), C(secret), C(token), C(key), C(credential), C(auth) and similar, in any letter
-        case), variables that contain a secret of this task, and user info in URLs are removed.
+      - Variables with names of secrets (C(password), C(pass), C(secret), C(token), C(pat), C(key), C(credential), C(auth), C(jwt), C(cookie)
+        and similar, in any letter case) and variables that contain a secret of this task are left out.
+      - User info in URLs is removed. Other secrets in a value are masked, such as private keys, C(Bearer ...), C(password=...) and
+        C(sig=...). RV(withheld) lists all these variables.
     type: dict
   environment_exclude:
     description: Patterns of additional variable names to remove, in any letter case.
     type: list
     elements: str
   properties:
-    description: Properties of the record. Values are strings. A list is joined with commas.
+    description:
+      - Properties of the record. Values are strings. A list is joined with commas.
+      - Properties whose last word names a secret, such as C(db.password), are left out. Secrets in values are removed as in O(environment).
     type: dict
   mark_artifacts:
     description:
@@ -185,6 +192,14 @@ build:
             type: file
             path: toolchain/1.0.0/VERSION
             sha256: 59854984853104df5c353e2f681a15fc7924742f9a2e468c29af248dce45ce03
+withheld:
+  description:
+    - Places of the variables and properties that were left out or masked because they contain secrets. The task adds a warning with their
+      number.
+  returned: success
+  type: list
+  elements: str
+  sample: [environment.DB_PASSWORD, "modules[0].properties.db.url"]
 marked:
   description: Items whose build properties were set, or would be set in check mode, as repository and path.
   returned: always

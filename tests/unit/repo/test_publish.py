@@ -206,6 +206,168 @@ def test_secrets_of_environment_are_not_published(server: Server) -> None:
     assert sent(server)["properties"] == {f"buildInfo.env.{name}": kept[name] for name in kept}
 
 
+CANARY = "canary-5f2c"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["DB_PASS", "PGPASS", "GH_PAT", "JWT", "COOKIE", "dbPassword", "db.password", "HTTP_TOKEN_2"],
+)
+def test_secret_names_are_left_out_everywhere(server: Server, name: str) -> None:
+    serve(server)
+    values = {name: CANARY, "kept": "x"}
+    module = {"id": "b", "artifacts": [{"repo": "r", "path": "a/1.jar"}], "properties": values}
+    options = given(modules=[module], properties=values, environment=values)
+    _plan, found = server.run(Operation, options)
+    info = sent(server)
+    assert CANARY not in json.dumps([info, found])
+    assert info["properties"] == {"kept": "x", "buildInfo.env.kept": "x"}
+    assert info["modules"][0]["properties"] == {"kept": "x"}
+    places = [f"modules[0].properties.{name}", f"properties.{name}", f"environment.{name}"]
+    assert found["withheld"] == places
+    (said,) = server.warnings
+    assert said.startswith("3 values are left out of the record of the build 'b' #1 or masked")
+    assert all(place in said for place in places)
+    plan, _found = server.run(Operation, options)
+    assert not plan.changed
+
+
+@pytest.mark.parametrize(
+    ("value", "masked"),
+    [
+        (f"-----BEGIN RSA PRIVATE KEY-----\n{CANARY}\n-----END RSA PRIVATE KEY-----", None),
+        (f"Bearer {CANARY}", "Bearer ***"),
+        ("bearer canarybearer", "bearer ***"),
+        (
+            f"Server=db;Password={CANARY} with blanks;Encrypt=true",
+            "Server=db;Password=***;Encrypt=true",
+        ),
+        (f"AccountName=a;AccountKey={CANARY}==", "AccountName=a;AccountKey=***"),
+        (f"-Xmx1g -Dx.password={CANARY} -Dy=1", "-Xmx1g -Dx.password=*** -Dy=1"),
+        (f"https://h/x?sv=1&sig={CANARY}&se=2", "https://h/x?sv=1&sig=***&se=2"),
+        (f"jdbc:x://h/db?user=a&password={CANARY}", "jdbc:x://h/db?user=a&password=***"),
+        (f"see https://u:{CANARY}@h/x and y", "see https://h/x and y"),
+        (f"https://{CANARY.replace('-', '')}0123456789@h/x", "https://h/x"),
+    ],
+)
+def test_secrets_in_values_are_masked_everywhere(
+    server: Server, value: str, masked: str | None
+) -> None:
+    serve(server)
+    values = {"A": value, "B": ["x", value]}
+    module = {"id": "b", "artifacts": [{"repo": "r", "path": "a/1.jar"}], "properties": values}
+    source = {"url": "https://git/x", "message": value}
+    options = given(
+        modules=[module], properties={"A": value}, environment={"A": value}, vcs=[source]
+    )
+    _plan, found = server.run(Operation, options)
+    text = json.dumps([sent(server), found])
+    assert CANARY not in text
+    assert "canary" not in text
+    assert len(found["withheld"]) == 5
+    assert len(server.warnings) == 1
+    if masked is not None:
+        assert sent(server)["properties"] == {"A": masked, "buildInfo.env.A": masked}
+        assert sent(server)["modules"][0]["properties"] == {"A": masked, "B": ["x", masked]}
+        assert sent(server)["vcs"][0]["message"] == masked
+    plan, _found = server.run(Operation, options)
+    assert not plan.changed
+
+
+def test_pairs_of_name_and_value_are_searched(server: Server) -> None:
+    serve(server)
+    listed = [{"key": "API_TOKEN", "value": CANARY}, {"name": "kept", "value": 1}, {"x": None}]
+    module = {"id": "b", "artifacts": [{"repo": "r", "path": "a/1.jar"}], "properties": listed}
+    server.run(Operation, given(modules=[module]))
+    found = sent(server)["modules"][0]["properties"]
+    assert found == [{"key": "API_TOKEN"}, {"name": "kept", "value": 1}, {"x": None}]
+
+
+def test_values_without_secrets_are_published_unchanged(server: Server) -> None:
+    serve(server)
+    values = {
+        "tokenId": "t-1",
+        "credentialsId": "c-1",
+        "PASSWORD_FILE": "/run/x",
+        "project.author": "Ann",
+        "opts": "-Dx.password=$PASS -Dy={{ token }}",
+        "message": "Add a bearer token; key=value; token rotation",
+        "clone": "git@host:group/x.git",
+    }
+    _plan, found = server.run(Operation, given(properties=values))
+    assert sent(server)["properties"] == values
+    assert (found["withheld"], server.warnings) == ([], [])
+
+
+def test_user_name_in_an_address_is_no_secret(server: Server) -> None:
+    serve(server)
+    source = {"url": "ssh://git@host/group/git-tools.git", "message": "Use git"}
+    _plan, found = server.run(Operation, given(vcs=[source]))
+    assert sent(server)["vcs"] == [{**source, "url": "ssh://host/group/git-tools.git"}]
+    assert (found["withheld"], server.warnings) == ([], [])
+
+
+# --- records of other tools
+
+
+def test_entries_that_name_no_file_are_kept(server: Server) -> None:
+    """Records of Maven, pip and npm list dependencies without digests."""
+    serve(server)
+    dependencies = [
+        {"id": "requests:2.31.0"},
+        {"id": "g:a:1.0:compile", "type": "pom", "scopes": ["compile"]},
+        {"id": "left-pad:1.3.0", "sha1": "d" * 40, "requestedBy": [["app:1"]]},
+    ]
+    modules = [
+        {"id": "b", "type": "python", "dependencies": dependencies},
+        {"id": "team/lib/3", "type": "build", "sha1": "a" * 40, "md5": "b" * 32},
+    ]
+    server.run(Operation, given(modules=modules))
+    assert sent(server)["modules"] == modules
+    plan, _values = server.run(Operation, given(modules=modules))
+    assert not plan.changed
+    assert server.warnings == []
+    more = [{**modules[0], "dependencies": [*dependencies, {"id": "idna:3"}]}, modules[1]]
+    error = server.fails(Operation, given(modules=more))
+    assert "lacks: dependencies idna:3 of the module b" in error.message
+
+
+def test_record_of_references_only_is_published(server: Server) -> None:
+    serve(server)
+    modules = [{"id": "app/7", "type": "build"}]
+    server.run(Operation, given(modules=modules))
+    assert sent(server)["modules"] == modules
+    error = server.fails(Operation, given(modules=[*modules, {"id": "lib/2", "type": "build"}]))
+    assert "lacks: module lib/2" in error.message
+
+
+def test_empty_strings_count_as_not_given(server: Server) -> None:
+    serve(server)
+    file = {"name": "1.jar", "type": "", "sha1": "a" * 40, "sha256": "", "path": ""}
+    used = {"id": "x:1", "type": "", "md5": "", "scopes": [""]}
+    modules = [{"id": "b", "type": "", "artifacts": [file], "dependencies": [used]}]
+    server.run(Operation, given(modules=modules))
+    assert sent(server)["modules"] == [
+        {
+            "id": "b",
+            "type": "generic",
+            "artifacts": [{"name": "1.jar", "type": "jar", "sha1": "a" * 40}],
+            "dependencies": [{"id": "x:1"}],
+        }
+    ]
+    server.run(Operation, given(build_number="1", artifacts=[{**file, "repo": ""}], replace=True))
+    assert sent(server)["modules"][0]["artifacts"][0]["sha1"] == "a" * 40
+
+
+def test_start_time_is_compared_by_millisecond(server: Server) -> None:
+    serve(server)
+    options = given(started="2026-01-02T03:04:05.678901+00:00")
+    server.run(Operation, options)
+    assert sent(server)["started"] == STARTED
+    plan, _values = server.run(Operation, options)
+    assert not plan.changed
+
+
 # --- different content
 
 

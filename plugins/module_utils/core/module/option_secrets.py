@@ -74,7 +74,9 @@ class OptionSecrets:
         return HIDDEN
 
     def _private(self, value: Any) -> Any:
-        """Hide the members of a mapping with secret names, or a value of another type."""
+        """Hide the members of mappings with secret names, and values of other types."""
+        if isinstance(value, list):
+            return [self._private(item) for item in value]
         if not isinstance(value, Mapping):
             return HIDDEN
         self._mask(_secrets_by_name(value))

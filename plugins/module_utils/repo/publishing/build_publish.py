@@ -8,19 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import ToolchainError, invalid, shorten
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.paths.globs import has_wildcards, matcher
 from ...core.plan import Action, Plan, without_none
-from ...core.secret import (
-    clean_url,
-    hidden,
-    is_secret_name,
-    misplaced_user_info,
-    without_user_info,
-)
+from ...core.secret import clean_url, misplaced_user_info
 from ...core.times import moment_of
 from .. import repositories
 from ..builds import records
@@ -28,19 +22,12 @@ from ..builds.build_info import NO_BUILDS
 from ..builds.promotions import promotions
 from ..client import RepoClient
 from .build_properties import BuildProperties, Place
+from .public_values import PublicValues
 from .publication import Differences, Publication, PublicationPlan, milliseconds
 from .published_files import PublishedFile, PublishedFileOptions, files_of, with_digests
 from .published_modules import BuildModule, modules_of
 
 _WEB = re.compile(r"https?://[^/]", re.IGNORECASE)
-_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"]+")
-
-#: Matches names of variables with credentials, such as `GIT_AUTH`, but not `AUTHOR`.
-_LOGIN_NAME = re.compile(r"auth(?!or(?!i))", re.IGNORECASE)
-
-#: Minimum length of secrets that are searched for: shorter ones may occur in any value by chance.
-_SHORTEST_SECRET = 6
-
 #: Keys of an entry of `vcs`.
 _VCS_KEYS = ("url", "revision", "branch", "message")
 
@@ -66,7 +53,9 @@ class BuildPublishOptions:
     build_name: str
     build_number: str
     project: str | None = None
-    modules: Annotated[list[dict[str, Any]] | None, Option(empty=False, values="json")] = None
+    modules: Annotated[
+        list[dict[str, Any]] | None, Option(empty=False, values="json", private=True)
+    ] = None
     artifacts: Annotated[list[PublishedFileOptions] | None, Option(empty=False)] = None
     started: str | None = None
     ci_url: str | None = None
@@ -74,7 +63,7 @@ class BuildPublishOptions:
     issues: list[AffectedIssueOptions] | None = None
     environment: Annotated[dict[str, Any] | None, Option(values="text", private=True)] = None
     environment_exclude: list[str] | None = None
-    properties: Annotated[dict[str, Any] | None, Option(values="text")] = None
+    properties: Annotated[dict[str, Any] | None, Option(values="text", private=True)] = None
     mark_artifacts: bool = True
     replace: bool = False
     parallel: int = 4
@@ -97,8 +86,15 @@ class BuildPublishOperation:
         self._task, self._options = task, options
         self._name, self._number = options.build_name, options.build_number
         self._label = f"the build '{self._name}' #{self._number}"
-        self._modules = self._named()
-        self._publication = _publication(options)
+        values = PublicValues()
+        self._modules = self._named(values)
+        self._publication = _publication(options, values)
+        self._withheld = values.withheld
+        if self._withheld:
+            task.warn(
+                f"{len(self._withheld)} values are left out of the record of {self._label} or"
+                f" masked, because they contain secrets: {shorten(', '.join(self._withheld), 400)}"
+            )
         self._client = RepoClient(task, connections=options.parallel)
 
     def plan(self) -> Plan:
@@ -119,10 +115,10 @@ class BuildPublishOperation:
         unmarked = self._lacking(known, record)
         return self._planned(PublicationPlan(publication, there, record, sends, unmarked))
 
-    def _named(self) -> list[BuildModule]:
+    def _named(self, values: PublicValues) -> list[BuildModule]:
         options = self._options
         if options.artifacts is None:
-            return modules_of(options.modules or [], self._task)
+            return modules_of(options.modules or [], values, self._task)
         artifacts = files_of("artifacts", options.artifacts)
         return [BuildModule(self._name, "generic", artifacts, ())]
 
@@ -182,7 +178,7 @@ class BuildPublishOperation:
 
     def _planned(self, data: PublicationPlan) -> Plan:
         marked = [f"{repo}/{path}" for repo, path in data.unmarked]
-        result = {"build": _shown(data.record), "marked": marked}
+        result = {"build": _shown(data.record), "marked": marked, "withheld": self._withheld}
         if not data.sends and not marked:
             return Plan({}, {}, result=result)
         before, after = data.sides()
@@ -290,7 +286,7 @@ def _check_names(options: BuildPublishOptions) -> None:
             )
 
 
-def _publication(options: BuildPublishOptions) -> Publication:
+def _publication(options: BuildPublishOptions, values: PublicValues) -> Publication:
     started = None
     if options.started is not None:
         started = moment_of(options.started)
@@ -298,10 +294,13 @@ def _publication(options: BuildPublishOptions) -> Publication:
             raise invalid(
                 f"started is '{options.started}', but must have the format 2026-01-02T03:04:05.678Z"
             )
-    url = None if options.ci_url is None else _public("ci_url", options.ci_url)
+    url = None if options.ci_url is None else _public("ci_url", options.ci_url, values)
     if url is not None and _WEB.match(url) is None:
         raise invalid(f"ci_url is '{url}', but must begin with http:// or https://")
-    properties = None if options.properties is None else _texts("properties", options.properties)
+    properties = None
+    if options.properties is not None:
+        texts = _texts("properties", options.properties)
+        properties = values.properties("properties", texts)
     return Publication(
         options.build_name,
         options.build_number,
@@ -310,14 +309,14 @@ def _publication(options: BuildPublishOptions) -> Publication:
         url,
         None
         if options.vcs is None
-        else [_source(f"vcs[{number}]", entry) for number, entry in enumerate(options.vcs)],
+        else [_source(f"vcs[{number}]", entry, values) for number, entry in enumerate(options.vcs)],
         None if options.issues is None else [without_none(vars(issue)) for issue in options.issues],
-        None if options.environment is None else _environment(options),
+        None if options.environment is None else _environment(options, values),
         properties,
     )
 
 
-def _source(place: str, entry: Mapping[str, Any]) -> dict[str, Any]:
+def _source(place: str, entry: Mapping[str, Any], values: PublicValues) -> dict[str, Any]:
     """Return a validated entry of `vcs`.
 
     Ansible cannot validate it, because it does not allow a suboption with the name `message`.
@@ -331,15 +330,16 @@ def _source(place: str, entry: Mapping[str, Any]) -> dict[str, Any]:
     if not entry.get("url"):
         raise invalid(f"{place}.url is missing: set it to the URL of the source repository")
     texts = {name: str(value) for name, value in entry.items() if value is not None}
-    return {**texts, "url": _public(f"{place}.url", texts["url"])}
+    url = _public(f"{place}.url", texts.pop("url"), values)
+    return {**values.properties(place, texts), "url": url}
 
 
-def _public(place: str, url: str) -> str:
-    """Return a URL without user info, because a build record is readable for many people.
+def _public(place: str, url: str, values: PublicValues) -> str:
+    """Return a URL without user info and other secrets.
 
     Raises `invalid` if the user info cannot be parsed.
     """
-    clean = without_user_info(url)
+    clean = values.text(place, url)
     begin, end = misplaced_user_info(clean)
     if "://" in clean and end > begin:
         raise invalid(
@@ -348,7 +348,7 @@ def _public(place: str, url: str) -> str:
     return clean
 
 
-def _environment(options: BuildPublishOptions) -> dict[str, str]:
+def _environment(options: BuildPublishOptions, values: PublicValues) -> dict[str, str]:
     """Return the variables to publish, without excluded ones and those that may be secret."""
     variables = _texts("environment", options.environment or {})
     excluded = options.environment_exclude or ()
@@ -358,15 +358,12 @@ def _environment(options: BuildPublishOptions) -> dict[str, str]:
             f"environment_exclude: '{wrong}' contains a bracket, but the only wildcards are * and ?"
         )
     left_out = [matcher(pattern.lower()) for pattern in excluded]
-    secrets = [form for form in hidden.forms if len(form) >= _SHORTEST_SECRET]
-    return {
-        name: _ADDRESS.sub(lambda found: without_user_info(found[0]), value)
+    wanted = {
+        name: value
         for name, value in variables.items()
-        if not is_secret_name(name)
-        and not _LOGIN_NAME.search(name)
-        and not any(fits(name.lower()) for fits in left_out)
-        and not any(secret in value for secret in secrets)
+        if not any(fits(name.lower()) for fits in left_out)
     }
+    return values.variables("environment", wanted)
 
 
 def _texts(option: str, values: Mapping[str, Any]) -> dict[str, str]:

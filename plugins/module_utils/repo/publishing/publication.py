@@ -85,7 +85,7 @@ class Publication:
         return found
 
     def _compare_fields(self, record: Mapping[str, Any], found: Differences) -> None:
-        if self.started is not None and moment_of(record.get("started")) != self.started:
+        if self.started is not None and not _is_time(record.get("started"), self.started):
             found.differs.append("started")
         if self.url is not None and record.get("url") != self.url:
             found.add("ci_url", exists=bool(record.get("url")))
@@ -257,6 +257,12 @@ def _is_file(there: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     comparable = bool(both) or not any(map(wanted.get, _DIGESTS))
     equal = all(str(there[name]).lower() == wanted[name] for name in both)
     return _is_named_alike(there, wanted) and scopes and comparable and equal
+
+
+def _is_time(there: Any, wanted: datetime) -> bool:
+    """Compare times by millisecond, the precision of the server [repo-29]."""
+    moment = moment_of(there)
+    return moment is not None and as_started(moment) == as_started(wanted)
 
 
 def as_started(moment: datetime) -> str:

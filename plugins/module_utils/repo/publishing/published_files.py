@@ -10,12 +10,12 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 from ...core.concurrency import first_alone
 from ...core.errors import ToolchainError, invalid, shorten
 from ...core.module.input_check import Place, check_options
-from ...core.module.typed_options import argument_spec, parse
+from ...core.module.typed_options import Option, argument_spec, parse
 from ...core.plan import without_none
 from .. import repositories
 from ..client import RepoClient, join, repository_key, segments
@@ -33,23 +33,27 @@ _GONE = ("deleted", "absent")
 _SIMILARITY = 0.8
 
 Keys = TypeVar("Keys")
+#: A string that counts as not given if it is empty.
+GivenText: TypeAlias = Annotated[str | None, Option(empty=True)]
 
 
 @dataclass(frozen=True)
 class PublishedFileOptions:
     """The suboptions of `artifacts`: `repo` and `path`, or `name` and digests.
 
+    An empty string counts as not given, because records contain such strings.
+
     `size`, `action` and `url` have no effect: they allow the return values of `artifact_deploy` to
     be passed unchanged.
     """
 
-    repo: str | None = None
-    path: str | None = None
-    name: str | None = None
-    type: str | None = None
-    sha1: str | None = None
-    sha256: str | None = None
-    md5: str | None = None
+    repo: GivenText = None
+    path: GivenText = None
+    name: GivenText = None
+    type: GivenText = None
+    sha1: GivenText = None
+    sha256: GivenText = None
+    md5: GivenText = None
     size: int | None = None
     action: str | None = None
     url: str | None = None
@@ -78,6 +82,8 @@ class PublishedFile:
     scopes: Sequence[str] = field(default_factory=tuple)
     #: Other keys of the file, which are copied to the record unchanged.
     further: Mapping[str, Any] = field(default_factory=dict)
+    #: The entry is a dependency of an existing record: it may lack a type and digests.
+    is_kept: bool = False
 
     @property
     def is_item(self) -> bool:
@@ -128,40 +134,60 @@ def recorded_files(
     There a dependency has an `id` instead of a `name`. An artifact has a `path` without a
     repository; such a file need not exist on this server.
     """
-    found = []
-    for number, entry in enumerate(entries):
-        at = f"{place}[{number}]"
-        known = dict(entry)
-        if options is UsedFileOptions and "id" in known:
-            known["name"] = known.pop("id")
-        others = {}
-        if known.get("repo") is None and known.get("name") and any(map(known.get, _DIGITS)):
-            others = {name: known.pop(name) for name in ("path",) if known.get(name) is not None}
-        file, further = known_keys(at, options, known)
-        found.append(replace(_file(at, file), further={**further, **others}))
-    return found
+    return [
+        _recorded_file(f"{place}[{number}]", options, entry) for number, entry in enumerate(entries)
+    ]
 
 
-def _file(place: str, entry: PublishedFileOptions) -> PublishedFile:
+def _recorded_file(
+    place: str, options: type[PublishedFileOptions], entry: Mapping[str, Any]
+) -> PublishedFile:
+    known, path = given(entry), None
+    is_kept = options is UsedFileOptions and "id" in known
+    if is_kept:
+        known["name"] = known.pop("id")
+    if known.get("repo") is None and known.get("name") and any(map(known.get, _DIGITS)):
+        path = known.pop("path", None)
+    file, further = known_keys(place, options, known)
+    further |= {} if path is None else {"path": path}
+    return replace(_file(place, file, is_kept=is_kept), further=further)
+
+
+def given(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy of an entry of a record without empty strings, also in its lists."""
+    return {
+        name: [item for item in value if item != ""] if isinstance(value, list) else value
+        for name, value in entry.items()
+        if value != ""
+    }
+
+
+def _file(place: str, entry: PublishedFileOptions, *, is_kept: bool = False) -> PublishedFile:
+    """Return the file of an entry.
+
+    :param is_kept: see :class:`PublishedFile`
+    """
     digests = {
         name: _digest(f"{place}.{name}", value)
-        for name, value in without_none({digit: getattr(entry, digit) for digit in _DIGITS}).items()
+        for name in _DIGITS
+        if (value := getattr(entry, name))
     }
     scopes = (entry.scopes or ()) if isinstance(entry, UsedFileOptions) else ()
     if entry.action in _GONE:
         raise invalid(f"{place}.action is '{entry.action}': a build cannot contain deleted files")
-    if entry.repo is not None and entry.path is not None:
+    if entry.repo and entry.path:
         path = join(*segments(entry.path))
         name = entry.name or path.rpartition("/")[2]
         repo = repository_key(f"{place}.repo", entry.repo)
-        return PublishedFile(place, name, entry.type, digests, repo, path, scopes)
-    if entry.repo is not None or entry.path is not None:
+        return PublishedFile(place, name, entry.type or None, digests, repo, path, scopes)
+    if entry.repo or entry.path:
         raise invalid(f"{place} has only one of repo and path: set both")
-    if entry.name is None or not digests:
+    if not entry.name or not (digests or is_kept):
         raise invalid(
             f"{place} does not identify a file: set repo and path, or set name with sha1 or sha256"
         )
-    return PublishedFile(place, entry.name, entry.type, digests, scopes=scopes)
+    kind = entry.type or None
+    return PublishedFile(place, entry.name, kind, digests, scopes=scopes, is_kept=is_kept)
 
 
 def _digest(place: str, value: str) -> str:
@@ -257,5 +283,5 @@ def as_dependency(file: PublishedFile) -> dict[str, Any]:
 
 def _described(file: PublishedFile) -> dict[str, Any]:
     _stem, dot, suffix = file.name.rpartition(".")
-    kind = file.type or (suffix if dot and suffix else "file")
-    return {"type": kind, **file.digests}
+    default = None if file.is_kept else suffix if dot and suffix else "file"
+    return {**without_none({"type": file.type or default}), **file.digests}

@@ -9,12 +9,14 @@ from typing import Any
 
 from ...core.errors import invalid
 from ...core.module.task import Task
+from .public_values import PublicValues
 from .published_files import (
     PublishedFile,
     PublishedFileOptions,
     UsedFileOptions,
     as_artifact,
     as_dependency,
+    given,
     known_keys,
     recorded_files,
 )
@@ -59,15 +61,20 @@ class BuildModule:
         return named | {k: v for k, v in parts.items() if v}
 
 
-def modules_of(entries: Sequence[Mapping[str, Any]], task: Task) -> list[BuildModule]:
-    """Return the modules of the option `modules`.
+def modules_of(
+    entries: Sequence[Mapping[str, Any]], values: PublicValues, task: Task
+) -> list[BuildModule]:
+    """Return the modules of the option `modules`, without secrets in their properties.
 
     Raises `invalid` if two modules have the same id, or if no module has files.
     """
     found: dict[str, BuildModule] = {}
     for number, entry in enumerate(entries):
         place = f"modules[{number}]"
-        module, further = known_keys(place, PublishedModuleOptions, entry)
+        module, further = known_keys(place, PublishedModuleOptions, given(entry))
+        if "properties" in further:
+            public = values.properties(f"{place}.properties", further["properties"])
+            further["properties"] = public
         if module.id in found:
             raise invalid(f"{place}.id: another module already has the id '{module.id}'")
         found[module.id] = BuildModule(
@@ -84,9 +91,14 @@ def modules_of(entries: Sequence[Mapping[str, Any]], task: Task) -> list[BuildMo
 def _require_files(modules: Sequence[BuildModule], task: Task) -> None:
     """Raise `invalid` if no module has files; warn about each module without files.
 
-    Any existing record would match a build without files.
+    Any existing record would match a build without files. A module that refers to another build has
+    none [repo-34].
     """
-    empty = [number for number, module in enumerate(modules) if not module.files]
+    empty = [
+        number
+        for number, module in enumerate(modules)
+        if not module.files and module.type != "build"
+    ]
     for number in empty:
         message = f"modules[{number}] lists no files, so it cannot be promoted"
         if len(empty) == len(modules):
