@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Test aggregated builds: records with modules of the type `build` [repo-34]."""
+"""Test aggregated builds: records with modules of the type `build` [repo-35]."""
 
 from __future__ import annotations
 

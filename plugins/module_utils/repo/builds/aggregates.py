@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Follow the references of aggregated builds to other builds [repo-34]."""
+"""Follow the references of aggregated builds to other builds [repo-35]."""
 
 from __future__ import annotations
 

@@ -260,7 +260,7 @@ class Sources:
         self, found: BundleContent, key: BuildKey, record: Mapping[str, Any]
     ) -> None:
         """Warn if a build refers to other builds: it is unknown whether the server adds their files
-        [repo-34].
+        [repo-35].
         """
         if others := references(record, key):
             self._task.warn(

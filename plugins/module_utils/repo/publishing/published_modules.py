@@ -92,7 +92,7 @@ def _require_files(modules: Sequence[BuildModule], task: Task) -> None:
     """Raise `invalid` if no module has files; warn about each module without files.
 
     Any existing record would match a build without files. A module that refers to another build has
-    none [repo-34].
+    none [repo-35].
     """
     empty = [
         number
