@@ -20,8 +20,10 @@ description:
   - The configuration as code is exported without secrets, without the parts that the server could not export, and without credentials,
     nodes and views, which have lists of their own.
   - Objects that the server generates, such as the jobs of branches, are skipped.
-  - Objects that cannot be expressed or read are listed in RV(left_out) and at the start of the file. No object is skipped silently.
-  - Everything is read before anything is written. The server is not changed.
+  - Objects that cannot be expressed, or that the account may not read, are listed in RV(left_out) and at the start of the file. No object
+    is skipped silently.
+  - Everything is read before anything is written. If the response for an object is damaged, the task fails, names the object, and changes
+    no file. The server is not changed.
   - Files that the export did not write, or that were changed since, are only replaced with O(overwrite). Files of earlier exports are
     removed if the object no longer exists on the server.
 author: delivery.toolchain contributors (@delivery-toolchain)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from ..core.concurrency import bounded
-from ..core.errors import ToolchainError
+from ..core.errors import ToolchainError, shorten
 from ..core.export.file_names import FileNames
 from ..core.export.service_export import ServiceState
 from ..core.module.task import Task
@@ -18,8 +18,9 @@ from .job_address import Job
 Item = TypeVar("Item")
 Found = TypeVar("Found")
 
-#: Kinds of errors that affect a single object; the export continues after them.
+#: Kinds of errors that affect a single object. The export continues after them.
 _SINGLE_OBJECT_KINDS = ("permission", "protocol", "not_found")
+_MAX_NAMED = 10
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class ExportRun:
     :param requested: whether the task explicitly requests the current kind of objects; a missing
         permission or plugin is then an error
     :param names: generator of unique file names
+    :param unread: messages about objects whose response cannot be parsed
     """
 
     task: Task
@@ -40,6 +42,7 @@ class ExportRun:
     folders: Sequence[Job] = ()
     requested: bool = False
     names: FileNames = field(default_factory=FileNames)
+    unread: list[str] = field(default_factory=list)
 
     def read_each(
         self,
@@ -50,11 +53,12 @@ class ExportRun:
     ) -> Iterator[tuple[Item, Found]]:
         """Read objects concurrently, and yield each item with its object.
 
-        An object that cannot be read is added to `left_out`.
+        An object that the account may not read is added to `left_out`, an object with a damaged
+        response to `unread`.
 
-        :param kind: kind of the objects for `left_out`, for example "job"
+        :param kind: kind of the objects for messages, for example "job"
         :param read: returns the object of an item, or `None` if it no longer exists
-        :param name: returns the name of an item for `left_out`
+        :param name: returns the name of an item for messages
         """
         count = ProgressCounter(self.task.progress, f"reading the {kind}s", len(items))
 
@@ -77,13 +81,29 @@ class ExportRun:
                 yield item, found
 
     def leave_out(self, kind: str, name: str, error: ToolchainError) -> None:
-        """Add an object to `left_out`.
+        """Add an object to `left_out`, or to `unread` if its response cannot be parsed.
 
         Raises `error` for a missing permission if the task explicitly requests this kind.
         """
         if self.requested and error.kind == "permission":
             raise error
-        self.state.leave_out(kind, name, error.message)
+        if error.kind == "protocol":
+            self.unread.append(f"{kind} '{name}': {error.message}")
+        else:
+            self.state.leave_out(kind, name, error.message)
+
+    def require_complete(self) -> None:
+        """Raise `protocol` if the response for an object cannot be parsed.
+
+        An export without the object would delete the file of an earlier export.
+        """
+        if self.unread:
+            more = f" and {len(self.unread) - _MAX_NAMED} more" if self.unread[_MAX_NAMED:] else ""
+            raise ToolchainError(
+                "protocol",
+                f"{len(self.unread)} objects cannot be read, so no file was changed:"
+                f" {shorten('; '.join(self.unread[:_MAX_NAMED]))}{more}",
+            )
 
     def file(self, folder: str, name: str, text: str) -> str:
         """Add an XML file with a configuration. Return its path relative to `ci.yml`."""

@@ -79,7 +79,7 @@ def test_every_kind_is_exported_without_secrets(ci: Ci, tmp_path: Path) -> None:
             "kind": "username_password",
             "scope": "global",
             "description": "Reads the sources",
-            "username": "git",
+            "login_username": "git",
         },
         {
             "id": "deploy",
@@ -202,17 +202,21 @@ def test_missing_permission_is_an_error_if_its_kind_is_requested(ci: Ci, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("path", "body", "kind"),
+    ("path", "body", "words"),
     [
-        ("/api/json", {"primaryView": None}, "view *"),
-        ("/credentials/store/system/domain/_/api/json", {}, "credential *"),
+        ("/api/json", {"primaryView": None}, "has no list of views"),
+        ("/credentials/store/system/domain/_/api/json", {}, "has no list of credentials"),
+        ("/computer/up/config.xml", "<slave><name>up</na", "node 'up'"),
+        ("/view/Team/config.xml", "<html><body>busy</body></html>", "view 'Team'"),
+        ("/credentials/.*/config.xml", "", "credential 'git-login'"),
     ],
 )
-def test_response_without_its_list_is_not_an_empty_list(
-    ci: Ci, tmp_path: Path, path: str, body: dict[str, Any], kind: str
+def test_damaged_response_fails_and_keeps_the_files_of_earlier_exports(
+    ci: Ci, tmp_path: Path, path: str, body: Any, words: str
 ) -> None:
-    given = {"jobs": [], "plugins": False, "configuration": False, "nodes": False}
-    ci.sandbox.fault(service="ci", path=f"^{path}$", times=9, status=200, body=body)
-    found, left_out = export(ci, tmp_path, **given)
-    assert f"{kind.partition(' ')[0]}s" not in found
-    assert "has no list" in left_out[kind]
+    given: dict[str, Any] = {"jobs": [], "plugins": False, "configuration": False}
+    export(ci, tmp_path, **given)
+    before = {file: file.read_bytes() for file in tmp_path.rglob("*.*")}
+    ci.sandbox.fault(service="ci", path=f"^{path}$", times=99, status=200, body=body)
+    ci.fails("protocol", words, dest=str(tmp_path), **given)
+    assert {file: file.read_bytes() for file in tmp_path.rglob("*.*")} == before

@@ -132,7 +132,6 @@ def test_jobs_become_files_and_omissions_are_listed(tmp_path: Path) -> None:
             {"name": "..", "_class": "x"},
             {"name": "branches", "_class": BRANCHES, "jobs": [{"name": "main"}]},
             {"name": "hidden", "_class": "x"},
-            {"name": "odd", "_class": "x"},
         ],
         "job/team": [{"name": "build it", "_class": "x"}],
     }
@@ -141,7 +140,6 @@ def test_jobs_become_files_and_omissions_are_listed(tmp_path: Path) -> None:
         "job/team/job/build it": CONFIG,
         "job/branches": f"<{BRANCHES}/>",
         "job/hidden": Reply(403),
-        "job/odd": "<!DOCTYPE x><x/>",
     }
     result = export(server(configs, listings), tmp_path / "desired")
     written = yaml.safe_load((tmp_path / "desired/ci.yml").read_text("utf-8"))
@@ -151,7 +149,7 @@ def test_jobs_become_files_and_omissions_are_listed(tmp_path: Path) -> None:
         {"job": "branches", "src": "ci/jobs/branches.xml"},
     ]
     assert {one["name"] for one in result["left_out"]} == {
-        *("../../evil", "..", "branches/*", "hidden", "odd"),
+        *("../../evil", "..", "branches/*", "hidden"),
     }
     text = (tmp_path / "desired/ci/jobs/team/build-it.xml").read_text("utf-8")
     assert [secret for secret in SECRETS if secret in text] == []
@@ -168,6 +166,33 @@ def test_patterns_select_jobs_and_folders(tmp_path: Path) -> None:
     export(server(configs, listings), tmp_path, jobs=["a", "none"], exclude=["a/*2"])
     written = yaml.safe_load((tmp_path / "ci.yml").read_text("utf-8"))
     assert [job["job"] for job in written["jobs"]] == ["a", "a/x1"]
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        Reply(body="<project><description>"),
+        Reply(body=""),
+        Reply(body="<!DOCTYPE html><html><body>busy</body></html>"),
+        Reply(body="<!DOCTYPE x><x/>"),
+        Reply(body="no gzip", headers={"Content-Encoding": "gzip"}),
+    ],
+)
+def test_damaged_configuration_fails_and_keeps_all_files(tmp_path: Path, damaged: Reply) -> None:
+    listings: dict[str, list[Any]] = {"": [{"name": name, "_class": "x"} for name in "abc"]}
+    configs: dict[str, str | Reply] = dict.fromkeys(("job/a", "job/b", "job/c"), "<project/>")
+    export(server(configs, listings), tmp_path)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    changed = "<project><description>new</description></project>"
+    configs |= {"job/a": changed, "job/b": damaged}
+    with pytest.raises(ToolchainError) as caught:
+        export(server(configs, listings), tmp_path)
+    assert caught.value.kind == "protocol"
+    assert "job 'b'" in caught.value.message
+    assert {path: path.read_bytes() for path in before} == before
+    configs["job/b"] = "<project/>"
+    export(server(configs, listings), tmp_path)
+    assert "new" in (tmp_path / "ci/jobs/a.xml").read_text("utf-8")
 
 
 def test_rejected_listing_writes_nothing(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ class CredentialStores:
             listed = part(shown).get("credentials")
             if not isinstance(listed, list):
                 raise ToolchainError(
-                    "not_found", f"{purpose}: the response has no list of credentials"
+                    "protocol", f"{purpose}: the response has no list of credentials"
                 )
             found += [
                 replace(location, id=str(obj["id"])) for obj in objects(listed) if obj.get("id")

@@ -15,7 +15,6 @@ from ...core.paths.globs import Patterns
 from ..client import object_of, objects, server_of
 from ..export_run import ExportRun
 from ..job_address import Job, job_of
-from ..xml_reader import UnreadableXml
 from . import configuration
 from .job_store import JobStore
 from .kept_secrets import without_secrets
@@ -60,8 +59,7 @@ class ExportedJobs:
         items = [] if self._none else list(self._below((), "ci/jobs"))
         found = []
         for item, text in self._run.read_each("job", items, self._text, lambda item: item.job.name):
-            entry = self._entry(item, text)
-            found += [entry] if entry else []
+            found.append(self._entry(item, text))
         return found
 
     def warnings(self) -> Iterator[str]:
@@ -74,15 +72,10 @@ class ExportedJobs:
             self._server, item.job, f"exporting the job '{item.job.name}'"
         ).configuration()
 
-    def _entry(self, item: _Item, text: str) -> dict[str, Any] | None:
+    def _entry(self, item: _Item, text: str) -> dict[str, Any]:
         """Return the entry of a job for `ci_job`, and add its configuration as a file."""
-        try:
-            stripped, _count = without_secrets(text)
-            is_folder = configuration.kind_of(stripped) == _FOLDER
-            stripped.encode("utf-8")
-        except (UnreadableXml, UnicodeEncodeError) as error:
-            self._run.state.leave_out("job", item.job.name, str(error))
-            return None
+        stripped, _count = without_secrets(text)
+        is_folder = configuration.kind_of(stripped) == _FOLDER
         if item.generated_count:
             name, reason = f"{item.job.name}/*", "created by the server itself"
             self._run.state.leave_out("job", name, f"{item.generated_count} jobs {reason}")

@@ -83,6 +83,7 @@ class CiExportOperation(ServiceExport):
             entries = None if chosen is False else kind(kind_run)
             if entries is not None:
                 state.values[name] = entries
+        run.require_complete()
         return state
 
     def _plugins(self, state: ServiceState) -> list[dict[str, Any]]:

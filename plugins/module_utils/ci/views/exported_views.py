@@ -74,7 +74,7 @@ def _listed(server: ServerObjects, folder: Job | None) -> list[_ViewLocation]:
         )
     shown = part(response.json())
     if not isinstance(shown.get("views"), list):
-        raise response.error("not_found", "the response has no list of views")
+        raise response.error("protocol", "the response has no list of views")
     primary = part(shown.get("primaryView")).get("name")
     return [
         _ViewLocation(folder, as_text(obj.get("name")))
