@@ -13,7 +13,7 @@ description:
   - Creates an API token of a user if no valid token of this name exists, and revokes tokens by name. An unchanged token costs two
     requests.
   - The name is stored in the name of the token, as C(toolchain:NAME:MARK). Tokens with another name are never changed.
-  - The secret is returned only by the task that creates the token. Use C(no_log) for this task, or O(dest).
+  - Only the task that creates a token gets its secret, for O(dest) or O(return_value).
   - If the response with the secret is lost, the token that was made is revoked, and another one is created.
   - The token that the task itself is logged in with is never revoked. It stays, with a warning.
   - Needs Jenkins 2.129 or newer, and the permission C(Overall/Administer), because the server shows tokens only in its script console. A
@@ -48,9 +48,15 @@ options:
     type: str
   dest:
     description:
-      - File for the secret, written with the mode C(0600). The secret is then not returned.
+      - File for the secret, written with the mode C(0600).
       - If the file is missing, a new token is created. If it cannot be written, no token is created.
     type: path
+  return_value:
+    description:
+      - Whether the task that creates a token returns its secret. Use C(no_log) for the task.
+      - A task that would create a token fails without O(dest) and O(return_value=true), because nobody would get the secret.
+    type: bool
+    default: false
   revoke_older:
     description:
       - Whether to revoke all other tokens of this name. They are revoked after the new secret is stored.
@@ -120,7 +126,7 @@ token:
     value:
       description: The secret.
       type: str
-      returned: if the token was created, without O(dest)
+      returned: if the token was created, with O(return_value=true)
   sample: {id: 1d2c3b4a-5968-4000-8000-00000000002a, name: app, created: "2026-05-01T08:00:00.000Z", expires: "2026-07-31T00:00:00.000Z"}
 tokens:
   description: Valid tokens of this name before the task, newest first, with C(id), C(name), C(created) and C(expires).

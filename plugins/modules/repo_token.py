@@ -12,7 +12,7 @@ version_added: 1.0.0
 description:
   - Creates an access token if no valid token of this name exists, and revokes tokens by name. An unchanged token costs a single request.
   - The name is stored in the description of the token, as C(toolchain:NAME:MARK). Tokens with another description are never changed.
-  - The secret is returned only by the task that creates the token. Use C(no_log) for this task, or O(dest).
+  - Only the task that creates a token gets its secret, for O(dest) or O(return_value).
   - If the response with the secret is lost, the token that was made is revoked, and another one is created.
   - The token that the task itself is logged in with is never revoked, as far as the server shows it. It stays, with a warning.
   - Needs the Access service (C(/access)) and a login with an access token. An administrator can create tokens for other users and with
@@ -56,9 +56,15 @@ options:
     type: str
   dest:
     description:
-      - File for the secret, written with the mode C(0600). The secret is then not returned.
+      - File for the secret, written with the mode C(0600).
       - If the file is missing, a new token is created. If it cannot be written, no token is created.
     type: path
+  return_value:
+    description:
+      - Whether the task that creates a token returns its secret. Use C(no_log) for the task.
+      - A task that would create a token fails without O(dest) and O(return_value=true), because nobody would get the secret.
+    type: bool
+    default: false
   revoke_older:
     description:
       - Whether to revoke all other tokens of this name. They are revoked after the new secret is stored.
@@ -128,11 +134,11 @@ token:
     value:
       description: The secret.
       type: str
-      returned: if the token was created, without O(dest)
+      returned: if the token was created, with O(return_value=true)
     refresh_token:
       description: Secret that refreshes the token.
       type: str
-      returned: if the token was created with O(refreshable=true), without O(dest)
+      returned: if the token was created with O(refreshable=true) and O(return_value=true)
   sample: {id: 1d2c3b4a-5968-4000-8000-00000000002a, name: ci-deployer, created: "2026-05-01T08:00:00.000Z", expires: "2026-07-30T08:00:00.000Z"}
 tokens:
   description: Valid tokens of this name before the task, newest first, with C(id), C(name), C(created) and C(expires).

@@ -69,7 +69,8 @@ class Issuer:
         """Create a token; return its `id` and `value`. `options` are options of the module."""
         if user := self.variables.get("login_rotation_username"):
             options = {"token_username": user, **options}
-        made = self._module(name, **{"expires_in": "2d", "renew": True, **options})
+        new = {"expires_in": "2d", "renew": True, "return_value": True}
+        made = self._module(name, **{**new, **options})
         token: dict[str, Any] = made["token"]
         return token
 
@@ -87,7 +88,9 @@ class Issuer:
         """Return the ids of the valid tokens of a name."""
         address = LISTS[self.service]
         if address is None:
-            listed = self._module(name, renew=True, _ansible_check_mode=True)["tokens"]
+            listed = self._module(name, renew=True, return_value=True, _ansible_check_mode=True)[
+                "tokens"
+            ]
             return [token["id"] for token in listed]
         url = f"{self._sandbox.urls[self.service]}/{address}"
         header = {"Authorization": f"Bearer {self._login['token']}"}

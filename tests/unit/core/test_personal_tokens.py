@@ -103,6 +103,8 @@ class Server:
         settings = {"dialect": "auto", "accept_language": None, "retries": 0}
         login = {"username": "bot", "password": Secret("bot-password")}
         connection = connection_to(self.stub.url, self.service, settings=settings, **login)
+        if not {"dest", "state", "return_value"} & set(given):
+            given["return_value"] = True
         options: Any = build(kind, **check_options(argument_spec(kind), {"name": "app", **given}))
         task = Task(connection, self.warnings.append, read_only=check)
         made = operation(task, options)
@@ -175,6 +177,18 @@ def test_dest_receives_the_secret(server: Server, tmp_path: Path) -> None:
     values = server.run(dest=str(dest))
     assert (dest.read_text(), stat.S_IMODE(dest.stat().st_mode)) == ("secret-1", 0o600)
     assert "value" not in values["token"]
+
+
+def test_secret_is_returned_only_on_request(server: Server, tmp_path: Path) -> None:
+    for check in (True, False):
+        with pytest.raises(ToolchainError, match="or return_value: true") as caught:
+            server.run(check=check, return_value=False)
+        assert caught.value.kind == "invalid"
+    assert server.writes == []
+    server.add(days=None)
+    assert not server.run(return_value=False, revoke_older=True)["changed"]
+    values = server.run(dest=str(tmp_path / "token"), return_value=True)
+    assert values["token"]["value"] == (tmp_path / "token").read_text()
 
 
 def test_absent_revokes_only_tokens_of_that_name(server: Server) -> None:

@@ -23,6 +23,7 @@ LIST = "GET /access/api/v1/tokens?description=toolchain:app:*"
 CREATE = "POST /access/api/v1/tokens"
 DAY = 86_400
 MARK = "01234567-89ab-4cde-8f01-23456789abcd"
+APP: dict[str, Any] = {"name": "app", "return_value": True}
 
 
 class Access:
@@ -86,7 +87,7 @@ def bodies(server: Server) -> list[Any]:
 
 def test_token_is_created_once(server: Server, access: Access) -> None:
     given = {
-        "name": "app",
+        **APP,
         "token_username": "bob",
         "scopes": ["applied-permissions/user", "system:metrics:r"],
         "expires_in": "90d",
@@ -113,10 +114,10 @@ def test_token_is_created_once(server: Server, access: Access) -> None:
 
 
 def test_check_mode_predicts_and_creates_nothing(server: Server, access: Access) -> None:
-    checked, values = server.run(RepoTokenOperation, {"name": "app"}, check=True)
+    checked, values = server.run(RepoTokenOperation, APP, check=True)
     assert access.rows == []
     assert values["token"] == {"id": None, "name": "app", "created": None, "expires": None}
-    plan, _values = server.run(RepoTokenOperation, {"name": "app"})
+    plan, _values = server.run(RepoTokenOperation, APP)
     assert (plan.before, plan.after) == (checked.before, checked.after)
 
 
@@ -128,14 +129,14 @@ def test_tokens_of_other_names_are_ignored(
     server: Server, access: Access, description: str
 ) -> None:
     access.add("other", days=50, description=description)
-    server.run(RepoTokenOperation, {"name": "app", "revoke_older": True})
+    server.run(RepoTokenOperation, {**APP, "revoke_older": True})
     server.run(RepoTokenOperation, {"name": "app", "state": "absent"})
     assert access.ids == ["other"]
 
 
 def test_expiring_token_is_renewed(server: Server, access: Access) -> None:
     access.add("old", days=10)
-    given = {"name": "app", "expires_in": "30d"}
+    given = {**APP, "expires_in": "30d"}
     assert not server.run(RepoTokenOperation, {**given, "renew_before": "9d"})[0].changed
     assert server.run(RepoTokenOperation, {**given, "renew_before": "11d"})[0].changed
     assert access.ids == ["old", "made-1"]
@@ -149,30 +150,30 @@ def test_expiring_token_is_renewed(server: Server, access: Access) -> None:
 
 def test_token_without_expiry_is_kept(server: Server, access: Access) -> None:
     access.add("old", days=0, expiry=0)
-    plan, values = server.run(RepoTokenOperation, {"name": "app", "renew_before": "52w"})
+    plan, values = server.run(RepoTokenOperation, {**APP, "renew_before": "52w"})
     assert not plan.changed
     assert values["token"]["expires"] is None
     access.rows.clear()
-    server.run(RepoTokenOperation, {"name": "app", "expires_in": "0"})
+    server.run(RepoTokenOperation, {**APP, "expires_in": "0"})
     assert bodies(server)[0]["expires_in"] == 0
 
 
 def test_expired_tokens_are_ignored(server: Server, access: Access) -> None:
     access.add("old", days=-1)
-    assert server.run(RepoTokenOperation, {"name": "app"})[0].changed
+    assert server.run(RepoTokenOperation, APP)[0].changed
 
 
 @pytest.mark.parametrize("lost", [1, 2])
 def test_token_of_a_lost_response_is_revoked(server: Server, access: Access, lost: int) -> None:
     access.lost = lost
-    _plan, values = server.run(RepoTokenOperation, {"name": "app"})
+    _plan, values = server.run(RepoTokenOperation, APP)
     assert access.ids == [f"made-{lost + 1}"]
     assert values["token"]["value"] == f"secret-made-{lost + 1}"
 
 
 def test_repeatedly_lost_responses_are_an_error(server: Server, access: Access) -> None:
     access.lost = 9
-    error = server.fails(RepoTokenOperation, {"name": "app"})
+    error = server.fails(RepoTokenOperation, APP)
     assert error.kind == "network"
     assert "were revoked" in error.message
     assert error.result == {"changed": False}
@@ -181,7 +182,7 @@ def test_repeatedly_lost_responses_are_an_error(server: Server, access: Access) 
 
 def test_irrevocable_token_with_lost_secret_is_reported(server: Server, access: Access) -> None:
     access.lost, access.refused = 1, {"made-1"}
-    error = server.fails(RepoTokenOperation, {"name": "app"})
+    error = server.fails(RepoTokenOperation, APP)
     assert "the token made-1 was created, but its secret was lost" in error.message
 
 
@@ -222,7 +223,7 @@ def test_invalid_dest_creates_no_token(
 def test_failed_revocation_returns_the_new_secret(server: Server, access: Access) -> None:
     access.add("old", days=1)
     access.refused = {"old"}
-    given = {"name": "app", "renew_before": "2d", "expires_in": "30d", "revoke_older": True}
+    given = {**APP, "renew_before": "2d", "expires_in": "30d", "revoke_older": True}
     _plan, values = server.run(RepoTokenOperation, given)
     assert values["token"]["value"] == "secret-made-1"
     assert "the older token old is still valid" in server.warnings[0]
@@ -231,7 +232,7 @@ def test_failed_revocation_returns_the_new_secret(server: Server, access: Access
 
 def test_token_is_renewed_on_request(server: Server, access: Access) -> None:
     access.add("old", days=10)
-    _plan, values = server.run(RepoTokenOperation, {"name": "app", "renew": True})
+    _plan, values = server.run(RepoTokenOperation, {**APP, "renew": True})
     assert values["token"]["value"] == "secret-made-1"
     assert [token["id"] for token in values["tokens"]] == ["old"]
     assert access.ids == ["old", "made-1"]
@@ -240,7 +241,7 @@ def test_token_is_renewed_on_request(server: Server, access: Access) -> None:
 def test_tokens_in_use_are_not_revoked(server: Server, access: Access) -> None:
     for number, name in enumerate(("newest", "used", "old")):
         access.add(name, days=10, age=number + 1)
-    given = {"name": "app", "revoke_older": True, "in_use": ["used", "gone"]}
+    given = {**APP, "revoke_older": True, "in_use": ["used", "gone"]}
     plan, values = server.run(RepoTokenOperation, given)
     assert plan.changed
     assert [token["id"] for token in plan.after["tokens"]] == ["newest", "used"]
@@ -254,10 +255,10 @@ EVE, OWN = "jfac@1/users/Eve", {"token_id": "own", "subject": "jfac@1/users/eve"
 
 def test_token_of_another_user_is_a_conflict(server: Server, access: Access) -> None:
     access.add("old", days=10)
-    given: dict[str, Any] = {"name": "app", "token_username": "Bob"}
+    given: dict[str, Any] = {**APP, "token_username": "Bob"}
     assert not server.run(RepoTokenOperation, given)[0].changed
     access.add("eves", days=9, age=2, subject=EVE)
-    for options in (given, {"name": "app"}, {"name": "app", "state": "absent"}):
+    for options in (given, APP, {"name": "app", "state": "absent"}):
         for further in ({}, {"renew": True}, {"revoke_older": True}):
             if "state" in options and further:
                 continue
@@ -272,7 +273,7 @@ def test_token_of_another_user_is_a_conflict(server: Server, access: Access) -> 
 def test_token_for_the_login_conflicts_with_another_user(server: Server, access: Access) -> None:
     access.own = OWN
     access.add("old", days=10)
-    error = server.fails(RepoTokenOperation, {"name": "app", "renew": True})
+    error = server.fails(RepoTokenOperation, {**APP, "renew": True})
     assert "belong to 'bob', not to 'eve': set token_username" in error.message
     assert access.made == 0
 
@@ -281,7 +282,7 @@ def test_token_of_the_own_login_is_never_revoked(server: Server, access: Access)
     access.own = OWN
     for number, name in enumerate(("newest", "own", "old")):
         access.add(name, days=10, age=number + 1, subject=EVE)
-    assert server.run(RepoTokenOperation, {"name": "app", "revoke_older": True})[0].changed
+    assert server.run(RepoTokenOperation, {**APP, "revoke_older": True})[0].changed
     assert (
         "the token own was not revoked, because the task is logged in with it" in server.warnings[0]
     )
@@ -297,7 +298,7 @@ def test_server_that_does_not_know_the_own_token_is_no_obstacle(
 ) -> None:
     access.own = Reply(status, body)
     access.add("old", days=10)
-    server.run(RepoTokenOperation, {"name": "app", "renew": True, "revoke_older": True})
+    server.run(RepoTokenOperation, {**APP, "renew": True, "revoke_older": True})
     assert access.ids == ["made-1"]
 
 
@@ -328,7 +329,7 @@ def test_partial_list_creates_no_token(
 ) -> None:
     access.page = page
     assert server.fails(RepoTokenOperation, {"name": "app", "state": "absent"}).kind == "protocol"
-    assert server.fails(RepoTokenOperation, {"name": "app"}).kind == "protocol"
+    assert server.fails(RepoTokenOperation, APP).kind == "protocol"
     assert access.made == 0
 
 
@@ -340,13 +341,13 @@ def test_token_of_an_unusable_response_is_revoked(
     server: Server, access: Access, changes: dict[str, Any]
 ) -> None:
     access.changes = changes
-    error = server.fails(RepoTokenOperation, {"name": "app"})
+    error = server.fails(RepoTokenOperation, APP)
     assert (error.kind, access.made, access.ids) == ("network", 3, [])
     assert "secret-made" not in f"{error.message} {error.detail}"
 
 
 def test_short_lifetime_gives_a_warning(server: Server, access: Access) -> None:
-    server.run(RepoTokenOperation, {"name": "app", "expires_in": "2h"})
+    server.run(RepoTokenOperation, {**APP, "expires_in": "2h"})
     assert "do not store" in server.warnings[0]
 
 

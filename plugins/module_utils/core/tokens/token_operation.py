@@ -40,6 +40,7 @@ class TokenOptions:
     expires_in: str | None = None
     renew_before: str | None = None
     dest: PathText | None = None
+    return_value: bool = False
     revoke_older: bool = False
     in_use: list[str] | None = None
     renew: bool = False
@@ -112,6 +113,8 @@ class TokenOperation:
         present = self._options.state == "present"
         # the valid token that is kept; `None` if a new token must be created
         used = self._usable(valid) if present else None
+        if present and used is None:
+            self._require_use_of_secret()
         revoked = self._revoked(valid, used)
         unknown = {"id": None, "name": self._options.name, "created": None, "expires": None}
         newest = used.shown() if used else unknown if present else None
@@ -140,6 +143,14 @@ class TokenOperation:
             raise invalid(f"dest: the folder {folder} is not writable")
         with suppress(FileNotFoundError):
             require_replaceable(path, os.lstat(path))
+
+    def _require_use_of_secret(self) -> None:
+        """Raise `invalid` if nobody would get the secret of a new token, which is shown once."""
+        if self._options.dest is None and not self._options.return_value:
+            raise invalid(
+                f"a token '{self._options.name}' would be created: set dest to the file for its"
+                " secret, or return_value: true to return it, together with no_log"
+            )
 
     def _usable(self, valid: list[Token]) -> Token | None:
         """Return the newest token, or `None` if it expires too soon or the file `dest` is missing.
@@ -222,10 +233,6 @@ class TokenOperation:
                 self._task.warn(f"the older token {token.id} is still valid: {error.message}")
 
     def _returned(self, new_token: NewToken) -> dict[str, Any]:
-        shown = new_token.token.shown()
-        if self._options.dest is not None:
-            return shown
-        return {
-            **shown,
-            **without_none({"value": new_token.value, "refresh_token": new_token.refresh}),
-        }
+        secrets = {"value": new_token.value, "refresh_token": new_token.refresh}
+        returned = without_none(secrets) if self._options.return_value else {}
+        return {**new_token.token.shown(), **returned}
