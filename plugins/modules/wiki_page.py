@@ -50,7 +50,8 @@ options:
     type: path
   section:
     description:
-      - Text of a heading. Only the content below it is managed, up to the next heading of the same or a higher level.
+      - Text of a heading. Only the content below it is managed, up to the next element that is, or contains, a heading of the same or a
+        higher level. A macro, a table or a layout is never cut.
       - The rest of the page is kept unchanged, byte for byte. The heading must exist exactly once.
     type: str
   compare:

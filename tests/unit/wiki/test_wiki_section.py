@@ -51,6 +51,60 @@ def test_section_ends_at_its_cell() -> None:
     assert find(page, "A").content == "<p>1</p>"
 
 
+def macro(content: str, name: str = "expand") -> str:
+    return (
+        f'<ac:structured-macro ac:name="{name}"><ac:parameter ac:name="title">t</ac:parameter>'
+        f"<ac:rich-text-body>{content}</ac:rich-text-body></ac:structured-macro>"
+    )
+
+
+@pytest.mark.parametrize(
+    "neighbour",
+    [
+        *(macro("<h2>B</h2><p>2</p>", name) for name in ("excerpt", "expand", "panel")),
+        macro("<p>0</p><h1>B</h1><p>2</p>"),
+        macro(macro("<h2>B</h2>")),
+        (
+            "<ac:layout><ac:layout-section><ac:layout-cell><p>0</p></ac:layout-cell>"
+            "<ac:layout-cell><h2>B</h2></ac:layout-cell></ac:layout-section></ac:layout>"
+        ),
+        "<table><tbody><tr><td><h2>B</h2></td></tr></tbody></table>",
+        "<div><h2>B</h2></div>",
+    ],
+)
+def test_section_ends_before_an_element_with_a_heading(neighbour: str) -> None:
+    page = f"<h2>A</h2><p>1</p>{macro('<h3>a</h3>')}{neighbour}<p>3</p><h2>C</h2>"
+    section = find(page, "A")
+    assert section.content == f"<p>1</p>{macro('<h3>a</h3>')}"
+    assert section.replaced("<p>x</p>") == f"<h2>A</h2><p>x</p>{neighbour}<p>3</p><h2>C</h2>"
+
+
+@pytest.mark.parametrize(
+    ("page", "content"),
+    [
+        (macro("<h2>A</h2><p>1</p>") + "<p>2</p>", "<p>1</p>"),
+        (macro("<h2>A</h2>") + "\n<p><br/></p><!-- x --><h2>B</h2><p>2</p>", ""),
+        (macro("<h2>A</h2>") + macro("<h2>B</h2>"), ""),
+        (macro("<h2>A</h2>"), ""),
+        (f"<table><tr><td>{macro('<h2>A</h2>')}</td><td>2</td></tr></table>", ""),
+    ],
+)
+def test_section_inside_a_macro_ends_with_it(page: str, content: str) -> None:
+    assert find(page, "A").content == content
+
+
+@pytest.mark.parametrize("after", ["<p>1</p><h2>B</h2>", "1", macro("<p>1</p>"), "<h3>a</h3>"])
+def test_section_that_goes_on_after_its_macro_is_a_conflict(after: str) -> None:
+    for before in (
+        macro("<p>0</p><h2>A</h2>"),
+        macro(macro("<h2>A</h2>\n")),
+        "<div><h2>A</h2></div>",
+    ):
+        with pytest.raises(ToolchainError, match="move the heading out of the macro") as caught:
+            find(before + after, "A")
+        assert caught.value.kind == "conflict"
+
+
 def test_anchor_is_not_part_of_the_heading() -> None:
     page = (
         '<h1><ac:structured-macro ac:name="anchor"><ac:parameter ac:name="">x</ac:parameter>'
@@ -77,11 +131,13 @@ def test_missing_or_repeated_heading_is_an_error(page: str, heading: str, kind: 
 
 def test_content_that_ends_its_section_is_rejected() -> None:
     section = find(PAGE, "Three")
-    require_inside("<p>a</p><h3>b</h3><div><h1>c</h1></div>", section)
+    require_inside("<p>a</p><h3>b</h3><div><h4>c</h4></div>", section)
     for level in (1, 2):
-        with pytest.raises(ToolchainError, match="would end a section of level 2") as caught:
-            require_inside(f"<p>a</p><h{level}>b</h{level}>", section)
-        assert caught.value.kind == "invalid"
+        heading = f"<h{level}>b</h{level}>"
+        for body in (f"<p>a</p>{heading}", f"<p>a</p><div>{heading}</div>"):
+            with pytest.raises(ToolchainError, match="would end a section of level 2") as caught:
+                require_inside(body, section)
+            assert caught.value.kind == "invalid"
 
 
 @given(BODIES, BODIES, st.integers(0, 2**32).map(random.Random))

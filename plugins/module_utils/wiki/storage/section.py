@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ...core.errors import ToolchainError, invalid
 from .canonical import HEADINGS
-from .parser import Malformed, StorageElement, parse
+from .parser import Comment, Malformed, Node, StorageElement, parse
+
+_CELLS = ("ac:layout-cell", "td", "th")
 
 
 @dataclass(frozen=True)
@@ -26,36 +28,83 @@ class Section:
 
 
 def find(body: str, heading: str) -> Section:
-    """Return the section below a heading, up to the next heading of the same or a higher level.
+    """Return the section below a heading.
 
-    The next heading must have the same parent element. Headings are compared without formatting and
-    with collapsed whitespace. Raises `not_found` if there is no such heading, `invalid` if there
-    are several, `protocol` for a malformed body.
+    The section ends before the first following sibling of the heading that is, or contains, a
+    heading of the same or a higher level: a macro, a table or a layout is never cut. Without such a
+    sibling it ends with its container. Headings are compared without formatting and with collapsed
+    whitespace. Raises `not_found` if there is no such heading, `invalid` if there are several,
+    `conflict` if the section goes on after its container, `protocol` for a malformed body.
     """
     root, source = _parsed(body), body.encode()
     wanted = " ".join(heading.split())
-    found = [
-        (parent, child)
-        for parent in root.walk()
-        for child in parent.elements
-        if child.name in HEADINGS and _words(child) == wanted
-    ]
+    found = [path for path in _paths(root, ()) if _words(path[-1]) == wanted]
     if not found:
         raise ToolchainError("not_found", f"the page has no heading '{wanted}'")
     if len(found) > 1:
         raise invalid(f"the page has {len(found)} headings '{wanted}': rename all but one")
-    parent, start = found[0]
-    end = next(
-        (
-            sibling.begin
-            for sibling in parent.elements
-            if sibling.begin >= start.end and _ends(sibling, start)
-        ),
-        parent.outer,
-    )
+    *above, start = found[0]
+    level, later = _level(start), _after(above[-1], start)
+    end = next((node.begin for node in later if _ends(node, level)), None)
+    if end is None:
+        if _goes_on(above, start, level):
+            raise ToolchainError(
+                "conflict",
+                f"the heading '{wanted}' is the last element of a macro or box, but its section"
+                " goes on after it: move the heading out of the macro, or the text into it",
+            )
+        end = above[-1].outer
     parts = (source[: start.end], source[start.end : end], source[end:])
     before, content, after = (part.decode() for part in parts)
-    return Section(before, content, after, _level(start))
+    return Section(before, content, after, level)
+
+
+def _paths(
+    element: StorageElement, above: tuple[StorageElement, ...]
+) -> Iterator[tuple[StorageElement, ...]]:
+    """Yield every heading as the last item of the path to it, which begins with the root."""
+    path = (*above, element)
+    if element.name in HEADINGS:
+        yield path
+    for child in element.elements:
+        yield from _paths(child, path)
+
+
+def _after(parent: StorageElement, child: StorageElement) -> list[StorageElement]:
+    return [element for element in parent.elements if element.begin >= child.end]
+
+
+def _goes_on(above: Sequence[StorageElement], start: StorageElement, level: int) -> bool:
+    """Return whether text follows the container of a heading, but not the heading inside it.
+
+    Cells of layouts and tables end their sections.
+
+    :param above: the path to the heading, without the heading
+    """
+    inner, is_outside = start, False
+    for container in reversed(above):
+        following = [node for node in container.children if not _is_blank(node)]
+        following = following[_position(following, inner) + 1 :]
+        if following:
+            first = following[0]
+            return is_outside and not (isinstance(first, StorageElement) and _ends(first, level))
+        if container.name in _CELLS:
+            return False
+        inner, is_outside = container, True
+    return False
+
+
+def _position(nodes: Sequence[Node], wanted: StorageElement) -> int:
+    return next(number for number, node in enumerate(nodes) if node is wanted)
+
+
+def _is_blank(node: Node) -> bool:
+    """Return whether a node shows nothing, like the empty paragraph that editors add."""
+    if isinstance(node, str):
+        return not node.strip()
+    if isinstance(node, Comment):
+        return True
+    return node.name in ("p", "br") and all(map(_is_blank, node.children))
 
 
 def _parsed(body: str) -> StorageElement:
@@ -73,7 +122,7 @@ def require_inside(content: str, section: Section) -> None:
 
     Everything from that heading on would be added to the page again in every run.
     """
-    for element in parse(content).elements:
+    for element in parse(content).walk():
         if element.name in HEADINGS and _level(element) <= section.level:
             raise invalid(
                 f"the body of the section contains the heading '{_words(element)}' of level"
@@ -86,8 +135,9 @@ def _level(heading: StorageElement) -> int:
     return HEADINGS.index(heading.name) + 1
 
 
-def _ends(element: StorageElement, start: StorageElement) -> bool:
-    return element.name in HEADINGS and _level(element) <= _level(start)
+def _ends(element: StorageElement, level: int) -> bool:
+    """Return whether an element is, or contains, a heading that ends a section of a level."""
+    return any(inner.name in HEADINGS and _level(inner) <= level for inner in element.walk())
 
 
 def _words(heading: StorageElement) -> str:
