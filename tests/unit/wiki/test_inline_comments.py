@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -15,6 +17,9 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.storage.in
     without_markers,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.storage.parser import parse
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.storage.passages import (
+    aligned,
+)
 
 
 def mark(text: str, ref: str = "1") -> str:
@@ -72,6 +77,71 @@ def test_marker_is_moved_to_its_text(before: str, after: str, expected: str) -> 
     assert found == expected
     assert without_markers(found) == without_markers(after)
     parse(found)
+
+
+def rows(count: int, marked: int | None = None, text: str = "Check the value.") -> str:
+    """Return equal paragraphs. The word `value` of one of them may have a comment."""
+    with_comment = text.replace("value", mark("value"))
+    return "".join(
+        f"<p>{with_comment if number == marked else text}</p>" for number in range(count)
+    )
+
+
+@pytest.mark.parametrize(("count", "marked"), [(300, 20), (300, 250), (3000, 2500)])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda body: body + "<p>new</p>",
+        lambda body: "<p>new</p>" + body,
+        lambda body: f"<h1>new</h1>{body}<p>new</p>",
+        lambda body: body.replace("<p>", "<ul><li>").replace("</p>", "</li></ul>"),
+    ],
+)
+def test_comment_on_one_of_many_equal_passages_keeps_its_place(
+    count: int, marked: int, change: Callable[[str], str]
+) -> None:
+    found = with_comments(rows(count, marked), change(rows(count)))
+    assert found == change(rows(count, marked))
+
+
+@pytest.mark.parametrize("marked", [1, 20, 280])
+def test_edits_next_to_equal_passages_move_no_comment(marked: int) -> None:
+    edited = "<p>Check the value again!</p>"
+    after = rows(marked - 1) + edited + rows(1) + edited + rows(298 - marked)
+    found = with_comments(rows(300, marked), after)
+    assert found == rows(marked - 1) + edited + rows(1, 0) + edited + rows(298 - marked)
+
+
+def test_every_comment_on_many_equal_passages_is_kept() -> None:
+    parts = [f"<p>Check the {mark('value', str(number))}. Old</p>" for number in range(400)]
+    before = "<p>a</p>" + "".join(parts) + "<p>b</p>"
+    for after in (without_markers(before), without_markers(before).replace("Old", "New")):
+        found = with_comments(before, f"<p>c</p>{after}<p>d</p>")
+        assert re.findall(r'ac:ref="(\d+)"', found) == [str(number) for number in range(400)]
+
+
+def test_comment_never_moves_into_another_unchanged_block() -> None:
+    other = "<p>the same word</p>"
+    before = f"{other}<p>one {mark('word')} here</p>{other}"
+    assert with_comments(before, other * 2) == other * 2
+    after = f"{other}{other}<p>a word here</p>"
+    assert with_comments(before, after) == f"{other}{other}<p>a {mark('word')} here</p>"
+
+
+_LETTERS = st.lists(st.sampled_from("abc"), max_size=20)
+
+
+@given(_LETTERS, _LETTERS)
+def test_aligned_items_are_equal_and_in_order(old: list[str], new: list[str]) -> None:
+    pairs = sorted(aligned(old, new))
+    assert [old[one] for one, _other in pairs] == [new[other] for _one, other in pairs]
+    assert all(a < c and b < d for (a, b), (c, d) in pairwise(pairs))
+    longest = [[0] * (len(new) + 1) for _row in range(len(old) + 1)]
+    for row, one in enumerate(old, 1):
+        for column, other in enumerate(new, 1):
+            above = max(longest[row - 1][column], longest[row][column - 1])
+            longest[row][column] = longest[row - 1][column - 1] + 1 if one == other else above
+    assert len(pairs) == longest[-1][-1]
 
 
 def test_kept_and_lost_comments_are_counted() -> None:

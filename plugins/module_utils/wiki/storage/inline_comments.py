@@ -7,15 +7,11 @@ import html
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from difflib import SequenceMatcher
 
 from .canonical import MARKER
 from .parser import Malformed, StorageElement, parse
+from .passages import Passages
 
-#: Number of characters before and after a commented passage that distinguish it from equal ones.
-_CONTEXT = 40
-#: Maximum number of equal passages to compare.
-_MAX_EQUAL_PASSAGES = 200
 #: Inline elements, whose tags do not interrupt a passage.
 _INLINE = frozenset(
     {
@@ -41,9 +37,10 @@ def without_markers(body: str) -> str:
 
 
 def with_comments(before: str, after: str) -> str:
-    """Return the new body with the markers of comments whose commented passage still exists.
+    """Return the new body with the markers of comments whose commented passage is still there.
 
-    If a passage occurs several times, the occurrence with the most similar context is marked.
+    A passage in unchanged text keeps its place. Otherwise the equal passage with the most similar
+    context is marked, but none in text that belonged to another passage before.
     """
     missing = _comments(before) - _comments(after)
     if not missing:
@@ -52,12 +49,19 @@ def with_comments(before: str, after: str) -> str:
         old, new = _Text.of(before), _Text.of(after)
     except Malformed:
         return after
-    taken: list[tuple[int, int, str]] = []
-    for ref, begin, end in old.marked:
-        if ref in missing:
-            found = _best(old, begin, end, new)
-            if found is not None and all(found[1] <= a or found[0] >= b for a, b, _ref in taken):
-                taken.append((*found, ref))
+    passages, taken = Passages(old.text, new.text), list[tuple[int, int, str]]()
+    todo = [(begin, end, ref) for ref, begin, end in old.marked if ref in missing]
+    todo = [passage for passage in todo if old.text[passage[0] : passage[1]].strip()]
+    for find in (passages.unchanged, passages.similar):
+        left = []
+        for begin, end, ref in todo:
+            at = find(begin, end)
+            if at is None:
+                left.append((begin, end, ref))
+            else:
+                passages.use(at, end - begin)
+                taken.append((at, at + end - begin, ref))
+        todo = left
     return new.marked_with(taken)
 
 
@@ -121,10 +125,6 @@ class _Text:
                 parts.append(code_point)
                 self.spans.append(unit.span())
 
-    def around(self, begin: int, end: int) -> tuple[str, str]:
-        """Return the context before and after a range of the text."""
-        return self.text[max(0, begin - _CONTEXT) : begin], self.text[end : end + _CONTEXT]
-
     def marked_with(self, ranges: Sequence[tuple[int, int, str]]) -> str:
         """Return the body with markers around passages. Tags split a passage into several markers.
 
@@ -153,28 +153,6 @@ class _Text:
                 run = run[0], span[1]
         if run is not None:
             yield run
-
-
-def _best(old: _Text, begin: int, end: int, new: _Text) -> tuple[int, int] | None:
-    """Return the range of a passage in the new text with the most similar context, or None."""
-    wanted = old.text[begin:end]
-    if not wanted.strip():
-        return None
-    before, after = old.around(begin, end)
-    best: tuple[float, int] | None = None
-    at = new.text.find(wanted)
-    for _number in range(_MAX_EQUAL_PASSAGES):
-        if at < 0:
-            break
-        context = new.around(at, at + len(wanted))
-        score = sum(
-            SequenceMatcher(None, old_side, new_side, autojunk=False).ratio()
-            for old_side, new_side in zip((before, after), context, strict=True)
-        )
-        if best is None or score > best[0]:
-            best = score, at
-        at = new.text.find(wanted, at + 1)
-    return None if best is None else (best[1], best[1] + len(wanted))
 
 
 def _comments(body: str) -> set[str]:
