@@ -15,4 +15,11 @@ options:
       - All pages are read, whatever the size.
     type: int
     default: 1000
+  attached:
+    description:
+      - Also return tags that are attached to an image, which have the form C(sha256-DIGEST), C(sha256-DIGEST.sig), C(.att) or C(.sbom).
+        They contain signatures, attestations and SBOMs, or list the referrers of the image.
+      - An attached tag that the image reference names is always returned.
+    type: bool
+    default: false
 """

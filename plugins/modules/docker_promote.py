@@ -14,6 +14,7 @@ description:
   - A copy is unchanged if the target has the same manifest digest. If the server shows only tags, the tag name is compared.
   - A move is unchanged if the source does not exist and the target does. If the source exists, it is moved, whatever the target contains.
   - The digest of a multi-architecture index represents all its manifests.
+  - What is attached to a promoted tag is promoted too, see O(attached).
   - An overwritten tag of the target is named in a warning and in the diff.
   - After the promotion, both sides are verified. The task fails if the tag is missing in the target, or still in the source after a move.
 author: delivery.toolchain contributors (@delivery-toolchain)
@@ -60,6 +61,15 @@ options:
     description: Promote the image with all its tags.
     type: bool
     default: false
+  attached:
+    description:
+      - Also promote the tags that are attached to the promoted images and to the images of an index. They have the form C(sha256-DIGEST),
+        C(sha256-DIGEST.sig), C(.att) or C(.sbom), and keep their names. A move copies those that belong to other tags, too.
+      - The server can only promote tags. If other manifests are attached to an image (with a C(subject), but without a tag), and the target
+        lacks them, they are named in a warning. If the server does not report digests, attached tags are named in a warning.
+      - With O(all_tags), V(false) promotes the other tags one by one.
+    type: bool
+    default: true
   force:
     description: Promote even if the target already has the same content.
     type: bool
@@ -116,7 +126,7 @@ target_digest:
   type: str
   sample: sha256:5d41402abc4b2a76b9719d911017c592ae76d4b5a0c4f7a1b9e1d5f2c3a4b5c6
 tags:
-  description: Results of the tags.
+  description: Results of the tags, followed by those of attached tags.
   returned: success, or if a tag is missing or its promotion failed
   type: list
   elements: dict

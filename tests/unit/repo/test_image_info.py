@@ -48,6 +48,36 @@ def test_all_images_with_their_tags(server: Server) -> None:
     assert any("no right to do so" in warning for warning in server.warnings)
 
 
+SIGNATURES = [f"sha256-{'a' * 64}{suffix}" for suffix in ("", ".sig", ".att", ".sbom")]
+
+
+@pytest.mark.parametrize("attached", [True, False])
+def test_attached_tags_are_listed_only_if_wanted(server: Server, attached: bool) -> None:
+    plain = ["1.0", f"sha256-{'a' * 63}.sig", f"sha256-{'a' * 64}.txt", f"sha512-{'a' * 64}.sig"]
+    server.on[tags("team/app")] = Reply(body={"tags": plain + SIGNATURES})
+    server.on[tags("signatures")] = Reply(body={"tags": SIGNATURES})
+    server.on[CATALOG] = Reply(body={"repositories": ["team/app", "signatures"]})
+    wanted = SIGNATURES if attached else []
+    _plan, values = server.run(
+        DockerImageInfoOperation, options(image="team/app", attached=attached)
+    )
+    assert values == {"tags": plain + wanted}
+    _plan, values = server.run(DockerImageInfoOperation, options(attached=attached))
+    assert [image["tags"] for image in values["images"]] == [plain + wanted, wanted]
+    _plan, values = server.run(
+        DockerImageInfoOperation, options(image="signatures", attached=attached)
+    )
+    assert values == {"tags": wanted}
+
+
+def test_attached_tag_in_the_reference_is_found(server: Server) -> None:
+    server.on[tags("team/app")] = Reply(body={"tags": ["1.0", *SIGNATURES]})
+    _plan, values = server.run(DockerImageInfoOperation, options(image=f"team/app:{SIGNATURES[1]}"))
+    assert values == {"tags": [SIGNATURES[1]]}
+    error = server.fails(DockerImageInfoOperation, options(image="team/app:2.0"))
+    assert error.message == "the image 'r/team/app' has no tag '2.0'"
+
+
 def test_server_error_is_not_an_image_without_tags(server: Server) -> None:
     server.on[CATALOG] = Reply(body={"repositories": ["a"]})
     server.on[tags("a")] = Reply(500, "out of order")

@@ -254,7 +254,9 @@ def _parts(
 def _part(manifest: Manifest, going: Mapping[str, CleanupVerdict]) -> CleanupVerdict | None:
     """Return the verdict on a manifest that belongs to deleted items; `None` if it does not."""
     own = manifest.remover(going)
-    if own in folders_above(manifest.item.path) or not (manifest.is_part or own is not None):
+    if own is None and not manifest.is_part:
+        return None
+    if own is not None and own in folders_above(manifest.item.path):
         return None
     holders = [*manifest.owners, *manifest.indexes]
     removers = [path for holder in holders if (path := holder.remover(going)) is not None]

@@ -12,7 +12,7 @@ from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.plan import Plan, ReadOnly, unchanged
 from ..client import RepoClient, repository_key
-from ..image_names import ImageReference, image_of
+from ..image_names import ImageReference, image_of, subject_of
 from . import registry
 
 
@@ -25,6 +25,7 @@ class DockerImageInfoOptions:
     repo: str | None = None
     image: str | None = None
     page_size: int = 1000
+    attached: bool = False
 
 
 class DockerImageInfoOperation(ReadOnly):
@@ -40,7 +41,7 @@ class DockerImageInfoOperation(ReadOnly):
             self._image = image_of("image", options.image, options.repo)
         repo = self._image.repo if self._image is not None else options.repo or ""
         self._repo = repository_key("repo", repo)
-        self._page_size = options.page_size
+        self._page_size, self._attached = options.page_size, options.attached
         self._client, self._warn = RepoClient(task), task.warn
 
     def plan(self) -> Plan:
@@ -51,8 +52,9 @@ class DockerImageInfoOperation(ReadOnly):
     def tags(self, image: ImageReference) -> list[str]:
         """Return the tags of an image in the server's order.
 
-        A reference with a tag or a digest selects the matching tags only. Raises `not_found` if
-        there is no such image or tag.
+        A reference with a tag or a digest selects the matching tags only. Attached tags [repo-34]
+        are left out, unless the reference contains one. Raises `not_found` if there is no such
+        image or tag.
         """
         found = registry.tags(self._client, image.repo, image.name, page=self._page_size)
         if found is None:
@@ -60,11 +62,14 @@ class DockerImageInfoOperation(ReadOnly):
                 f"there is no image '{image.name}' in '{image.repo}', or the account cannot see it"
             )
             raise ToolchainError("not_found", message, status=404)
-        named = found if image.tag is None else [tag for tag in found if tag == image.tag]
+        if image.tag is not None:
+            named = [tag for tag in found if tag == image.tag]
+        else:
+            named = [tag for tag in found if self._attached or subject_of(tag) is None]
         if image.digest is not None:
             named = registry.with_digest(self._client, image, named)
-        if not named and found:
-            missing = image.digest or f"tag '{image.tag}'"
+        missing = image.digest or (image.tag and f"tag '{image.tag}'")
+        if missing and not named and found:
             raise ToolchainError("not_found", f"the image '{image}' has no {missing}", status=404)
         return named
 

@@ -14,8 +14,9 @@ from ...core.module.task import Task
 from ...core.plan import Action, Plan, without_none
 from .. import repositories
 from ..client import RepoClient, require_new_path
-from ..image_names import ImageReference, image_of
+from ..image_names import ImageReference, image_of, subject_of
 from . import registry
+from .attached import Attachments
 from .tag_states import TagState, states_of
 
 _HINT_NOT_FOUND = "the tag, the image or a repository is missing, or a repository is not local"
@@ -32,6 +33,15 @@ class PromotionRequest:
     tag: str | None
     states: Sequence[TagState]
 
+    @property
+    def copy(self) -> bool:
+        return all(state.copy for state in self.states)
+
+    @property
+    def owners(self) -> tuple[str, ...]:
+        """Return the tags of the images to which the tag is attached."""
+        return () if self.tag is None else self.states[0].owners
+
 
 @dataclass(frozen=True)
 class DockerPromoteOptions:
@@ -46,6 +56,7 @@ class DockerPromoteOptions:
     target_tag: str | None = None
     copy: bool = True
     all_tags: bool = False
+    attached: bool = True
     force: bool = False
 
 
@@ -72,6 +83,7 @@ class DockerPromoteOperation:
         require_new_path("target_image", target.name)
         self._digest = source.digest
         self._names = _names(options, source, target)
+        self._promotes_image = self._names is None
         self._source = ImageReference(source.repo, source.name)
         self._target = ImageReference(target.repo, target.name)
         if self._source == self._target and all(
@@ -84,11 +96,14 @@ class DockerPromoteOperation:
         states = self._read(self._names)
         self._refuse_missing(states)
         self._require_digest(states)
+        if self._options.attached and states and self._source != self._target:
+            attachments = Attachments(self._client, self._source, self._target, copy=self._copy)
+            states += attachments.states(states, self._task.warn)
         pending = [state for state in states if self._is_pending(state)]
         if not pending:
             return Plan({}, {}, result=self._result(states, {}))
         requests = [PromotionRequest(state.tag, [state]) for state in pending]
-        if self._names is None:
+        if self._promotes_image:
             # a single request for the image promotes all of its tags
             pending, requests = states, [PromotionRequest(None, states)]
         if not any(state.target for state in pending):
@@ -98,11 +113,8 @@ class DockerPromoteOperation:
         before = _shown(
             self._target, {tag_state.target_tag: tag_state.target for tag_state in pending}
         )
-        if not self._copy:
-            before = {
-                **_shown(self._source, {tag_state.tag: tag_state.source for tag_state in pending}),
-                **before,
-            }
+        moved = {state.tag: state.source for state in pending if not state.copy}
+        before = {**_shown(self._source, moved), **before}
         after = _shown(
             self._target, {tag_state.target_tag: tag_state.source for tag_state in pending}
         )
@@ -119,12 +131,20 @@ class DockerPromoteOperation:
         if names is None:
             source, target = self._all_tags(self._source), self._all_tags(self._target)
             moved = {} if self._copy else target
-            return states_of({tag: tag for tag in source or moved}, source, target)
+            named = {tag: tag for tag in source or moved}
+            return states_of(named, source, target, copy=self._copy)
         source = self._some_tags(self._source, list(names))
-        return states_of(names, source, self._some_tags(self._target, list(names.values())))
+        target = self._some_tags(self._target, list(names.values()))
+        return states_of(names, source, target, copy=self._copy)
 
     def _all_tags(self, image: ImageReference) -> dict[str, str]:
-        return registry.manifests(self._client, image.repo, image.name)
+        found = registry.manifests(self._client, image.repo, image.name)
+        if self._options.attached:
+            return found
+        plain = {tag: digest for tag, digest in found.items() if subject_of(tag) is None}
+        if image == self._source and len(plain) < len(found):
+            self._promotes_image = False
+        return plain
 
     def _some_tags(self, image: ImageReference, tags: Sequence[str]) -> dict[str, str]:
         return registry.manifests_of(self._client, image.repo, image.name, tags)
@@ -132,7 +152,7 @@ class DockerPromoteOperation:
     def _is_pending(self, state: TagState) -> bool:
         if state.source is None:
             return False
-        return self._options.force or not state.is_done(copy=self._copy)
+        return self._options.force or not state.is_done
 
     def _refuse_missing(self, states: Sequence[TagState]) -> None:
         """Raise `not_found` if a tag is missing in the source and not yet promoted.
@@ -142,9 +162,7 @@ class DockerPromoteOperation:
         if self._names is None and not states:
             message = f"promoting '{self._source}': the image does not exist, or has no tags"
             raise ToolchainError("not_found", message, status=404)
-        missing = [
-            state for state in states if state.source is None and not state.is_done(copy=self._copy)
-        ]
+        missing = [state for state in states if state.source is None and not state.is_done]
         if not missing:
             return
         tags = dict.fromkeys(tag_state.tag for tag_state in missing)
@@ -208,7 +226,14 @@ class DockerPromoteOperation:
                 messages[message] = None
                 done.update((state.tag, state) for state in after)
 
-        spread(self._client.connections, work, requests)
+        attached = [request for request in requests if request.owners]
+        spread(self._client.connections, work, [each for each in requests if not each.owners])
+        for request in attached:
+            if failed.keys() >= set(request.owners):
+                message = f"promoting '{self._source}:{request.tag}': its image was not promoted"
+                failed[str(request.tag)] = ToolchainError("failed", message)
+        left = [request for request in attached if request.tag not in failed]
+        spread(self._client.connections, work, left)
         if failed:
             tags = [_shown_tag(state, done, failed) for state in states]
             raise _failure(failed, tags, len(requests))
@@ -238,7 +263,7 @@ class DockerPromoteOperation:
             "targetDockerRepository": self._options.target_image and self._target.name,
             "tag": request.tag,
             "targetTag": next((tag for tag in target_tags if tag != request.tag), None),
-            "copy": self._copy,
+            "copy": request.copy,
         }
         return without_none(body)
 
@@ -251,7 +276,7 @@ class DockerPromoteOperation:
         names = {state.tag: state.target_tag for state in request.states}
         target = self._some_tags(self._target, list(names.values()))
         after = [replace(state, target=target.get(state.target_tag)) for state in request.states]
-        return after, [] if self._copy else list(self._some_tags(self._source, list(names)))
+        return after, [] if request.copy else list(self._some_tags(self._source, list(names)))
 
     def _is_done(self, request: PromotionRequest) -> bool | None:
         """Return whether the server carried out a request whose response was lost.
@@ -260,14 +285,14 @@ class DockerPromoteOperation:
         some tags were promoted.
         """
         after, left = self._read_after(request)
-        if not self._copy and len(left) < len(request.states):
+        if not request.copy and len(left) < len(request.states):
             return True if all(state.is_same for state in after) and not left else None
         reported = [
             new.is_same
             for old, new in zip(request.states, after, strict=True)
-            if not (self._copy and old.is_same)
+            if not (request.copy and old.is_same)
         ]
-        if not self._copy:
+        if not request.copy:
             return None if reported != [state.is_same for state in request.states] else False
         if len(set(reported)) != 1:
             return None

@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 
 from ...core import address
 from ...core.concurrency import bounded
 from ...core.errors import ToolchainError
-from ...core.http.messages import json_or_none
+from ...core.http.messages import json_or_none, unexpected_body
 from ...core.http.writes import Verify
 from ..client import RepoClient, segments
 from ..error_text import messages_of, text_of
 from ..image_names import ImageReference
+from .manifests import ManifestContent, parse
 from .pagination import PAGE, NameList
 
 #: Digest of an existing manifest whose digest cannot be read.
@@ -75,6 +77,46 @@ def manifest(client: RepoClient, repo: str, image: str, tag: str) -> str | None:
         if response.status == 200 and found:
             return found
     return PRESENT if tag in (tags(client, repo, image, until=tag) or []) else None
+
+
+def content(
+    client: RepoClient, image: ImageReference, reference: str
+) -> tuple[str, ManifestContent] | None:
+    """Return digest and content of a manifest; `None` if it does not exist.
+
+    :param reference: tag or digest
+    """
+    response = client.transport.read(
+        f"reading the manifest '{image}:{reference}'",
+        f"{_path(client, image)}/manifests/{address.path(reference)}",
+        headers={"Accept": _MANIFESTS},
+        expect=(200, 404),
+    )
+    if response.status == 404:
+        return None
+    digest = f"sha256:{hashlib.sha256(response.body).hexdigest()}"
+    found = parse(response.body, index=False)
+    if found is None:
+        raise unexpected_body(response, "a manifest")
+    return response.headers.get("Docker-Content-Digest") or digest, found
+
+
+def referrers(client: RepoClient, image: ImageReference, digest: str) -> list[str] | None:
+    """Return the digests of the manifests that are attached to a digest [repo-34].
+
+    Returns `None` if the server cannot list them.
+    """
+    response = client.transport.read(
+        f"listing the referrers of '{image}@{digest}'",
+        f"{_path(client, image)}/referrers/{address.path(digest)}",
+        expect=(200, 400, 404, 405, 501),
+    )
+    found = parse(response.body, index=True) if response.status == 200 else None
+    return None if found is None else list(found.lists)
+
+
+def _path(client: RepoClient, image: ImageReference) -> str:
+    return f"{_base(client, image.repo)}/{address.path(*segments(image.name))}"
 
 
 def manifests(client: RepoClient, repo: str, image: str) -> dict[str, str]:

@@ -16,12 +16,17 @@ class TagState:
 
     A digest is `PRESENT` if the server does not return it, `None` if the tag does not exist. The
     digest of a multi-platform image is that of its manifest list.
+
+    :param copy: whether the tag is copied; otherwise it is moved
+    :param owners: tags of the images to which the tag is attached
     """
 
     tag: str
     target_tag: str
     source: str | None
     target: str | None
+    copy: bool = True
+    owners: tuple[str, ...] = ()
 
     @property
     def is_same(self) -> bool:
@@ -34,13 +39,14 @@ class TagState:
     def is_named_only(self) -> bool:
         return PRESENT in (self.source, self.target)
 
-    def is_done(self, *, copy: bool) -> bool:
+    @property
+    def is_done(self) -> bool:
         """Return whether the tag has already been promoted.
 
         A move is done if the tag is only in the target. A copy is done if both digests are equal,
         or if the source is gone and the digest of the target is unknown.
         """
-        if not copy:
+        if not self.copy:
             return self.source is None and self.target is not None
         return self.is_same or (self.source is None and self.target == PRESENT)
 
@@ -75,10 +81,10 @@ def _known_digest(digest: str | None) -> str | None:
 
 
 def states_of(
-    names: Mapping[str, str], source: Mapping[str, str], target: Mapping[str, str]
+    names: Mapping[str, str], source: Mapping[str, str], target: Mapping[str, str], *, copy: bool
 ) -> list[TagState]:
     """Return states from the tags of both sides; `names` maps tags to their names in the target."""
     return [
-        TagState(tag, target_tag, source.get(tag), target.get(target_tag))
+        TagState(tag, target_tag, source.get(tag), target.get(target_tag), copy)
         for tag, target_tag in names.items()
     ]

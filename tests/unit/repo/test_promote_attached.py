@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Test that a promotion takes along what is attached to the tags."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images.docker_promote import (
+    DockerPromoteOperation,
+)
+from tests.unit.repo.conftest import Server
+from tests.unit.stub import Reply, Seen
+
+_ADDRESS = re.compile(
+    r"(HEAD|GET|POST) /api/(?:docker|container)/(\w+)/v2/(?:app/)?(\S+?)(?:\?.*)?"
+)
+
+
+def digest_of(content: bytes) -> str:
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
+
+
+@dataclass
+class Registry:
+    """A registry with the repositories `src` and `dst`, which contain the image `app`."""
+
+    server: Server
+    tags: dict[str, dict[str, bytes]] = field(default_factory=lambda: {"src": {}, "dst": {}})
+    #: Manifests without a tag.
+    loose: dict[str, list[bytes]] = field(default_factory=lambda: {"src": [], "dst": []})
+    has_referrers: bool = True
+    #: Tags that the server does not promote.
+    refused: tuple[str, ...] = ()
+
+    def push(self, tag: str | None, **content: Any) -> str:
+        text = json.dumps({"label": tag, **content}).encode()
+        if tag is None:
+            self.loose["src"].append(text)
+        else:
+            self.tags["src"][tag] = text
+        return digest_of(text)
+
+    def sign(self, digest: str, suffix: str = ".sig", **content: Any) -> str:
+        tag = digest.replace(":", "-") + suffix
+        self.push(tag, **content)
+        return tag
+
+    def response(self, seen: Seen) -> Reply:
+        found = _ADDRESS.fullmatch(self.server.name(seen))
+        if found is None:
+            return Reply(body='[{"key": "src"}, {"key": "dst"}]')
+        method, repo, rest = found.groups()
+        if method == "POST":
+            return self._promote(json.loads(seen.body))
+        kind, _slash, name = rest.partition("/")
+        if kind == "tags":
+            tags = list(self.tags[repo])
+            return Reply(body={"tags": tags}) if tags else Reply(404)
+        contents = [*self.tags[repo].values(), *self.loose[repo]]
+        if kind == "referrers":
+            listed = [
+                {"digest": digest_of(content)}
+                for content in contents
+                if (json.loads(content).get("subject") or {}).get("digest") == name
+            ]
+            return Reply(body={"manifests": listed}) if self.has_referrers else Reply(404)
+        content = self.tags[repo].get(name)
+        if content is None:
+            return Reply(404)
+        headers = {"Docker-Content-Digest": digest_of(content)}
+        return Reply(200, b"" if method == "HEAD" else content, headers)
+
+    def _promote(self, body: dict[str, Any]) -> Reply:
+        tag = body.get("tag")
+        if tag in self.refused:
+            return Reply(403, "no right to do so")
+        for name in [tag] if tag else list(self.tags["src"]):
+            self.tags["dst"][body.get("targetTag") or name] = self.tags["src"][name]
+            if not body["copy"]:
+                del self.tags["src"][name]
+        return Reply(200, "ok")
+
+    def promote(self, **given: Any) -> dict[str, Any]:
+        """Promote in check mode, then without. Compare and return the results."""
+        options = {"repo": "src", "target_repo": "dst", "image": "app", **given}
+        _plan, predicted = self.server.run(DockerPromoteOperation, options, check=True)
+        self.server.warnings.clear()
+        plan, values = self.server.run(DockerPromoteOperation, options)
+        assert predicted == {**values, "message": ""}
+        again, _values = self.server.run(DockerPromoteOperation, options)
+        assert not again.changed
+        return {**values, "changed": plan.changed}
+
+
+@pytest.fixture
+def registry(server: Server) -> Registry:
+    made = Registry(server)
+    server.stub.response = made.response
+    return made
+
+
+def actions(values: dict[str, Any]) -> dict[str, str]:
+    return {entry["tag"]: entry["action"] for entry in values["tags"]}
+
+
+def test_attached_tags_are_copied(registry: Registry) -> None:
+    """Verify signatures of the image, of its platforms, and of its SBOM."""
+    child = registry.push(None)
+    image = registry.push("1.0", manifests=[{"digest": child}])
+    sbom = registry.sign(image, ".sbom", sbom=True)
+    signed = digest_of(registry.tags["src"][sbom])
+    wanted = [
+        sbom,
+        registry.sign(image),
+        registry.sign(image, ".att"),
+        registry.sign(image, ""),
+        registry.sign(child),
+        registry.sign(signed),
+    ]
+    registry.sign(registry.push("2.0"))
+    values = registry.promote(tag="1.0", target_tag="stable")
+    assert actions(values) == dict.fromkeys(["1.0", *wanted], "promoted")
+    assert sorted(registry.tags["dst"]) == sorted(["stable", *wanted])
+    assert values["source_digest"] == image
+    assert registry.server.warnings == []
+
+
+def test_attached_tags_are_left_out_on_request(registry: Registry) -> None:
+    registry.sign(registry.push("1.0"))
+    registry.promote(tag="1.0", attached=False)
+    assert list(registry.tags["dst"]) == ["1.0"]
+
+
+@pytest.mark.parametrize("attached", [True, False])
+@pytest.mark.parametrize("copy", [True, False])
+def test_all_tags_with_or_without_attached_ones(
+    registry: Registry, attached: bool, copy: bool
+) -> None:
+    signatures = [registry.sign(registry.push(tag)) for tag in ("1.0", "2.0")]
+    registry.promote(all_tags=True, copy=copy, attached=attached)
+    wanted = signatures if attached else []
+    assert sorted(registry.tags["dst"]) == sorted(["1.0", "2.0", *wanted])
+    posts = [asked for asked in registry.server.asked if asked.startswith("POST")]
+    assert len(posts) == (1 if attached else 2)
+
+
+def test_later_signature_is_promoted(registry: Registry) -> None:
+    image = registry.push("1.0")
+    registry.promote(tag="1.0")
+    signature = registry.sign(image)
+    assert actions(registry.promote(tag="1.0")) == {"1.0": "unchanged", signature: "promoted"}
+
+
+def test_move_leaves_what_other_tags_need(registry: Registry) -> None:
+    shared = registry.push(None)
+    image = registry.push("1.0", label="same", manifests=[{"digest": shared}])
+    registry.push("latest", label="2.0", manifests=[{"digest": shared}])
+    own, common = registry.sign(image), registry.sign(shared)
+    registry.promote(tag="1.0", copy=False)
+    assert sorted(registry.tags["dst"]) == sorted(["1.0", own, common])
+    assert sorted(registry.tags["src"]) == sorted(["latest", common])
+
+
+def test_interrupted_move_is_completed(registry: Registry) -> None:
+    image = registry.push("1.0")
+    signature = registry.sign(image)
+    registry.tags["dst"]["1.0"] = registry.tags["src"].pop("1.0")
+    registry.promote(tag="1.0", copy=False)
+    assert sorted(registry.tags["dst"]) == sorted(["1.0", signature])
+    assert registry.tags["src"] == {}
+
+
+@pytest.mark.parametrize("has_referrers", [True, False])
+def test_referrers_without_a_tag_are_a_warning(registry: Registry, has_referrers: bool) -> None:
+    registry.has_referrers = has_referrers
+    image = registry.push("1.0")
+    subject = {"subject": {"digest": image}}
+    listed = registry.push(None, label="listed", **subject)
+    registry.sign(image, "", manifests=[{"digest": listed}])
+    lonely = registry.push(None, label="lonely", **subject)
+    registry.promote(tag="1.0")
+    warnings = registry.server.warnings
+    assert all(f"copy {lonely} to 'dst/app' with a container client" in each for each in warnings)
+    assert bool(warnings) is has_referrers
+    registry.loose["dst"] = registry.loose["src"]
+    registry.promote(tag="1.0")
+    assert registry.server.warnings == []
+
+
+def test_signature_of_a_failed_tag_is_not_promoted(registry: Registry) -> None:
+    one, two = (registry.sign(registry.push(tag)) for tag in ("1.0", "2.0"))
+    registry.refused = ("1.0",)
+    options = {"repo": "src", "target_repo": "dst", "image": "app", "tags": ["1.0", "2.0"]}
+    error = registry.server.fails(DockerPromoteOperation, options)
+    assert error.kind == "permission"
+    assert actions(error.result) == {
+        "1.0": "failed",
+        "2.0": "promoted",
+        one: "failed",
+        two: "promoted",
+    }
+    assert sorted(registry.tags["dst"]) == sorted(["2.0", two])
+
+
+def test_server_without_digests_gives_a_warning(registry: Registry) -> None:
+    registry.server.dialect = "generic"
+    signature = registry.sign(registry.push("1.0"))
+    registry.promote(tag="1.0")
+    assert list(registry.tags["dst"]) == ["1.0"]
+    assert registry.server.warnings[-1].endswith(f"name them in tags, such as {signature}")
+    registry.promote(all_tags=True)
+    assert registry.server.warnings == ["the promotion overwrites 'dst/app:1.0'"]
+
+
+def test_second_tag_in_the_same_image_needs_no_copies(registry: Registry) -> None:
+    registry.sign(registry.push("1.0"))
+    options = {"repo": "src", "target_repo": "src", "image": "app", "tag": "1.0"}
+    plan, values = registry.server.run(
+        DockerPromoteOperation, {**options, "target_tag": "2.0"}, check=True
+    )
+    assert actions(values) == {"1.0": "promoted"}
+    assert plan.changed
+    assert len(registry.server.asked) == 3
