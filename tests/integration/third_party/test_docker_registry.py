@@ -28,9 +28,18 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.repo.image_name
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images import (
     registry as containers,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images.attached import (
+    Attachments,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images.docker_image_info import (
     DockerImageInfoOperation,
     DockerImageInfoOptions,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images.manifests import (
+    ManifestContent,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images.tag_states import (
+    TagState,
 )
 from sandbox.client import Sandbox
 from tests.helpers import installed
@@ -50,6 +59,8 @@ OCI = "application/vnd.oci.image.manifest.v1+json"
 DOCKER = "application/vnd.docker.distribution.manifest.v2+json"
 ACCEPT = ", ".join((INDEX, LIST, OCI, DOCKER))
 LAYER = b"a layer"
+#: An image to which signatures are attached.
+SIGNED = "team/lib"
 
 
 def _image(kind: str, architecture: str) -> tuple[bytes, bytes]:
@@ -148,6 +159,8 @@ def _push(registry: Registry, sandbox: Sandbox) -> dict[str, dict[str, bytes]]:
                 registry.push_manifest(name, digest_of(manifest), manifest, image_kind)
             for tag, content in tags[name].items():
                 registry.push_manifest(name, tag, content, json.loads(content)["mediaType"])
+            if name == SIGNED:
+                tags[name].update(_sign(registry, name, index, single))
     seeded = [
         {"repo": REPO, "image": name, "tag": tag, "content": content.decode()}
         for name, pushed in tags.items()
@@ -155,6 +168,18 @@ def _push(registry: Registry, sandbox: Sandbox) -> dict[str, dict[str, bytes]]:
     ]
     sandbox.seed({"repo": {"images": seeded}})
     return tags
+
+
+def _sign(registry: Registry, image: str, *signed: bytes) -> dict[str, bytes]:
+    """Attach a manifest to each of the manifests by a tag. Return them by tag."""
+    found = {}
+    for content in signed:
+        tag = digest_of(content).replace(":", "-") + ".sig"
+        attached = json.loads(_image(OCI, "arm64")[0])
+        attached["subject"] = _descriptor(content, json.loads(content)["mediaType"])
+        found[tag] = json.dumps(attached).encode()
+        registry.push_manifest(image, tag, found[tag], OCI)
+    return found
 
 
 def test_catalog_pages_are_equal(both: Both) -> None:
@@ -236,6 +261,47 @@ def test_missing_tag_is_404(both: Both) -> None:
         assert (
             containers.manifest(RepoClient(both.task(which)), REPO, "team/app", "nothing") is None
         )
+
+
+@pytest.mark.parametrize("which", ["registry", "sandbox"])
+@pytest.mark.parametrize("attached", [True, False])
+def test_client_lists_attached_tags_on_request(both: Both, which: str, attached: bool) -> None:
+    options = DockerImageInfoOptions(repo=REPO, image=SIGNED, attached=attached)
+    found = DockerImageInfoOperation(both.task(which), options).plan().result["tags"]
+    plain = [tag for tag in both.tags[SIGNED] if not tag.endswith(".sig")]
+    assert sorted(found) == sorted(both.tags[SIGNED] if attached else plain)
+    assert len(plain) < len(both.tags[SIGNED])
+
+
+@pytest.mark.parametrize("which", ["registry", "sandbox"])
+def test_client_finds_what_is_attached(both: Both, which: str) -> None:
+    """Verify that an attached tag has the digest of its manifest. The registry has no endpoint for
+    referrers; the sandbox has, and every referrer has a tag.
+    """
+    client, image = RepoClient(both.task(which)), ImageReference(REPO, SIGNED)
+    index = digest_of(both.tags[SIGNED]["2.0"])
+    tag = index.replace(":", "-") + ".sig"
+    state = TagState("2.0", "2.0", index, None)
+    (found,) = [
+        each
+        for each in Attachments(client, image, image, copy=True).states([state], pytest.fail)
+        if each.tag == tag
+    ]
+    signature = digest_of(both.tags[SIGNED][tag])
+    assert (found.source, found.target, found.owners) == (signature, signature, ("2.0",))
+    listed = containers.referrers(client, image, index)
+    assert listed == {"registry": None, "sandbox": [signature]}[which]
+
+
+@pytest.mark.parametrize("which", ["registry", "sandbox"])
+@pytest.mark.parametrize("tag", ["2.0", "1.0"])
+def test_content_of_manifests_is_read(both: Both, which: str, tag: str) -> None:
+    pushed = both.tags[SIGNED][tag]
+    client, image = RepoClient(both.task(which)), ImageReference(REPO, SIGNED)
+    listed = [each["digest"] for each in json.loads(pushed).get("manifests", [])]
+    found = containers.content(client, image, tag)
+    assert found == (digest_of(pushed), ManifestContent(tuple(listed)))
+    assert containers.content(client, image, "nothing") is None
 
 
 def test_image_without_tags_has_null_tags(both: Both) -> None:

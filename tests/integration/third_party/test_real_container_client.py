@@ -7,6 +7,7 @@ Needs Debian's docker-registry and skopeo.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ pytestmark = pytest.mark.skipif(
 )
 
 REPO, TARGET, IMAGE, TAG = "docker-staging-local", "docker-release-local", "team/pushed", "1.0.0"
+#: A tag of one of the images that the index lists, and an image from which the index is deleted.
+PLATFORM, CLEANED = "arm64", "team/cleaned"
 LOGIN = ":".join(skopeo.LOGIN)
 
 
@@ -73,12 +76,20 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Places]:
             more = ("--all", "--preserve-digests", "--dest-tls-verify=false", "--dest-creds", LOGIN)
             source = f"oci:{pushed.folder}:{TAG}"
             skopeo.run("copy", *more, source, f"{place}:{TAG}", home=home)
+            for tag in (PLATFORM, _signature(pushed)):
+                more = ("--override-arch", PLATFORM, "--preserve-digests", *more[2:])
+                skopeo.run("copy", *more, source, f"{place}:{tag}", home=home)
         urls = {"registry": real.url, "sandbox": sandbox.urls["repo"]}
         yield Places(**addresses, pushed=pushed, run=_run(home, urls), home=home)
 
 
+def _signature(pushed: skopeo.Layout) -> str:
+    """Return the tag that is attached to the pushed index."""
+    return f"sha256-{hashlib.sha256(pushed.index).hexdigest()}.sig"
+
+
 def _run(folder: Path, urls: dict[str, str]) -> playbook.Run:
-    """Run the read modules with both servers, and a promotion in the sandbox."""
+    """Run the read modules with both servers, and promotions and cleanups in the sandbox."""
     tasks = []
     for which, url in urls.items():
         login = connections.connection("repo", url, dialect="jfrog")
@@ -88,15 +99,26 @@ def _run(folder: Path, urls: dict[str, str]) -> playbook.Run:
     tasks += [
         playbook.task("docker_promote", wanted, name) for name in ("promote", "promote again")
     ]
+    more = {**wanted, "tag": None, "tags": [TAG, PLATFORM], "target_image": CLEANED}
+    by = {"repo": TARGET, "keep_last_by": "image", "keep_last": 1}
+    rules = {
+        "keep": {**by, "path": IMAGE},
+        "clean": {**by, "path": CLEANED, "name": TAG, "keep_last": None},
+        "clean again": {**by, "path": CLEANED, "name": TAG, "keep_last": None},
+    }
+    tasks.append(playbook.task("docker_promote", more, "promote to clean"))
+    for name, rule in rules.items():
+        given = {**login, "rules": [rule], "max_deletions": 1}
+        tasks.append(playbook.task("artifact_cleanup", given, name))
     return playbook.run(folder, [playbook.play(tasks)])
 
 
 @pytest.mark.parametrize("which", ["registry", "sandbox"])
 def test_image_is_found(places: Places, which: str) -> None:
     result = places.run.event(f"info {which}").result
-    assert result["tags"] == [TAG], result
+    assert sorted(result["tags"]) == [TAG, PLATFORM], result
     found = json.loads(places.ask("list-tags", places.of(which)))
-    assert found["Tags"] == [TAG]
+    assert sorted(found["Tags"]) == [TAG, PLATFORM, _signature(places.pushed)]
 
 
 @pytest.mark.parametrize("which", ["registry", "sandbox"])
@@ -111,6 +133,33 @@ def test_promoted_image_is_fetched(places: Places) -> None:
     assert places.run.event("promote again").result["changed"] is False
     promoted = places.sandbox.replace(REPO, TARGET)
     assert places.fetch(f"{promoted}:{TAG}", "promoted") == places.pushed.index
+
+
+def test_promoted_image_has_its_signature(places: Places) -> None:
+    tags = {entry["tag"]: entry["action"] for entry in places.run.event("promote").result["tags"]}
+    signature = _signature(places.pushed)
+    assert tags == {TAG: "promoted", signature: "promoted"}
+    promoted = places.sandbox.replace(REPO, TARGET)
+    raw = places.ask("inspect", f"{places.sandbox}:{signature}", "--raw")
+    assert places.ask("inspect", f"{promoted}:{signature}", "--raw") == raw
+
+
+def test_kept_image_is_complete(places: Places) -> None:
+    assert places.run.event("keep").result["deleted"] == []
+    kept = places.sandbox.replace(REPO, TARGET)
+    assert places.fetch(f"{kept}:{TAG}", "kept") == places.pushed.index
+
+
+def test_image_is_deleted_with_its_parts(places: Places) -> None:
+    """Verify that skopeo still fetches the image of a platform, which has its own tag."""
+    result = places.run.event("clean").result
+    deleted = {entry["path"].removeprefix(f"{CLEANED}/") for entry in result["deleted"]}
+    listed = {each["digest"] for each in json.loads(places.pushed.index)["manifests"]}
+    assert deleted == {TAG, _signature(places.pushed), *listed}
+    assert places.run.event("clean again").result["changed"] is False
+    cleaned = places.sandbox.replace(f"{REPO}/{IMAGE}", f"{TARGET}/{CLEANED}")
+    assert json.loads(places.ask("list-tags", cleaned))["Tags"] == [PLATFORM]
+    assert registry.digest_of(places.fetch(f"{cleaned}:{PLATFORM}", "cleaned")) in listed
 
 
 def test_push_without_login_is_rejected(places: Places) -> None:
