@@ -19,7 +19,7 @@ options:
     description:
       - Also return tags that are attached to an image, which have the form C(sha256-DIGEST), C(sha256-DIGEST.sig), C(.att) or C(.sbom).
         They contain signatures, attestations and SBOMs, or list the referrers of the image.
-      - An attached tag that the image reference names is always returned.
+      - An image reference with a tag or a digest also returns attached tags.
     type: bool
     default: false
 """

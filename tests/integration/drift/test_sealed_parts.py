@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -104,6 +106,36 @@ def discard(sandbox: Sandbox, path: str) -> None:
     rule = {"repo": REPO, "name": path.rpartition("/")[2]}
     cleanup = Sealed(sandbox, "repo", "artifact_cleanup", {"rules": [rule]})
     assert cleanup.enforce(cleanup.drift())["deleted"]
+
+
+def test_parts_of_an_image_stay_if_it_was_pushed_again(fresh: Fresh) -> None:
+    """Verify that a part in the plan is not deleted if its index is not in the plan anymore."""
+    sandbox = fresh("real")
+    child = json.dumps({"label": "child"})
+    digest = f"sha256:{hashlib.sha256(child.encode()).hexdigest()}"
+
+    def push(tag: str, content: str) -> None:
+        image = {"repo": "docker-staging-local", "image": "app", "tag": tag, "content": content}
+        sandbox.seed({"repo": {"images": [image]}})
+
+    def push_index(label: str) -> None:
+        kind = "application/vnd.oci.image.index.v1+json"
+        index = {"mediaType": kind, "manifests": [{"digest": digest}], "label": label}
+        push("1.0", json.dumps(index))
+
+    push(digest, child)
+    push_index("old")
+    rule = {"repo": "docker-staging-local", "keep_last_by": "image", "name": "1.*"}
+    cleanup = Sealed(sandbox, "repo", "artifact_cleanup", {"rules": [rule]})
+    plan = cleanup.drift()
+    assert len(plan) == 2
+    push_index("new, and longer")
+    assert "the change of docker-staging-local/app/1.0" in cleanup.refused(plan)
+    result = cleanup.enforce(plan, "skip")
+    assert (result["deleted"], cleanup.writes) == ([], [])
+    assert len(result["plan_skipped"]) == 2
+    result = cleanup.enforce(cleanup.drift())
+    assert [entry["path"] for entry in result["deleted"]] == ["app/1.0", f"app/{digest}"]
 
 
 REPO = "generic-snapshot-local"

@@ -328,6 +328,20 @@ def test_page_in_place_of_a_manifest_is_an_error(image: Image) -> None:
     assert image.deleted == []
 
 
+def test_blocked_image_is_deleted_with_a_warning(image: Image) -> None:
+    """Server fact [repo-26]: the server refuses to return what a scan has blocked."""
+    for tag, days in (("1.0", 90), ("1.1", 80), ("1.2", 10)):
+        image.push(tag, days)
+        if tag != "1.2":
+            blocked = f"GET /r/{IMAGE}/{tag}/manifest.json{UNCOUNTED}"
+            image.server.on[blocked] = Reply(403, "download blocking policy")
+    clean(image, {**BY_IMAGE, "keep_last": 1})
+    assert image.tags == ["1.2"]
+    (warning,) = image.server.warnings
+    assert f"does not return 'r/{IMAGE}/1." in warning
+    assert "and 1 more (403)" in warning
+
+
 def test_parts_of_an_image_that_could_not_be_deleted_stay(image: Image) -> None:
     child = image.push(None)
     index = image.index("1.0", child, days=90)

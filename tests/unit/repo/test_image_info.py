@@ -74,6 +74,11 @@ def test_attached_tag_in_the_reference_is_found(server: Server) -> None:
     server.on[tags("team/app")] = Reply(body={"tags": ["1.0", *SIGNATURES]})
     _plan, values = server.run(DockerImageInfoOperation, options(image=f"team/app:{SIGNATURES[1]}"))
     assert values == {"tags": [SIGNATURES[1]]}
+    digest = f"sha256:{'b' * 64}"
+    head = f"HEAD /api/docker/r/v2/team/app/manifests/{SIGNATURES[1]}"
+    server.on[head] = Reply(headers={"Docker-Content-Digest": digest})
+    _plan, values = server.run(DockerImageInfoOperation, options(image=f"team/app@{digest}"))
+    assert values == {"tags": [SIGNATURES[1]]}
     error = server.fails(DockerImageInfoOperation, options(image="team/app:2.0"))
     assert error.message == "the image 'r/team/app' has no tag '2.0'"
 

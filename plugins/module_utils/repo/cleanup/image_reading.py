@@ -48,6 +48,7 @@ class ImageReader:
         self, client: RepoClient, parts: ImageParts, show_progress: Callable[[str], None]
     ) -> None:
         self._client, self._parts, self._show_progress = client, parts, show_progress
+        self._blocked: list[str] = []
 
     def read(self, rule: CleanupRule, verdicts: Iterable[CleanupVerdict]) -> bool:
         """Read the images from which a rule deletes; return whether anything was read."""
@@ -63,7 +64,17 @@ class ImageReader:
             self._read(every, unread)
             news = news or bool(unread)
             count.add()
+        self._warn_of_blocked()
         return news
+
+    def _warn_of_blocked(self) -> None:
+        if self._blocked:
+            more = f" and {len(self._blocked) - 1} more" if self._blocked[1:] else ""
+            self._client.warn(
+                f"the server does not return '{self._blocked[0]}'{more} (403): a manifest that it"
+                " blocks counts as an image, even if it is attached to another image"
+            )
+        self._blocked = []
 
     def _may_have_images(self, repo: str) -> bool:
         kind = repositories.package_type(self._client, repo)
@@ -96,25 +107,30 @@ class ImageReader:
             manifest.subject = manifest.subject or content.subject
 
     def _content(self, manifest: Manifest) -> tuple[str | None, manifests.ManifestContent]:
-        """Return digest and content of a manifest. Raises an error if it cannot be read."""
+        """Return digest and content of a manifest.
+
+        Raises an error if an index cannot be read.
+        """
         file = manifest.file
         try:
             response = self._client.transport.read(
                 f"reading '{file.repo}/{file.path}', to find what belongs to the image",
                 item_path(file.repo, file.path),
-                # another client may have deleted a tag since the query
-                expect=(200,) if manifest.is_index else (200, 404),
+                # another client may have deleted it, or a scan may have blocked it [repo-26]
+                expect=(200,) if manifest.is_index else (200, 403, 404),
                 # server fact [repo-34]: otherwise the server counts a download
                 query={"skipUpdateStats": "true"},
                 headers={"Accept-Encoding": "identity"},
             )
+            if response.status != 200:
+                if response.status == 403:
+                    self._blocked.append(f"{file.repo}/{file.path}")
+                return None, manifests.ManifestContent()
             content = manifests.parse(response.body, index=manifest.is_index)
             is_manifest = response.body and not looks_like_html(response.text)
             if content is None and (manifest.is_index or not is_manifest):
                 raise unexpected_body(response, "a manifest of an image")
         except ToolchainError as error:
             raise error.with_hint("nothing was deleted") from None
-        if response.status == 404:
-            return None, manifests.ManifestContent()
         digest = f"sha256:{hashlib.sha256(response.body).hexdigest()}"
         return digest, content or manifests.ManifestContent()

@@ -62,10 +62,9 @@ class DockerImageInfoOperation(ReadOnly):
                 f"there is no image '{image.name}' in '{image.repo}', or the account cannot see it"
             )
             raise ToolchainError("not_found", message, status=404)
-        if image.tag is not None:
-            named = [tag for tag in found if tag == image.tag]
-        else:
-            named = [tag for tag in found if self._attached or subject_of(tag) is None]
+        named = found if image.tag is None else [tag for tag in found if tag == image.tag]
+        if not (self._attached or image.tag or image.digest):
+            named = [tag for tag in found if subject_of(tag) is None]
         if image.digest is not None:
             named = registry.with_digest(self._client, image, named)
         missing = image.digest or (image.tag and f"tag '{image.tag}'")

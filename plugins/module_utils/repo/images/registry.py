@@ -82,7 +82,7 @@ def manifest(client: RepoClient, repo: str, image: str, tag: str) -> str | None:
 def content(
     client: RepoClient, image: ImageReference, reference: str
 ) -> tuple[str, ManifestContent] | None:
-    """Return digest and content of a manifest; `None` if it does not exist.
+    """Return digest and content of a manifest; `None` if the server does not return it.
 
     :param reference: tag or digest
     """
@@ -90,9 +90,9 @@ def content(
         f"reading the manifest '{image}:{reference}'",
         f"{_path(client, image)}/manifests/{address.path(reference)}",
         headers={"Accept": _MANIFESTS},
-        expect=(200, 404),
+        expect=(200, 400, 404, 405, 406, 501),
     )
-    if response.status == 404:
+    if response.status != 200:
         return None
     digest = f"sha256:{hashlib.sha256(response.body).hexdigest()}"
     found = parse(response.body, index=False)
@@ -109,7 +109,7 @@ def referrers(client: RepoClient, image: ImageReference, digest: str) -> list[st
     response = client.transport.read(
         f"listing the referrers of '{image}@{digest}'",
         f"{_path(client, image)}/referrers/{address.path(digest)}",
-        expect=(200, 400, 404, 405, 501),
+        expect=(200, 400, 403, 404, 405, 406, 501),
     )
     found = parse(response.body, index=True) if response.status == 200 else None
     return None if found is None else list(found.lists)
