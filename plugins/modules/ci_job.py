@@ -29,6 +29,7 @@ options:
     description:
       - Job as C(folder/job), as a list of names (a name per level), or as its URL on the server.
       - The parent folder must exist.
+      - Names that differ only in letter case are one job. The task fails if the server spells the name in another way.
     type: raw
     required: true
   config:

@@ -214,7 +214,8 @@ class CiService(Service):
         return call
 
     def _find_job(self, call: Call, name: str) -> None:
-        call.job = jobs.get(self.context, name)
+        call.job = jobs.find(self.context, name)
+        name = name if call.job is None else call.job["full_name"]
         # server fact [ci-1]: a job that the user may not see is a 404, or a 403 for anonymous users
         if call.login.user is None and not call.login.sees(name):
             raise ErrorResponse(pages.denied(None, access.ITEM_READ))

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 from urllib.parse import quote, unquote
 
 from ..core import address
 from ..core.address import NOWHERE, origin, path_of, require_address
-from ..core.errors import invalid, printable
+from ..core.errors import ToolchainError, invalid, printable
 from ..core.module.typed_options import Option
 from ..core.secret import misplaced_user_info
 
@@ -35,6 +36,26 @@ class Job:
 
     path: str
     name: str
+
+    @property
+    def stored_name(self) -> str:
+        """Return the full name as the server stores it, with encoded branch names [ci-5]."""
+        return "/".join(unquote(segment) for segment in self.path.split("/")[1::2])
+
+    def require_spelling(self, shown: Mapping[str, Any], purpose: str) -> None:
+        """Raise `conflict` if the server spells the name of the job with other letter case.
+
+        Server fact [ci-5]: names that differ only in case are one job.
+
+        :param shown: JSON of the job with `fullName`, which some servers leave out
+        """
+        stored, given = str(shown.get("fullName", "")), self.stored_name
+        if stored != given and stored.casefold() == given.casefold():
+            raise ToolchainError(
+                "conflict",
+                f"{purpose}: on the server its name is '{unquote(stored)}', and names that differ"
+                " only in case are one job: use the server's spelling",
+            )
 
     def below(self, stored: str) -> Job:
         """Return the job in this folder that the server lists under the name `stored`."""

@@ -68,7 +68,7 @@ async def create(call: Call) -> Response:
         return pages.failed(words)
     # server fact [ci-21]: blanks are removed after the check
     name = _below(folder, given.strip())
-    if jobs.get(call.site.context, name) is not None:
+    if jobs.find(call.site.context, name) is not None:
         return pages.failed(f"A job already exists with the name {_quoted(given.strip())}")
     if mode == "copy":
         return _copy(call, folder, fields.get("from", ""), name)
@@ -87,7 +87,8 @@ def _copy(call: Call, folder: str, given: str, name: str) -> Response:
     """Copy a job. Server fact [ci-21]: the copy cannot be built until it is saved once."""
     context = call.site.context
     source = given.strip("/") if given.startswith("/") else _below(folder, given)
-    job = jobs.get(context, source)
+    job = jobs.find(context, source)
+    source = source if job is None else job["full_name"]
     if job is None or not call.login.sees(source):
         return pages.failed(f"No such job: {given}")
     if not call.login.may(access.ITEM_CONFIG, source):
@@ -211,7 +212,8 @@ async def rename(call: Call) -> Response:
     folder = name.rpartition("/")[0]
     new = _below(folder, given)
     words = _bad_name(given)
-    if words is None and jobs.get(context, new) is not None:
+    other = None if new.casefold() == name.casefold() else jobs.find(context, new)
+    if words is None and other is not None:
         words = f"The name {_quoted(given)} is already in use."
     if words is not None:
         return pages.failed(words)

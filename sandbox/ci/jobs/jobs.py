@@ -93,6 +93,18 @@ def get(context: Context, name: str) -> dict[str, Any] | None:
     return context.store.get(JOBS, name)
 
 
+def find(context: Context, name: str) -> dict[str, Any] | None:
+    """Return a job by its name in any letter case.
+
+    Server fact [ci-5]: names that differ only in case are one job.
+    """
+    stored = get(context, name)
+    if stored is not None:
+        return stored
+    keys = context.store.keys(JOBS)
+    return next((get(context, key) for key in keys if key.casefold() == name.casefold()), None)
+
+
 def below(context: Context, folder: str) -> list[dict[str, Any]]:
     """Return the direct children of a folder ("" is the server itself), by name."""
     prefix = f"{folder}/" if folder else ""

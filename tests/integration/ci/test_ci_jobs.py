@@ -16,6 +16,10 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds.ci_jo
     CiJobBuildOperation,
     CiJobBuildOptions,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.control.ci_build_delete import (
+    CiBuildDeleteOperation,
+    CiBuildDeleteOptions,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci.jobs.ci_job import (
     CiJobOperation,
     CiJobOptions,
@@ -496,3 +500,52 @@ def test_plugin_parameters_are_sent_and_compared(with_plugins: Ci, tmp_path: Pat
     assert second["build"]["number"] == 2
     with pytest.raises(ToolchainError, match="'TARGET' must be one of test, staging"):
         with_plugins.build(job="delivery/x", parameters={"TARGET": "production"})
+
+
+# --- names that differ only in case [ci-5] --------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"state": "absent"},
+        {"state": "absent", "force": True},
+        {"config": CONFIG},
+        {"config": CONFIG.replace("make", "other")},
+        {"enabled": False},
+        {"copy_from": "no-parameters"},
+        {"folder": True},
+    ],
+)
+def test_other_spelling_of_a_job_is_a_conflict(ci: Ci, options: dict[str, Any]) -> None:
+    ci.run(job="delivery/CaseJob", config=CONFIG)
+    before = len(ci.posts())
+    error = ci.fails(job="delivery/CASEJOB", **options)
+    assert error.kind == "conflict"
+    assert "'delivery/CaseJob'" in error.message
+    assert len(ci.posts()) == before
+    assert not ci.run(job="delivery/CaseJob", config=CONFIG)["changed"]
+
+
+def test_other_spelling_of_a_folder_or_source_is_a_conflict(ci: Ci) -> None:
+    for options in (
+        {"job": "Delivery/new", "config": CONFIG},
+        {"job": "Delivery/new", "folder": True},
+        {"job": "new", "copy_from": "No-Parameters"},
+    ):
+        error = ci.fails(**options)
+        assert error.kind == "conflict", error.message
+    assert ci.posts() == []
+
+
+def test_builds_of_another_spelling_are_a_conflict(ci: Ci) -> None:
+    with pytest.raises(ToolchainError, match="'no-parameters'") as caught:
+        ci.build(job="No-Parameters")
+    assert caught.value.kind == "conflict"
+    chosen = options_of(CiBuildDeleteOptions, job="No-Parameters", builds=[1])
+    with pytest.raises(ToolchainError, match="'no-parameters'") as caught:
+        Run(ci.sandbox.urls["ci"], token=TOKEN).play(
+            lambda task: CiBuildDeleteOperation(task, chosen)
+        )
+    assert caught.value.kind == "conflict"
+    assert ci.posts() == []

@@ -36,7 +36,7 @@ _ITEM_FIELDS = f"id,why,task[url],{_ACTIONS}"
 #: Statuses of a server without a queue, or with a queue that the account cannot see.
 _NO_QUEUE = (400, 403, 404, 405, 501)
 _JOB_FIELDS = (
-    f"buildable,nextBuildNumber,inQueue,queueItem[{_ITEM_FIELDS}],jobs[name]{{0,1}},"
+    f"fullName,buildable,nextBuildNumber,inQueue,queueItem[{_ITEM_FIELDS}],jobs[name]{{0,1}},"
     + parameters.DEFINITION_FIELDS
 )
 
@@ -77,7 +77,8 @@ def read_job(
     :param lookback: number of builds to read
     :param patience: timeout in seconds, including retries
 
-    Raises `not_found`, and `rejected` for a folder, which cannot be built.
+    Raises `not_found`, `rejected` for a folder, which cannot be built, and `conflict` for another
+    spelling of the name.
     """
     tree = "builds" if lookback <= NEWEST else "allBuilds"
     query = {"tree": f"{_JOB_FIELDS},{tree}[{BUILD_FIELDS}]{{0,{lookback}}}"}
@@ -89,6 +90,7 @@ def read_job(
             "the server returned 404: the job does not exist, or the account cannot see it",
         )
     shown = object_of(response)
+    job.require_spelling(shown, purpose)
     if "jobs" in shown:
         raise ToolchainError("rejected", f"{purpose}: '{job.name}' is a folder, not a job")
     job_item = part(shown.get("queueItem"))

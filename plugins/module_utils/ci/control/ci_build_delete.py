@@ -26,7 +26,7 @@ from ..permissions import CANCEL, DELETE_RUN, SEES_JOB, UPDATE_RUN
 from ..waiting import PollingFactory, require_at_least
 
 _FIELDS = "number,building,inProgress,result,keepLog,timestamp"
-_TREE = f"allBuilds[{_FIELDS}],lastSuccessfulBuild[number],jobs[name]{{0,1}}"
+_TREE = f"fullName,allBuilds[{_FIELDS}],lastSuccessfulBuild[number],jobs[name]{{0,1}}"
 _DURATION = re.compile(r"([0-9]{1,9})([smhdw])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _DONE = (200, 201, 202, 204, 302, 303)
@@ -144,6 +144,7 @@ class CiBuildDeleteOperation:
                 "the server returned 404: the job does not exist, or the account cannot see it",
             )
         shown = object_of(response)
+        self._job.require_spelling(shown, self._purpose)
         if "jobs" in shown:
             raise ToolchainError("rejected", f"{self._purpose}: it is a folder, not a job")
         if not isinstance(shown.get("allBuilds"), list) or "lastSuccessfulBuild" not in shown:

@@ -22,7 +22,7 @@ from ..waiting import PollingFactory, WaitOptions
 from .computed_folders import is_computed
 from .scan_log import ScanLog
 
-_TREE = "_class,buildable,jobs[name]"
+_TREE = "_class,fullName,buildable,jobs[name]"
 #: Maximum seconds to wait for the start of the scan if the response was lost.
 _VERIFY_SECONDS = 5.0
 #: Maximum number of characters of the returned log.
@@ -108,7 +108,9 @@ class CiBranchScanOperation:
                 "not_found",
                 "the server returned 404: the project does not exist, or the account cannot see it",
             )
-        return object_of(response)
+        shown = object_of(response)
+        self._job.require_spelling(shown, self._purpose)
+        return shown
 
     def _validate(self, response: Response) -> None:
         # server fact [ci-29]: a scan of a disabled project causes a 500

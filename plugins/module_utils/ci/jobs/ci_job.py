@@ -106,7 +106,10 @@ class CiJobOperation:
             return self._deletion()
         if self._text is not None:
             live = self._store.configuration()
-            return self._creation(self._text) if live is None else self._update(live, self._text)
+            if live is None:
+                return self._creation(self._text)
+            self._store.require_spelling()
+            return self._update(live, self._text)
         shown = self._store.state()
         if shown is not None:
             return self._switching(shown)
@@ -169,6 +172,7 @@ class CiJobOperation:
                 f"copy_from: the job '{source.name}' does not exist, or the account cannot see it"
             )
             raise ToolchainError("not_found", f"{self._store.purpose}: {missing}", status=404)
+        self._store.require_spelling(source)
         self._hide(configuration.secrets(text))
         self._refuse_stars(text, f"the job '{source.name}'")
         self._check_kind(configuration.kind_of(text) == computed_folders.FOLDER)

@@ -10,18 +10,18 @@ from typing import Any
 from urllib.parse import unquote
 
 from ...core.errors import ToolchainError, invalid, shorten
-from ...core.http.messages import Response
+from ...core.http.messages import Response, json_or_none
 from ...core.http.transport import Transport
 from ...core.http.writes import Verify
 from ...core.plans.predictions import Predictions
 from .. import xml_reader
-from ..client import object_of, objects, refuse_page, require_confirmation
+from ..client import object_of, objects, part, refuse_page, require_confirmation
 from ..job_address import Job
 from . import computed_folders
 from .configuration import is_enabled, with_enabled
 
 #: `tree` query for the state of a job.
-_STATE = "_class,name,buildable,disabled,color,builds[number]{0,1},jobs[name]{0,1}"
+_STATE = "_class,fullName,name,buildable,disabled,color,builds[number]{0,1},jobs[name]{0,1}"
 _XML = {"Content-Type": "application/xml; charset=utf-8"}
 # Server fact [ci-5]: names must not contain these characters. The server would strip outer blanks.
 _BAD_NAME = re.compile(r"[?*/\\%!@#$^&|<>\[\]:;\x00-\x1f\x7f-\x9f]|^\s|\s$|\.$|^\.{1,2}$")
@@ -87,12 +87,25 @@ class JobStore:
             raise response.error("protocol", message) from None
         return response.text
 
+    def require_spelling(self, job: Job | None = None) -> None:
+        """Raise `conflict` if the server spells the name of a job, by default of the own one, with
+        other letter case.
+        """
+        job = job or self.job
+        response = self._read(f"{job.path}/api/json", "fullName")
+        shown = None if response is None else json_or_none(response.body)
+        job.require_spelling(part(shown), self.purpose)
+
     def state(self) -> Mapping[str, Any] | None:
-        """Return the JSON object of the job, or `None` if the job does not exist."""
+        """Return the JSON object of the job, or `None` if the job does not exist.
+
+        Raises `conflict` if the server spells its name with other letter case.
+        """
         response = self._read(f"{self.job.path}/api/json", _STATE)
         if response is None:
             return None
         shown = object_of(response)
+        self.job.require_spelling(shown, self.purpose)
         if computed_folders.is_computed(shown) and shown.get("buildable") is False:
             return {**shown, "disabled": self._is_disabled_itself()}
         return shown
@@ -127,8 +140,10 @@ class JobStore:
         self._predictions.remove("job", self.job.name)
 
     def require_folder(self) -> None:
-        """Raise `not_found` if the parent folder does not exist, `conflict` if it is a job."""
-        response = self._read(f"{self._above}api/json", "_class,jobs[name]{0,1}")
+        """Raise `not_found` if the parent folder does not exist, `conflict` if it is a job or has
+        another spelling.
+        """
+        response = self._read(f"{self._above}api/json", "_class,fullName,jobs[name]{0,1}")
         parent = self.job.name.rpartition("/")[0]
         predicted = self._predictions.get("job", parent)
         if response is None and predicted is not None and "jobs" in predicted:
@@ -144,7 +159,11 @@ class JobStore:
                 )
             )
             raise ToolchainError("not_found", f"{self.purpose}: {missing}", status=404)
-        if self._above and "jobs" not in object_of(response):
+        if not self._above:
+            return
+        shown = object_of(response)
+        Job(self._above.rstrip("/"), parent).require_spelling(shown, f"{self.purpose}: '{parent}'")
+        if "jobs" not in shown:
             raise ToolchainError("conflict", f"{self.purpose}: '{parent}' is a job, not a folder")
 
     def _read(self, path: str, tree: str | None = None) -> Response | None:

@@ -212,7 +212,8 @@ class Views(EntryKind[CiViewEntry]):
         if folder is None:
             return
         purpose = f"reading the folder '{folder.name}'"
-        shown = self._objects.shown(purpose, folder.path, "jobs[name]{0,1}")
+        shown = self._objects.shown(purpose, folder.path, "fullName,jobs[name]{0,1}")
+        folder.require_spelling(part(shown), purpose)
         predicted = self._task.predictions.get("job", folder.name)
         if "jobs" not in part(predicted if shown is None else shown):
             raise ToolchainError(
