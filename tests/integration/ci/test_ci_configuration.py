@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.ci.casc.ci_conf
     CiConfigurationOptions,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import hidden
 from sandbox.client import Sandbox
 from tests.helpers.ci import Ci
 
@@ -90,11 +92,11 @@ def test_empty_or_scalar_value_does_not_replace_a_section(ci: Ci, config: str, w
     ci.fails("invalid", word, config=config, replaces=[NODES], max_deletions=5)
 
 
-def test_entries_of_equal_name_are_compared_by_content(ci: Ci) -> None:
+def test_entries_of_equal_name_are_numbered(ci: Ci) -> None:
     twins = {"unclassified": {"hooks": [{"name": "a", "url": "x"}, {"name": "a", "url": "y"}]}}
     assert ci.lives(config=twins)["changed"]
     one = {"unclassified": {"hooks": twins["unclassified"]["hooks"][:1]}}
-    ci.fails("invalid", "unclassified.hooks", '"url": "y"', config=one)
+    ci.fails("invalid", "unclassified.hooks", "would remove live 1 ", config=one)
 
 
 def test_entries_of_lists_keep_unnamed_members(ci: Ci) -> None:
@@ -160,6 +162,63 @@ def test_variables_are_compared_by_name_without_showing_secrets(ci: Ci, key: str
     assert token["path"] == "unclassified.env[DEPLOY_TOKEN].value"
     for secret in ("old-value-1", "new-value-2"):
         assert secret not in str(done["changes"]) + str(done["diff"])
+
+
+def env_vars(**values: str) -> dict[str, Any]:
+    entries = [{"key": key, "value": value} for key, value in values.items()]
+    return {"jenkins": {"globalNodeProperties": [{"envVars": {"env": entries}}, {"env": entries}]}}
+
+
+def test_items_without_a_name_have_a_number(ci: Ci) -> None:
+    ci.run(config=env_vars(DB_PASSWORD="old-value-1", PATH="/bin"))
+    wanted = env_vars(DB_PASSWORD="new-value-2", PATH="/bin")
+    wanted["jenkins"]["globalNodeProperties"].append([{"key": "A_TOKEN", "value": "new-value-3"}])
+    done = ci.lives(config=wanted)
+    place = "jenkins.globalNodeProperties"
+    assert [change["path"] for change in done["changes"]] == [
+        f"{place}[0].envVars.env[DB_PASSWORD].value",
+        f"{place}[1].env[DB_PASSWORD].value",
+        f"{place}[2]",
+    ]
+    assert "-value-" not in str({**done, "config": None})
+    fewer = {"jenkins": {"globalNodeProperties": wanted["jenkins"]["globalNodeProperties"][1:2]}}
+    error = ci.fails("invalid", f"{place}: the server would remove live 0, live 2", config=fewer)
+    assert "-value-" not in error.message
+
+
+@pytest.mark.parametrize(
+    ("content", "path"),
+    [
+        ({"apiTokens": ["{}-a", "{}-b"]}, "apiTokens"),
+        ({"apiTokens": ["{}-a", {"x": "y"}]}, "apiTokens[0]"),
+        ({"site": "https://u:{}@h.example"}, "site"),
+        ({"sites": ["https://u:{}@h.example", {"x": "y"}]}, "sites[0]"),
+        ({"script": "curl -H 'Authorization: Bearer {}'"}, "script"),
+        ({"list": [{"key": "API_TOKEN", "value": "{}"}] * 2}, "list[0]"),
+        ({"list": [{"id": "API_TOKEN", "value": "{}"}]}, "list[API_TOKEN].value"),
+    ],
+)
+def test_secrets_of_both_sides_are_never_shown(ci: Ci, content: Any, path: str) -> None:
+    def filled(secret: str) -> dict[str, Any]:
+        text = json.dumps({"unclassified": {"tool": content}})
+        found: dict[str, Any] = json.loads(text.replace("{}", secret))
+        return found
+
+    ci.run(config=filled("old-value-123"))
+    options: dict[str, Any] = {"replaces": [f"unclassified.tool.{path.partition('[')[0]}"]}
+    done = ci.run(config=filled("new-value-456"), max_deletions=5, **options, check=True)
+    assert done["changes"][0]["path"] == f"unclassified.tool.{path}"
+    assert "-value-" not in hidden.mask(str({name: done[name] for name in ("changes", "diff")}))
+    assert "-value-" not in "".join(ci.warnings)
+
+
+def test_parts_of_paths_are_not_masked(ci: Ci) -> None:
+    users = [{"id": "operator", "password": "operator"}, {"id": "viewer", "password": "pw-12345"}]
+    realm = {"local": {"users": users, "passwordStrategy": "strategy-1"}}
+    hidden.clear()
+    ci.run(config={"jenkins": {"securityRealm": realm}}, check=True)
+    assert "pw-12345" in hidden.forms
+    assert not {"operator", "strategy-1"} & {*hidden.forms}
 
 
 def test_rejected_or_dropped_settings_are_reported(ci: Ci, tmp_path: Path) -> None:

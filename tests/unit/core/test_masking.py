@@ -95,3 +95,14 @@ def test_date_is_left_to_the_encoder() -> None:
 def test_part_of_result_is_masked_like_ansible(value: Any) -> None:
     expected = parameters.remove_values(value, {"secret"})
     assert masking.mask_values(value, {"secret"}) == expected
+
+
+def test_keys_are_masked_except_names_of_return_values() -> None:
+    values = {"secret-1": 1, "diff": {"tools[secret-1]": [{"secret-1": 2, "path": 3}]}, "rows": []}
+    values["rows"] = [{"a-secret-1": 4}] * ROWS
+    assert masking.mask_keys(values, {"secret-1", "path"}) == {
+        "secret-1": 1,
+        "diff": {"tools[********]": [{"********": 2, "path": 3}]},
+        "rows": [{"a-********": 4}] * ROWS,
+    }
+    assert masking.mask_keys(values, ()) is values

@@ -7,23 +7,19 @@ server replaces lists as a whole.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from ...core.secret import is_secret_name
+from .casc_secrets import is_encrypted, members_of, shown_value
+from .list_items import MISSING, is_nested, pairs_of
 
 #: Marker in a value that the server could not export.
 FAILED = "FAILED TO EXPORT"
-_ENCRYPTED = re.compile(r"\{[A-Za-z0-9+/]{8,}={0,2}\}")
 _VARIABLE = re.compile(r"(?<!\^)\$\{")
 _ITEM_NAME = re.compile(r"\[[^\]]*\]")
-#: Path of a variable's value; the group is the name of the variable.
-_VALUE = re.compile(r"\[([^\]]*)\]\.value$")
-_SECRET = "(secret)"
-_MISSING = object()
 
 
 @dataclass
@@ -41,41 +37,44 @@ class ConfigurationComparison:
     lost: dict[str, list[str]] = field(default_factory=dict)
     unclear: list[str] = field(default_factory=list)
 
-    def compare(self, path: str, wanted: Any, live: Any) -> None:
+    def compare(self, path: str, wanted: Any, live: Any, name: str = "") -> None:
+        """Compare two values.
+
+        :param name: the name that decides whether the values are secrets
+        """
         if _is_unknown(wanted, live):
             self.unknown.append(path)
         elif isinstance(wanted, Mapping) and wanted and isinstance(live, Mapping):
-            for name, value in wanted.items():
-                self.compare(f"{path}.{name}".lstrip("."), value, live.get(name, _MISSING))
+            names = {key: member for key, member, _item in members_of({**live, **wanted})}
+            for key, value in wanted.items():
+                inner = f"{path}.{key}".lstrip(".")
+                self.compare(inner, value, live.get(key, MISSING), names[key])
         elif isinstance(wanted, list) and isinstance(live, list):
-            self._compare_lists(path, wanted, live)
+            self._compare_lists(path, wanted, live, name)
         elif isinstance(live, list) and live:
             # the server would accept a single value as a list with one item
             self.unclear.append(f"{path} is a list on the server: set it to the complete list")
         elif isinstance(live, Mapping) and live and wanted in (None, "", {}, []):
             self.unclear.append(f"{path} is empty, but has values on the server: omit or set it")
         elif not _is_equal(wanted, live):
-            self._add(path, None if live is _MISSING else live, wanted)
+            self._add(path, None if live is MISSING else live, wanted, name)
 
-    def _compare_lists(self, path: str, wanted: list[Any], live: list[Any]) -> None:
-        wanted_items, live_items = _items_by_name(wanted, live)
-        if [*wanted_items] != [*live_items] and not any(
-            isinstance(item, Mapping) for item in (*wanted, *live)
-        ):
-            self._add(path, live, wanted)
+    def _compare_lists(self, path: str, wanted: list[Any], live: list[Any], name: str) -> None:
+        pairs = pairs_of(wanted, live, secret=is_secret_name(name))
+        plain = not any(isinstance(item, Mapping) for item in (*wanted, *live))
+        if plain and [*map(str, wanted)] != [*map(str, live)]:
+            self._add(path, live, wanted, name)
         else:
-            for name, item in wanted_items.items():
-                self.compare(f"{path}[{name}]", item, live_items.get(name, _MISSING))
-            for name, item in live_items.items():
-                if name not in wanted_items:
-                    self._add(f"{path}[{name}]", item, None)
-        removed = [name for name in live_items if name not in wanted_items]
+            for pair in pairs:
+                if pair.wanted is MISSING:
+                    self._add(f"{path}[{pair.label}]", pair.live, None, name)
+                else:
+                    self.compare(f"{path}[{pair.label}]", pair.wanted, pair.live, name)
+        removed = [pair.label for pair in pairs if pair.wanted is MISSING]
         if removed:
             self.lost.setdefault(plain_path(path), []).extend(removed)
 
-    def _add(self, path: str, before: Any, after: Any) -> None:
-        variable = _VALUE.search(path)
-        name = variable[1] if variable else plain_path(path).rpartition(".")[2]
+    def _add(self, path: str, before: Any, after: Any, name: str) -> None:
         shown = {"before": shown_value(name, before), "after": shown_value(name, after)}
         self.changes.append({"path": path, **shown})
 
@@ -116,15 +115,15 @@ def without_failed(sent: Mapping[str, Any]) -> tuple[Any, list[str]]:
     def cleaned(path: str, value: Any) -> Any:
         if isinstance(value, str) and FAILED in value:
             lost.append(path)
-            return _MISSING
+            return MISSING
         if isinstance(value, Mapping):
             members = {
                 name: cleaned(f"{path}.{name}".lstrip("."), item) for name, item in value.items()
             }
-            return {name: item for name, item in members.items() if item is not _MISSING}
+            return {name: item for name, item in members.items() if item is not MISSING}
         if isinstance(value, list):
             entries = [cleaned(f"{path}[{number}]", item) for number, item in enumerate(value)]
-            return [item for item in entries if item is not _MISSING]
+            return [item for item in entries if item is not MISSING]
         return value
 
     return cleaned("", sent), lost
@@ -135,71 +134,6 @@ def plain_path(path: str) -> str:
     return _ITEM_NAME.sub("", path)
 
 
-def _items_by_name(wanted: list[Any], live: list[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the items of both lists by name, or by content if a name is repeated."""
-    sides: list[dict[str, Any]] = []
-    for name in (name_of, _as_text):
-        sides = [{name(item): item for item in entries} for entries in (wanted, live)]
-        if [*map(len, sides)] == [len(wanted), len(live)]:
-            break
-    return sides[0], sides[1]
-
-
-def name_of(entry: Any) -> str:
-    """Return the id or name of a list item, or its content if the item has neither."""
-    if isinstance(entry, Mapping):
-        # without a member `value`, the member `key` may be a secret
-        for key in ("id", "name", "key") if "value" in entry else ("id", "name"):
-            if isinstance(entry.get(key), (str, int)):
-                return str(entry[key])
-        if isinstance(entry.get("domain"), Mapping):
-            return name_of(entry["domain"])
-        if "credentials" in entry:
-            return "global"
-        if len(entry) == 1:
-            ((_kind, inner),) = entry.items()
-            if isinstance(inner, Mapping):
-                return name_of(inner)
-    return _as_text(entry)
-
-
-def _as_text(entry: Any) -> str:
-    return json.dumps(entry, sort_keys=True, default=str) if _is_nested(entry) else str(entry)
-
-
-def _members(value: Mapping[Any, Any]) -> Iterator[tuple[Any, str, Any]]:
-    """Yield key, name and value of the members of an object.
-
-    The name decides whether the value is a secret. For the value of a variable it is the name of
-    the variable.
-    """
-    variable = value.get("key", value.get("name"))
-    is_variable = "value" in value and isinstance(variable, str)
-    for key, item in value.items():
-        member = {"key": "", "value": variable}.get(key, str(key)) if is_variable else str(key)
-        yield key, str(member), item
-
-
-def shown_value(name: str, value: Any) -> Any:
-    """Return a value with masked secrets."""
-    if isinstance(value, Mapping):
-        return {key: shown_value(name, item) for key, name, item in _members(value)}
-    if isinstance(value, list):
-        return [shown_value(name, item) for item in value]
-    is_secret = is_secret_name(name) or _is_encrypted(value)
-    return _SECRET if is_secret and value not in (None, "") else value
-
-
-def secrets_in(name: str, value: Any) -> list[str]:
-    """Return the strings in a value whose names are those of secrets."""
-    if isinstance(value, Mapping):
-        members = _members(value)
-        return [text for _key, name, item in members for text in secrets_in(name, item)]
-    if isinstance(value, list):
-        return [text for item in value for text in secrets_in(name, item)]
-    return [value] if isinstance(value, str) and value and is_secret_name(name) else []
-
-
 def _with_live_members(wanted: Any, live: Any) -> Any:
     """Add members that only the live value has, for example secrets, to a desired value.
 
@@ -207,9 +141,11 @@ def _with_live_members(wanted: Any, live: Any) -> Any:
     these members.
     """
     if isinstance(wanted, list) and isinstance(live, list):
-        wanted_items, live_items = _items_by_name(wanted, live)
+        pairs = pairs_of(wanted, live, secret=False)
         return [
-            _with_live_members(item, live_items.get(name)) for name, item in wanted_items.items()
+            _with_live_members(pair.wanted, pair.live)
+            for pair in pairs
+            if pair.wanted is not MISSING
         ]
     if not isinstance(wanted, Mapping) or not isinstance(live, Mapping):
         return wanted
@@ -235,23 +171,15 @@ def _is_unknown(wanted: Any, live: Any) -> bool:
     """
     if any(isinstance(item, str) and FAILED in item for item in (wanted, live)):
         return True
-    if live is _MISSING:
+    if live is MISSING:
         return False
     replaced = isinstance(wanted, str) and _VARIABLE.search(wanted) is not None
-    return replaced or _is_encrypted(live) or _is_encrypted(wanted)
-
-
-def _is_encrypted(value: Any) -> bool:
-    return isinstance(value, str) and _ENCRYPTED.fullmatch(value.strip()) is not None
-
-
-def _is_nested(value: Any) -> bool:
-    return isinstance(value, (Mapping, Sequence)) and not isinstance(value, str)
+    return replaced or is_encrypted(live) or is_encrypted(wanted)
 
 
 def _is_equal(wanted: Any, live: Any) -> bool:
     """Return whether two values have the same meaning. The export omits default values."""
-    if live is _MISSING or live is None:
+    if live is MISSING or live is None:
         return wanted is None or wanted is False or wanted in ("", [], {})
     if wanted is None:
         return live in ("", [], {})
@@ -261,4 +189,4 @@ def _is_equal(wanted: Any, live: Any) -> bool:
 def _plain(value: Any) -> Any:
     if isinstance(value, bool):
         return str(value).lower()
-    return value if _is_nested(value) else str(value).replace("\r\n", "\n").strip()
+    return value if is_nested(value) else str(value).replace("\r\n", "\n").strip()

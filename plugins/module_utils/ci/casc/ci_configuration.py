@@ -19,7 +19,8 @@ from ...core.plan import Plan, unchanged
 from ..client import objects, refuse_page, server_of
 from ..permissions import ADMINISTER, READ_SERVER, SYSTEM_READ
 from ..waiting import require_at_least
-from .casc_comparison import ConfigurationComparison, compared, secrets_in, sections, without_failed
+from .casc_comparison import ConfigurationComparison, compared, sections, without_failed
+from .casc_secrets import hide_secrets
 from .live_configuration import PLUGIN_PATH, live_configuration
 
 _YAML = {"Content-Type": "application/x-yaml; charset=utf-8"}
@@ -60,11 +61,11 @@ class CiConfigurationOperation:
         require_at_least("max_deletions", options.max_deletions, 0)
         self._task, self._options, self._server = task, options, server_of(task)
         self._wanted = _parsed(options)
-        for secret in secrets_in("", self._wanted):
-            task.hide(secret)
+        hide_secrets(task, self._wanted)
 
     def plan(self) -> Plan:
         live = live_configuration(self._server)
+        hide_secrets(self._task, self._wanted, live)
         found = compared(self._wanted, live)
         if found.unclear:
             raise invalid("; ".join(found.unclear[:_MAX_NAMED]))
@@ -85,8 +86,6 @@ class CiConfigurationOperation:
             self._task.warn(
                 f"the server cannot export {named} and may reset it: set it in the configuration"
             )
-        for secret in secrets_in("", sent):
-            self._task.hide(secret)
         body = str(yaml_dump(sent, allow_unicode=True, sort_keys=False)).encode()
         self._check(body)
         before = {change["path"]: change["before"] for change in found.changes}

@@ -10,7 +10,8 @@ from ...core.errors import ToolchainError
 from ..client import server_of
 from ..export_run import ExportRun
 from ..jobs.kept_secrets import has_secret
-from .casc_comparison import FAILED, name_of
+from .casc_comparison import FAILED
+from .list_items import content_of, name_of
 from .live_configuration import live_configuration
 
 #: Paths that another list of the desired state covers, with the name of that list.
@@ -53,7 +54,7 @@ def _exported(run: ExportRun, path: str, value: Any) -> Any:
     if isinstance(value, list):
         entries = [_exported(run, _item_path(path, item, n), item) for n, item in enumerate(value)]
         # an item without a name is identified by its content, so the content must be unchanged
-        if [*map(name_of, entries)] == [*map(name_of, value)]:
+        if [*map(_identity, entries)] == [*map(_identity, value)]:
             return entries
         run.state.leave_out("configuration", path, "an item of the list cannot be exported")
         return _LEFT_OUT
@@ -68,7 +69,7 @@ def _reason_to_skip(path: str, value: Any) -> str:
         is_plain = all(isinstance(name, str) for name in value)
         return "" if is_plain else "one of its keys is not a string"
     if isinstance(value, list):
-        names = [name_of(item) for item in value if isinstance(item, Mapping)]
+        names = [_identity(item) for item in value if isinstance(item, Mapping)]
         return "items of the list have the same name" if len({*names}) < len(names) else ""
     if isinstance(value, str) and FAILED in value:
         return "the server cannot export it"
@@ -86,5 +87,9 @@ def _item_path(path: str, entry: Any, number: int) -> str:
     """Return the path of a list item. An item without a name is numbered, because its content may
     be a secret.
     """
-    is_named = isinstance(entry, Mapping) and not name_of(entry).startswith("{")
-    return f"{path}[{name_of(entry) if is_named else number}]"
+    name = name_of(entry) if isinstance(entry, Mapping) else None
+    return f"{path}[{number if name is None else name}]"
+
+
+def _identity(entry: Any) -> str:
+    return name_of(entry) or content_of(entry)

@@ -28,7 +28,7 @@ from ..secret import hidden, secrets_in_addresses, without_user_info
 from . import diffs, typed_options
 from .ansible_internals import MODULE_MASKS_RESULTS, UNCHECKED, HookedModule
 from .input_check import Options, ansible_spec, check_options
-from .masking import mask_values
+from .masking import mask_keys, mask_values
 from .option_secrets import OptionSecrets
 from .task import Task
 
@@ -91,10 +91,8 @@ class _Module(HookedModule):
         return shown
 
     def _masked(self, values: dict[str, Any]) -> dict[str, Any]:
-        if MODULE_MASKS_RESULTS:
-            return values
-        masked: dict[str, Any] = mask_values(values, self.no_log_values)
-        return masked
+        masked: dict[str, Any] = mask_keys(values, self.no_log_values)
+        return masked if MODULE_MASKS_RESULTS else mask_values(masked, self.no_log_values)
 
 
 class _LintedModule(_Module):
