@@ -199,7 +199,7 @@ unknown:
   returned: if something cannot be compared
   type: list
   elements: str
-  sample: [password]
+  sample: [user_password]
 http:
   description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always

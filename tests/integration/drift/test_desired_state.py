@@ -188,7 +188,7 @@ def test_access_to_the_repository_manager_is_managed_in_order(fresh: Fresh, tmp_
     assert _run(tmp_path, "enforce", variables).shows(["pass-word-12345"]) == []
     _run(tmp_path, "drift", variables)
     texts = [finding["text"] for finding in _report(tmp_path)["findings"]]
-    assert texts == ["user tester: cannot compare password"]
+    assert texts == ["user tester: cannot compare user_password"]
 
 
 def test_ci_objects_are_managed_in_order(fresh: Fresh, tmp_path: Path) -> None:

@@ -266,7 +266,7 @@ def _with_password(found: Plan, entry: RepoUserEntry) -> Plan:
     if entry.user_password is None:
         return found
     if found.action != "create" and entry.update_password != "always":
-        return found.with_unknown("password")
+        return found.with_unknown("user_password")
     return replace(
         found,
         action="create" if found.action == "create" else "update",
