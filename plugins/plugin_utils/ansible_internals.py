@@ -203,6 +203,15 @@ class HookedAction(NormalAction):
         """Return the arguments and the variables for the module."""
         raise NotImplementedError
 
+    def executed(
+        self,
+        arguments: Mapping[str, Any],
+        task_vars: Mapping[str, Any],
+        execute: Callable[[], dict[str, Any]],
+    ) -> dict[str, Any]:
+        """Return the result of the module, which `execute` runs."""
+        return execute()
+
     def run_in_worker(self) -> tuple[int, str, str]:
         """Run `worker_module` with `module_arguments`. Return exit code, stdout and stderr."""
         raise NotImplementedError
@@ -249,8 +258,10 @@ class HookedAction(NormalAction):
             dict(self.task.args if module_args is None else module_args),
             rest.get("task_vars") or {},
         )
-        result: dict[str, Any] = super()._execute_module(module_name, arguments, **rest)
-        return result
+        execute = super()._execute_module
+        return self.executed(
+            arguments, rest["task_vars"], lambda: execute(module_name, arguments, **rest)
+        )
 
     def _configure_module(
         self, module_name: str, module_args: dict[str, Any], task_vars: dict[str, Any], **rest: Any

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import role_variables
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.variables import require_known
 
 _SERVICES = ("analysis", "ci", "repo", "tracker", "wiki")
 _ROLES = ("analysis_config", "ci_baseline", "desired_state", "repo_housekeeping")
@@ -69,6 +71,10 @@ def _problem(variables: Mapping[str, Any], template: Template, described: list[s
 
     Otherwise a run with a misspelt variable or service would succeed without any effect.
     """
+    try:
+        require_known(variables)
+    except ToolchainError as error:
+        return f"{error.message[:1].upper()}{error.message[1:]}"
     unknown = [
         name for owner in ("enforce", "drift") for name in role_variables.unknown(owner, variables)
     ]

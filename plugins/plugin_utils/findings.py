@@ -129,7 +129,7 @@ def _singular(option: str) -> str:
 
 
 #: The keys that form the name of an entry, by list option of `analysis_config`.
-_LISTS = {
+LISTS = {
     "users": ("name",),
     "groups": ("name",),
     "projects": ("name",),
@@ -143,7 +143,7 @@ _LISTS = {
 
 def _listed(result: Result) -> Iterator[tuple[str, str]]:
     """Yield kind and name of each object in the lists that the result contains."""
-    for option, keys in _LISTS.items():
+    for option, keys in LISTS.items():
         for entry in result.get(option) or []:
             yield (
                 _singular(option),

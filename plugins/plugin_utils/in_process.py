@@ -15,7 +15,7 @@ import importlib
 import io
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ansible import constants
@@ -23,6 +23,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.utils.display import Display
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.accounting import Accounting
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plans import predictions
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plans.sealing import ARGUMENT
@@ -31,9 +32,10 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils import (
     ansible_internals,
     interpreters,
     lookup_cache,
+    refused_servers,
     variables,
 )
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import switch
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import objects, switch
 
 # Import the runner and `requests` before Ansible forks the workers, to save time in each worker.
 _UTILS = "ansible_collections.delivery.toolchain.plugins.module_utils"
@@ -156,6 +158,35 @@ class Action(ansible_internals.HookedAction):
             if task_vars.get(SEALED):
                 arguments[ARGUMENT] = dict(task_vars[SEALED])
         return arguments, {**task_vars, **switch.variables()}
+
+    def executed(
+        self,
+        arguments: Mapping[str, Any],
+        task_vars: Mapping[str, Any],
+        execute: Callable[[], dict[str, Any]],
+    ) -> dict[str, Any]:
+        """Run the module, unless the server has refused an earlier task of the run."""
+        wanted = self.template(task_vars.get(refused_servers.VARIABLE, False))
+        if self.service is None or not boolean(wanted, strict=False):
+            return execute()
+        server = refused_servers.Server(self.service, arguments, os.environ)
+        with server.alone_at_first():
+            error = server.error()
+            if error is None:
+                result = execute()
+                server.note(result)
+                return result
+        module = self.task.action.rpartition(".")[2]
+        return {
+            "failed": True,
+            "changed": False,
+            "msg": f"{server.url}: {refused_servers.refusal_of(error)} in an earlier task, so this"
+            " task sent nothing",
+            "error": error,
+            "http": Accounting().as_dict(),
+            "not_compared": objects.expected(module, arguments),
+            "invocation": {"module_args": {"url": server.url}},
+        }
 
     def run_module(self, task_vars: dict[str, Any] | None) -> dict[str, Any]:
         with_diff = self.task.diff

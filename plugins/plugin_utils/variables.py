@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import difflib
+import functools
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
+    SERVICES,
     credential_options,
     is_credential,
     variable_name,
@@ -19,11 +22,38 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.settings import (
     settings_options,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import invalid
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import (
     without_user_info,
 )
 
 _ALIASES = {"user": "username"}
+_PREFIX = "toolchain_"
+#: Variables that concern no single service, or that the playbooks set.
+_GENERAL = ("toolchain_fail_fast", "toolchain_in_process", "toolchain_report", "toolchain_sealed")
+#: Prefix of the plans of slices, which AWX passes from one job to the next.
+_PLANS = "toolchain_plan_"
+
+
+@functools.cache
+def _known() -> frozenset[str]:
+    return frozenset(
+        variable_name(service, option)
+        for service in SERVICES
+        for option in (*settings_options(service), *credential_options(service))
+    ).union(_GENERAL)
+
+
+def require_known(names: Iterable[str]) -> None:
+    """Raise `invalid` for a misspelt variable `toolchain_...`, which no task would read.
+
+    :param names: names of all variables of a task
+    """
+    for name in names:
+        if name.startswith(_PREFIX) and name not in _known() and not name.startswith(_PLANS):
+            near = difflib.get_close_matches(name, sorted(_known()), 1, 0.75)
+            hint = f"did you mean {near[0]}?" if near else "no option has this name; rename it"
+            raise invalid(f"the variable {name} is unknown: {hint}")
 
 
 def from_variables(
@@ -34,13 +64,13 @@ def from_variables(
 ) -> dict[str, Any]:
     """Return the connection options from variables that `explicit` does not contain.
 
-    If `explicit` contains a credential, also in its address, all credentials in variables are
-    ignored. Empty variables count as unset. Raises `invalid` if `explicit` has the address of
-    another server than the variables with the credentials.
+    A credential in `explicit`, also in its address, hides all credentials in variables. Empty
+    variables count as unset. Raises `invalid` if `explicit` has the address of another server than
+    the variables with the credentials, and for an unknown variable.
 
     :param explicit: options of the task or lookup
-    :param template: evaluates templates
     """
+    require_known(variables)
     named = {_ALIASES.get(name, name) for name, value in explicit.items() if value is not None}
 
     def values(options: tuple[str, ...]) -> dict[str, Any]:

@@ -95,3 +95,24 @@ def test_unneeded_variable_is_not_templated() -> None:
     given = {"url": URL, "token": "t"}
     variables = {"toolchain_repo_url": "{{ undefined }}", "toolchain_repo_password": "{{ no }}"}
     assert from_variables("repo", given, variables, template) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("toolchain_repo_ulr", "did you mean toolchain_repo_url?"),
+        ("toolchain_tracker_pasword", "did you mean toolchain_tracker_password?"),
+        ("toolchain_in_proces", "did you mean toolchain_in_process?"),
+        ("toolchain_9", "no option has this name; rename it"),
+    ],
+)
+def test_misspelt_variable_is_invalid(name: str, hint: str) -> None:
+    with pytest.raises(ToolchainError) as caught:
+        found({}, {name: "x", "toolchain_repo_url": URL})
+    assert caught.value.kind == "invalid"
+    assert caught.value.message == f"the variable {name} is unknown: {hint}"
+
+
+def test_variables_of_the_collection_and_of_others_are_accepted() -> None:
+    names = ("toolchain_sealed", "toolchain_report", "toolchain_plan_0a1b", "my_toolchain_x")
+    assert found({}, dict.fromkeys(names, "x")) == {}

@@ -70,6 +70,32 @@ class Row:
 
 
 @dataclass
+class Refused:
+    """The tasks of a run that a server refused to log in or to connect."""
+
+    reason: str
+    task: str
+    hosts: set[str] = field(default_factory=set)
+    #: Number of objects that were not compared.
+    count: int = 0
+
+    def finding(self, service: str, server: str) -> dict[str, Any]:
+        """Return the single finding of the server. Its host is the first one by name."""
+        lost = f"; {_many(self.count, 'object')} not compared" if self.count else ""
+        return {
+            "host": min(self.hosts),
+            "service": service,
+            "server": server,
+            "kind": "server",
+            "name": server,
+            "action": "none",
+            "text": f"server {server}: {self.reason}{lost}",
+            "task": self.task,
+            "status": "failed",
+        }
+
+
+@dataclass
 class Contents:
     """All objects that a run compared, without duplicates.
 
@@ -96,6 +122,8 @@ class Contents:
     skipped: int = 0
     #: Number of writes that the run has sent, also before the comparison with a sealed plan.
     written: int = 0
+    #: Refusals by service and server.
+    _refused: dict[tuple[str, str], Refused] = field(default_factory=dict)
     #: Set by `since`.
     last_finished: str = ""
     mended: list[Object] = field(default_factory=list)
@@ -119,6 +147,16 @@ class Contents:
         before = self._objects.get(place)
         self._objects[place] = obj if before is None else _merged(before, obj)
 
+    def add_refused(self, place: tuple[str, str, str], reason: str, count: int, task: str) -> None:
+        """Add objects that were not compared, because the server refused login or connection.
+
+        :param place: host, service and server
+        """
+        host, *server = place
+        refused = self._refused.setdefault((server[0], server[1]), Refused(reason, task))
+        refused.hosts.add(host)
+        refused.count += count
+
     def add_task(self, host: str, task: str, *, whole: bool, failed: bool) -> None:
         """Record that a task has ended.
 
@@ -141,9 +179,12 @@ class Contents:
         :param accepted: active entries of `drift_ignore`
         :param summarised: `hosts` and `unread` (ids) of the combined reports, if there are any
         """
-        found = replace(self, finished=self.finished or now())
+        found = replace(self, finished=self.finished or now(), _objects={})
+        for place, refused in self._refused.items():
+            found.add(**refused.finding(*place))
+        found._objects.update(self._objects)
         found._objects = {
-            place: found._marked(obj, last, accepted) for place, obj in self._objects.items()
+            place: found._marked(obj, last, accepted) for place, obj in found._objects.items()
         }
         read = Read(
             {obj["id"] for obj in found.objects if obj["status"] == "ok"}, self._whole, self._broken

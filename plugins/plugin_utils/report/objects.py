@@ -7,14 +7,14 @@ lists several objects. Some modules have a reader in `findings` instead.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from string import Formatter
 from typing import Any
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.descriptor import (
     Descriptor,
 )
-from ansible_collections.delivery.toolchain.plugins.plugin_utils import findings
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import findings, refused_servers
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.descriptors import descriptor_of
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.findings import Finding, Result
 
@@ -71,9 +71,25 @@ def differing(module: str, result: Result) -> list[Finding]:
     return [{"service": service, **record} for record in found if record["status"] != "ok"]
 
 
+def expected(module: str, options: Mapping[str, Any]) -> int:
+    """Return the number of objects that a task with these options compares."""
+    if module == "analysis_config":
+        lists: Iterable[str] = findings.LISTS
+    else:
+        lists = ("entries", "plugins", "required", "rules")
+    given = [options[name] for name in lists if isinstance(options.get(name), list)]
+    if given:
+        return sum(map(len, given))
+    return int(module in findings.READERS or bool(descriptor_of(module).kind))
+
+
 def failed(module: str, result: Result, options: Mapping[str, Any], task: str) -> list[Finding]:
     """Return the findings of a failed task: its planned changes, and the failure."""
     text = _message_of(result)
+    refused = refused_servers.refusal_of(result.get("error"))
+    if refused and module:
+        count = result.get("not_compared", expected(module, options))
+        return [{**findings.failed("server", "", text), "refused": refused, "count": count}]
     planned = [] if "censored" in result else _planned_before(module, result, options)
     if any(record["status"] == "failed" for record in planned):
         return planned
@@ -159,7 +175,9 @@ def _name_of_row(descriptor: Descriptor, values: Mapping[str, Any]) -> str:
 def _of_row(kind: str, name: str, row: Mapping[str, Any]) -> Finding:
     error = row.get("error")
     if isinstance(error, Mapping) and error.get("msg"):
-        return findings.failed(kind, name, str(error["msg"]))
+        found = findings.failed(kind, name, str(error["msg"]))
+        refused = refused_servers.refusal_of(error)
+        return {**found, "refused": refused, "count": 1} if refused else found
     action = str(row.get("action") or "none")
     if action in _DONE:
         return findings.wanted(kind, name)

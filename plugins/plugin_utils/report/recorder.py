@@ -188,6 +188,11 @@ class Recorder:
         self, found: Iterable[Mapping[str, Any]], host: str, service: str, server: str, task: str
     ) -> None:
         for record in found:
+            if record.get("refused"):
+                reason = printable(self._mask(record["refused"]), _TEXT)
+                place = (host, service, self._line(server))
+                self.contents.add_refused(place, reason, record["count"], self._line(task))
+                continue
             self.contents.add(
                 host=host,
                 service=service,

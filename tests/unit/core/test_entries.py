@@ -170,6 +170,30 @@ def test_failed_entry_does_not_stop_the_others() -> None:
     assert results[1]["error"]["msg"] == "no red"
 
 
+@pytest.mark.parametrize("kind_", ["auth", "network"])
+def test_refused_login_or_connection_ends_the_task(
+    kind_: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Verify that no further entry is read, or written, after the server as a whole refused one."""
+    calls: list[str] = []
+
+    def refuse(entry: Shelf, plan: Plan | None = None) -> Plan:
+        calls.append(entry.key)
+        raise ToolchainError(kind_, "refused")
+
+    kind = Shelves()
+    one = operation(kind, Options(entries=[Shelf(key, "blue") for key in "abc"]))
+    found = one.plan()
+    monkeypatch.setattr(kind, "write", refuse)
+    with pytest.raises(ToolchainError, match=r"^3 of 3 entries failed") as caught:
+        one.apply(found)
+    assert [item["error"]["kind"] for item in caught.value.result["results"]] == [kind_] * 3
+    monkeypatch.setattr(kind, "compare", refuse)
+    with pytest.raises(ToolchainError, match=r"entries\[0\] \('a'\): refused"):
+        one.plan()
+    assert calls == ["a", "a"]
+
+
 def test_check_mode_reports_every_failure() -> None:
     one = operation(Shelves(), Options(entries=[Shelf("hidden"), Shelf("a", "red")]))
     with pytest.raises(ToolchainError, match=r"^2 of 2 entries failed"):

@@ -143,8 +143,11 @@ def _reason(
 def _late_reason(causes: list[BaseException], timeout: float) -> tuple[Kind, str, bool] | None:
     if any(isinstance(cause, SlowBody) for cause in causes):
         return "timeout", f"the response arrived slower than 1 KiB/s for {timeout:g} s", False
+    from urllib3.exceptions import ConnectTimeoutError
     from urllib3.exceptions import TimeoutError as LibraryTimeout
 
+    if any(isinstance(cause, ConnectTimeoutError) for cause in causes):
+        return "timeout", f"no connection within {timeout:g} s", False
     if any(isinstance(cause, (LibraryTimeout, TimeoutError)) for cause in causes):
         return "timeout", f"no response within {timeout:g} s", False
     return None

@@ -15,6 +15,11 @@ from ..plans.sealing import PlannedChange
 
 Entry = TypeVar("Entry")
 
+#: Errors of the login or the connection, which all requests to the server would get.
+REFUSED = ("auth", "network")
+#: Errors that end a task with `entries` before the first write: those of the server as a whole, and
+#: invalid input.
+_FATAL = ("invalid", *REFUSED)
 _DONE = {"none": "unchanged", "create": "created", "update": "updated", "delete": "deleted"}
 
 
@@ -84,9 +89,13 @@ class EntryKind(ABC, Generic[Entry]):
 
     def write_all(self, objects: Sequence[Managed[Entry]]) -> None:
         """Write all changed objects. Overridden by kinds that write in batches or another order."""
-        for obj in objects:
+        for number, obj in enumerate(objects):
             with obj.reporting():
                 obj.returned = self.write(obj.entry, obj.plan)
+            if obj.error is not None and obj.error.kind in REFUSED:
+                for other in objects[number + 1 :]:
+                    other.error = obj.error
+                return
 
     def foresee(self, entry: Entry, plan: Plan) -> None:
         """Raise in check mode the error that the server would return for the write [C1.6]."""
@@ -121,8 +130,7 @@ class ObjectsOperation(Generic[Entry]):
             with obj.reporting():
                 obj.plan = self._kind.compare(obj.entry)
                 obj.returned = obj.plan.result
-            # invalid input of any object must end the task before the first write
-            fatal = not self._listed or (obj.error is not None and obj.error.kind == "invalid")
+            fatal = not self._listed or (obj.error is not None and obj.error.kind in _FATAL)
             obj.error = obj.error or obj.plan.failure
             if obj.error is not None and fatal:
                 obj.error.message = obj.placed(obj.error.message)
