@@ -28,12 +28,12 @@ TASK = "Manage the jobs"
 
 
 def night(folder: Path, day: int, objects: dict[str, str], **settings: Any) -> dict[str, Any]:
-    """Write the report of a run; `objects` maps names to `ok`, `drift`, `delete` or `failed`."""
+    """Write the report of a run; `objects` maps names to a status, or to `delete`."""
     contents = Contents("drift", check=settings.get("check", True), hosts=["h"])
     contents.finished = f"2026-11-{day:02}T05:00:00Z"
     contents.add_task("h", TASK, whole=settings.get("whole", False), failed=False)
     for name, status in objects.items():
-        action = {"ok": "none", "failed": "none", "delete": "delete"}.get(status, "update")
+        action = {"drift": "update", "delete": "delete"}.get(status, "none")
         contents.add(
             host="h",
             service="ci",
@@ -99,6 +99,26 @@ def test_changing_run_keeps_failed_findings(tmp_path: Path) -> None:
         "a": "new 02",
         "b": "still 01",
     }
+
+
+def test_object_that_differed_and_is_unknown_now_is_mended(tmp_path: Path) -> None:
+    night(tmp_path, 1, {"a": "drift", "b": "unknown", "c": "unknown", "d": "unmanaged"})
+    objects = {"a": "unknown", "b": "unknown", "c": "drift", "d": "unmanaged"}
+    second = night(tmp_path, 2, objects)
+    assert marks(second) == {"a": "new 02", "b": "still 01", "c": "new 02", "d": "still 01"}
+    assert (names(second["mended"]), second["unread"]) == (["a"], [])
+    accept = [{"name": "[bd]"}, {"name": "b"}, {"name": "d"}]
+    third = night(tmp_path, 3, objects, drift_ignore=accept)
+    fourth = night(tmp_path, 4, {"b": "ok", "d": "ok"}, drift_ignore=accept)
+    assert marks(third) == {**marks(second), "a": "still 02", "c": "still 02"}
+    assert {one["name"]: one["status"] for one in third["findings"]}["b"] == "ignored"
+    assert (names(fourth["mended"]), names(fourth["unread"])) == (["b", "d"], ["a", "c"])
+
+
+def test_run_that_writes_leaves_unmanaged_and_unknown_objects_open(tmp_path: Path) -> None:
+    objects = {"a": "drift", "b": "unknown", "c": "unmanaged"}
+    night(tmp_path, 1, objects, check=False)
+    assert marks(night(tmp_path, 2, objects)) == {"a": "new 02", "b": "still 01", "c": "still 01"}
 
 
 @pytest.mark.parametrize("text", ["[", "[]", '{"findings": 1}', '{"findings": [1]}', "{}"])

@@ -187,22 +187,22 @@ class Contents:
             place: found._marked(obj, last, accepted) for place, obj in found._objects.items()
         }
         read = Read(
-            {obj["id"] for obj in found.objects if obj["status"] == "ok"}, self._whole, self._broken
+            {obj["id"] for obj in found.objects if obj["status"] in ("ok", "unknown")},
+            self._whole,
+            self._broken,
         )
         if summarised is not None:
             read.fresh, read.unread = frozenset(summarised["hosts"]), set(summarised["unread"])
-        found.mended, found.unread = split(
-            last, (finding["id"] for finding in found.findings), read
-        )
+        found.mended, found.unread = split(last, found.findings, read)
         found.last_finished = last.finished
-        again = {finding["id"] for finding in found.findings}
+        again = {finding["id"] for finding in found.findings if finding["status"] != "unknown"}
         found.mended_earlier = [key for key in last.mended if key not in again]
         return found
 
     def _marked(self, obj: Object, last: Last, accepted: Sequence[ignored.Ignored]) -> Object:
         if obj["status"] == "ok":
             return obj
-        before = last.findings.get(obj["id"])
+        before = last.same(obj)
         seen = [obj["first_seen"], str((before or {}).get("first_seen") or ""), self.finished]
         marked = {**obj, "since": "new" if before is None else "still"}
         marked["first_seen"] = min(filter(None, seen), default=now())

@@ -42,6 +42,21 @@ class Last:
     warning: str = ""
     mended: tuple[str, ...] = ()
 
+    def same(self, finding: Mapping[str, Any]) -> Finding | None:
+        """Return the finding of the last run that is still open, or `None`.
+
+        An object that differed, and of which only a secret is unknown now, has another finding.
+        """
+        before = self.findings.get(str(finding.get("id")))
+        if before is None or _is_written(before) != _is_written(finding):
+            return None
+        return before
+
+
+def _is_written(finding: Mapping[str, Any]) -> bool:
+    """Return whether `enforce` would write the object, or failed to read it."""
+    return finding.get("action") != "none" or finding.get("status") == "failed"
+
 
 NO_RUN = Last({})
 
@@ -84,7 +99,7 @@ def last_run(folder: Path | None) -> Last:
 class Read:
     """The objects that a run has read. Only the findings of such objects can be mended.
 
-    :param ok: ids of the objects in their desired state
+    :param ok: ids of the objects in their desired state, as far as they can be compared
     :param whole: (host, task) of results that list all objects, also unchanged objects
     :param broken: (host, task) of failed tasks
     :param unread: ids of objects that the combined reports could not read; `None` if the report
@@ -114,12 +129,16 @@ class Read:
         return gone or finding.get("action") == "delete"
 
 
-def split(last: Last, found: Iterable[str], read: Read) -> tuple[list[Finding], list[Finding]]:
+def split(last: Last, found: Iterable[Finding], read: Read) -> tuple[list[Finding], list[Finding]]:
     """Return the mended findings of the last run, and those whose objects were not read.
 
-    :param found: ids of the findings of this run
+    :param found: findings of this run
     """
-    present = set(found)
+    records = list(found)
+    present = {record["id"] for record in records if last.same(record) is not None}
+    present |= {record["id"] for record in records if _is_written(record)}
     gone = [finding for key, finding in last.findings.items() if key not in present]
-    mended = [record for record in gone if read.mended(record)]
+    mended = [
+        record for record in gone if read.mended(record) and record.get("status") != "unknown"
+    ]
     return mended, [record for record in gone if not read.mended(record)][:MAX_UNREAD]

@@ -84,7 +84,14 @@ def test_one_report_contains_all_services(fresh: Fresh, tmp_path: Path) -> None:
         ("ci", "java", "17", "update", "drift"),
         ("repo", "build", "nightly/101", "delete", "drift"),
     ]
-    assert report["counts"] == {"ok": 5, "drift": 6, "failed": 0, "ignored": 0}
+    assert report["counts"] == {
+        "ok": 5,
+        "drift": 6,
+        "failed": 0,
+        "unmanaged": 0,
+        "unknown": 0,
+        "ignored": 0,
+    }
     assert (report["format"], report["check"], report["hosts"]) == (1, True, ["localhost"])
     group = report["findings"][1]
     assert group["text"] == "group quality: differs in users"
@@ -133,10 +140,18 @@ def test_unreadable_service_is_a_finding(fresh: Fresh, tmp_path: Path) -> None:
     run = playbook.run(tmp_path, [play], variables=place)
     assert run.code == 2, run.output
     report = _read(tmp_path / "made/by itself")
-    task = "Bring the code analysis server into the desired state"
-    assert _short(report)[0] == ("analysis", "task", task, "none", "failed")
-    assert report["findings"][0]["server"] == sandbox.urls["analysis"]
-    assert report["counts"] == {"ok": 4, "drift": 3, "failed": 1, "ignored": 0}
+    url = sandbox.urls["analysis"]
+    assert _short(report)[0] == ("analysis", "server", url, "none", "failed")
+    text = f"server {url}: login refused (401); 4 objects not compared"
+    assert [report["findings"][0][key] for key in ("server", "text")] == [url, text]
+    assert report["counts"] == {
+        "ok": 4,
+        "drift": 3,
+        "failed": 1,
+        "unmanaged": 0,
+        "unknown": 0,
+        "ignored": 0,
+    }
     cases = ElementTree.parse(tmp_path / "made/by itself/report.xml").getroot()
     assert [case.get("type") for case in cases.findall(".//error")] == ["none"]
 
@@ -160,7 +175,7 @@ def test_enforce_reports_its_changes_and_then_none(fresh: Fresh, tmp_path: Path)
     changed = _read(tmp_path / "enforced")
     assert (changed["check"], changed["counts"]) == (
         False,
-        {"ok": 1, "drift": 3, "failed": 0, "ignored": 0},
+        {"ok": 1, "drift": 3, "failed": 0, "unmanaged": 0, "unknown": 0, "ignored": 0},
     )
     run = _run(sandbox, tmp_path, "enforce", {**output, "drift_report": "enforced"})
     assert "::" not in run.output
@@ -311,7 +326,14 @@ def test_playbook_needs_no_configuration(fresh: Fresh, tmp_path: Path) -> None:
     assert run.returncode == 2, run.stdout
     report = _read(tmp_path / "drift")
     assert report["playbook"] == "delivery.toolchain.drift"
-    assert report["counts"] == {"ok": 1, "drift": 3, "failed": 0, "ignored": 0}
+    assert report["counts"] == {
+        "ok": 1,
+        "drift": 3,
+        "failed": 0,
+        "unmanaged": 0,
+        "unknown": 0,
+        "ignored": 0,
+    }
 
 
 def test_wiki_summary_changes_only_with_the_findings(fresh: Fresh, tmp_path: Path) -> None:
@@ -328,7 +350,14 @@ def test_wiki_summary_changes_only_with_the_findings(fresh: Fresh, tmp_path: Pat
     first = publish(drift_report="drift")
     assert first["changed"] is True
     assert "group quality: differs in users" in first["diff"]["after"]
-    assert _read(tmp_path / "drift")["counts"] == {"ok": 1, "drift": 3, "failed": 0, "ignored": 0}
+    assert _read(tmp_path / "drift")["counts"] == {
+        "ok": 1,
+        "drift": 3,
+        "failed": 0,
+        "unmanaged": 0,
+        "unknown": 0,
+        "ignored": 0,
+    }
     assert publish()["changed"] is False
     wrong = {**_logins(sandbox), "wiki": connections.connection("wiki", sandbox.urls["wiki"])}
     wrong["analysis"].update(connections.WRONG_LOGINS["analysis"])
@@ -361,9 +390,10 @@ def test_second_night_separates_new_persistent_resolved_and_ignored_findings(
     ] == [
         ("quality", "still", "drift"),
         ("toolchain/ui, web", "still", "ignored"),
+        ("eve", "new", "unknown"),
     ]
     assert [one["name"] for one in report["mended"]] == ["eve"]
-    assert "0 new, 1 still, 1 mended." in run.output
+    assert "1 new, 1 still, 1 mended." in run.output
     reported = json.loads(run.output.split("RUN: ")[1].split("\n\n")[0])
     assert [finding["id"] for finding in reported["drift_findings"]] == [
         finding["id"] for finding in report["findings"]
@@ -385,7 +415,9 @@ def test_survey_replies_reach_the_report(fresh: Fresh, tmp_path: Path) -> None:
     }
     run = _run(fresh("real"), tmp_path, "drift", {**CONFIG, **responses})
     assert _read(tmp_path / "told")["counts"]["ignored"] == 1
-    assert "(ignored until 2999-12-31: no reason given)" in run.output
+    assert "; 1 ignored." in run.output
+    reason = "ignored until 2999\\-12\\-31: no reason given"
+    assert reason.replace("\\", "") in (tmp_path / "told/report.md").read_text("utf-8")
     assert "::warning title=analysis" in run.output
 
 

@@ -51,7 +51,14 @@ def test_one_report_contains_all_hosts(fresh: Fresh, tmp_path: Path) -> None:
         assert "+ version REL/9.web1: missing (host web1)" in run.output
     folder = tmp_path / "reports/all"
     report = json.loads((folder / "report.json").read_text("utf-8"))
-    assert report["counts"] == {"ok": 0, "drift": 2, "failed": 0, "ignored": 0}
+    assert report["counts"] == {
+        "ok": 0,
+        "drift": 2,
+        "failed": 0,
+        "unmanaged": 0,
+        "unknown": 0,
+        "ignored": 0,
+    }
     assert (report["hosts"], report["check"]) == (["web1", "web2"], True)
     assert len(json.loads((folder / "history.json").read_text("utf-8"))) == 2
     stats = run.event("Set the findings as statistics").result["ansible_stats"]["data"]
@@ -70,7 +77,14 @@ def test_missing_report_fails_and_the_others_count(fresh: Fresh, tmp_path: Path)
     }
     run = _run(tmp_path, "drift_summary", summary, code=2)
     report = json.loads((tmp_path / "all/report.json").read_text("utf-8"))
-    assert report["counts"] == {"ok": 0, "drift": 1, "failed": 2, "ignored": 0}
+    assert report["counts"] == {
+        "ok": 0,
+        "drift": 1,
+        "failed": 2,
+        "unmanaged": 0,
+        "unknown": 0,
+        "ignored": 0,
+    }
     assert "host web2: is in no report" in run.output
     assert f"report {tmp_path}/reports/cut: has no report.json" in run.output
 

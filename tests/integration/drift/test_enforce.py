@@ -66,7 +66,7 @@ def test_drift_predicts_the_changes_of_enforce(fresh: Fresh, tmp_path: Path) -> 
     assert len(enforced.writes) == 3
     after = _run(sandbox, tmp_path, "drift", CONFIG)
     assert after.event(task).result["changed"] is False
-    assert _found(after) == []
+    assert _found(after) == [("user", "eve", "none", "user eve: cannot compare password")]
 
 
 def test_every_service_with_variables_is_enforced(fresh: Fresh, tmp_path: Path) -> None:
