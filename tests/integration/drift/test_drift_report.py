@@ -142,7 +142,7 @@ def test_unreadable_service_is_a_finding(fresh: Fresh, tmp_path: Path) -> None:
     report = _read(tmp_path / "made/by itself")
     url = sandbox.urls["analysis"]
     assert _short(report)[0] == ("analysis", "server", url, "none", "failed")
-    text = f"server {url}: login refused (401); 4 objects not compared"
+    text = f"server {url}: login refused (401); 3 objects not compared"
     assert [report["findings"][0][key] for key in ("server", "text")] == [url, text]
     assert report["counts"] == {
         "ok": 4,
@@ -180,9 +180,11 @@ def test_enforce_reports_its_changes_and_then_none(fresh: Fresh, tmp_path: Path)
     run = _run(sandbox, tmp_path, "enforce", {**output, "drift_report": "enforced"})
     assert "::" not in run.output
     assert _read(tmp_path / "enforced")["counts"] == {
-        "ok": 3,
+        "ok": 2,
         "drift": 0,
         "failed": 0,
+        "unmanaged": 0,
+        "unknown": 1,
         "ignored": 0,
     }
     history = json.loads((tmp_path / "enforced/history.json").read_text("utf-8"))
