@@ -54,6 +54,12 @@ options:
         higher level. A macro, a table or a layout is never cut.
       - The rest of the page is kept unchanged, byte for byte. The heading must exist exactly once.
     type: str
+  must_keep:
+    description:
+      - Regular expression of Python. Text that it matches in the body on the server, or in the O(section), must be in the new body too.
+        Otherwise the task is a conflict, in check mode too.
+      - If the new body has no such text at all, the task warns.
+    type: str
   compare:
     description:
       - V(normalized) ignores changes that the server makes on save.
@@ -179,6 +185,7 @@ options:
       body: {description: As O(body)., type: str}
       src: {description: As O(src)., type: path}
       section: {description: As O(section)., type: str}
+      must_keep: {description: As O(must_keep)., type: str}
       compare: {description: As O(compare)., type: str, choices: [normalized, exact]}
       on_conflict: {description: As O(on_conflict)., type: str, choices: [fail, retry]}
       expected_version: {description: As O(expected_version)., type: int}

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import pytest
 import requests
 
 from sandbox.client import Sandbox
@@ -81,6 +82,40 @@ def test_issue_text_is_escaped(fresh: Fresh, tmp_path: Path) -> None:
     assert summary.removesuffix("\x01") in cells
     pages = [event for event in run.events if event.task.endswith("Publish the page")]
     assert [event.result["changed"] for event in pages] == [True, False]
+
+
+@pytest.mark.parametrize("section", ["", "Changes"])
+def test_no_issues_never_replace_issues(fresh: Fresh, tmp_path: Path, section: str) -> None:
+    sandbox = fresh("real")
+    if section:
+        page = {"id": "1900", "space": "REL", "title": "Notes", "body": "<h1>Changes</h1><p>-</p>"}
+        sandbox.seed({"wiki": {"pages": [page]}})
+    none, some = (notes("Notes", jql) for jql in ("summary ~ nothing", "key = REL-1"))
+    for task in (none, some):
+        task["vars"]["release_notes_section"] = section
+    defaults = connections.module_defaults(sandbox.urls)
+
+    def publish(task: dict[str, Any], *options: str, code: int = 0) -> Any:
+        plays = [playbook.play([task], module_defaults=defaults)]
+        run = playbook.run(tmp_path, plays, arguments=options)
+        assert run.code == code, run.output
+        return run.event("delivery.toolchain.release_notes : Publish the page").result
+
+    empty = publish(none)
+    assert empty["changed"]
+    assert "nothing that must_keep matches" in empty["warnings"][0]
+    assert not publish(none)["changed"]
+    assert publish(some)["changed"]
+    for options in (["--check"], []):
+        refused = publish(none, *options, code=2)
+        assert refused["error"]["kind"] == "conflict"
+        assert "contains REL-1, but the new body does not" in refused["msg"]
+        assert "set release_notes_allow_empty" in refused["msg"]
+    assert "REL-1<" in published(sandbox, "Notes")
+    none["vars"]["release_notes_allow_empty"] = True
+    wanted = publish(none)
+    assert (wanted["changed"], wanted.get("warnings", [])) == (True, [])
+    assert "No issues." in published(sandbox, "Notes")
 
 
 def test_lookup_converts_booleans_like_the_module(fresh: Fresh, tmp_path: Path) -> None:

@@ -372,6 +372,8 @@ def test_impossible_change_is_rejected_before_any_write(
     [
         ({"space": "REL", "body": ""}, "page_id, or space and title"),
         ({"page_id": "7", "section": "A"}, "section requires its content"),
+        ({"page_id": "7", "must_keep": "A"}, "must_keep requires the new content"),
+        ({"page_id": "7", "body": "", "must_keep": "("}, "must_keep is not a regular expression"),
         ({"page_id": "7", "body": "<p>R & D</p>"}, "line 1, column 6"),
         ({"page_id": "..", "body": ""}, "page_id is '..', which is not a name"),
     ],
@@ -498,6 +500,7 @@ def test_missing_body_is_not_an_empty_body(stub: Stub, wiki: Wiki) -> None:
     assert "does not send the body" in plan.before
     assert Run(stub, page_id="7", title="Renamed").fails().kind == "protocol"
     assert Run(stub, page_id="7", body="", section="A").fails().kind == "protocol"
+    assert Run(stub, page_id="7", body="", must_keep="A").fails().kind == "protocol"
     assert not Run(stub, page_id="7", title="Notes")()[0].changed
 
 
@@ -789,6 +792,25 @@ def test_comments_outside_of_the_section_and_with_a_rename_are_kept(stub: Stub, 
     assert Run(stub, page_id="7", title="Renamed")()[0].changed
     assert MARK.format("1", "b") in wiki.pages["7"]["body"]
     assert Run(stub, page_id="7", section="B", body="<p>c</p>").fails().kind == "conflict"
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_text_that_must_be_kept_is_kept(stub: Stub, wiki: Wiki, *, read_only: bool) -> None:
+    keys = "".join(f"<td>REL-{number}</td>" for number in range(1, 9))
+    wiki.pages["7"]["body"] = f"<h2>A</h2><p>REL-99</p><h2>B</h2><table><tr>{keys}</tr></table>"
+    options: dict[str, Any] = {"page_id": "7", "must_keep": r"REL-\d+", "read_only": read_only}
+    error = Run(stub, **options, section="B", body="<p>REL-3, REL-4</p>").fails()
+    assert error.kind == "conflict"
+    assert "the section 'B' contains REL-1, REL-2, REL-5, REL-6, REL-7 and 1 more" in error.message
+    error = Run(stub, **options, body="<p>none</p>").fails()
+    assert "the page contains REL-99, REL-1, REL-2, REL-3, REL-4 and 4 more" in error.message
+    assert wiki.written == []
+    for body, warned in ((f"<p>{keys}</p>", False), ("<p>none</p>", True)):
+        wiki.pages["7"]["body"] = f"<h2>B</h2><p>{'' if warned else 'REL-1'}</p>"
+        run = Run(stub, **options, section="B", body=body)
+        assert run()[0].changed
+        assert [one for one in run.warnings if "must_keep" in one] == run.warnings
+        assert bool(run.warnings) is warned
 
 
 def test_section_is_managed_and_the_rest_kept(stub: Stub, wiki: Wiki) -> None:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ...core.errors import ToolchainError, invalid
@@ -15,6 +17,9 @@ from ..storage.inline_comments import with_comments, without_markers
 from ..storage.parser import Malformed, parse
 from .page_options import PageOptions
 
+#: Maximum number of texts in a message.
+_SHOWN = 5
+
 
 @dataclass(frozen=True)
 class DesiredPage:
@@ -22,6 +27,7 @@ class DesiredPage:
 
     `heading`: if set, `body` is the content of the section below this heading.
     `exact`: compare bodies as strings.
+    `must_keep`: what it matches in the present content must be in `body` too.
     """
 
     title: str | None
@@ -29,6 +35,7 @@ class DesiredPage:
     parent: str | None
     heading: str | None = None
     exact: bool = False
+    must_keep: re.Pattern[str] | None = None
 
     def title_on(self, page: Page) -> str:
         return page.title if self.title is None else self.title
@@ -45,6 +52,40 @@ class DesiredPage:
             if self.exact
             else compare(there, self.body, page.space)
         )
+
+    def require_kept(self, page: Page | None, named: str, warn: Callable[[str], None]) -> None:
+        """Raise `conflict` if the new body lacks text that must be kept. Warn if it has none.
+
+        :param named: the page, for messages
+        """
+        if self.must_keep is None or self.body is None:
+            return
+        kept = {found[0] for found in self.must_keep.finditer(self.body)}
+        there = "" if page is None else page.body or ""
+        if page is not None and page.body is None:
+            raise ToolchainError(
+                "protocol",
+                f"{named}: the server does not send the body, so it is unknown whether the new body"
+                " lacks text that must_keep matches: leave out must_keep",
+            )
+        if page is not None and self.heading is not None:
+            there = section.find(there, self.heading).content
+        lost = dict.fromkeys(found[0] for found in self.must_keep.finditer(there))
+        lost = {text: None for text in lost if text not in kept}
+        if lost:
+            what = "page" if self.heading is None else f"section '{self.heading}'"
+            more = f" and {len(lost) - _SHOWN} more" if len(lost) > _SHOWN else ""
+            raise ToolchainError(
+                "conflict",
+                f"{named}: the {what} contains {', '.join(list(lost)[:_SHOWN])}{more}, but the new"
+                " body does not: leave out must_keep to replace it (in the role release_notes: set"
+                " release_notes_allow_empty)",
+            )
+        if not kept:
+            warn(
+                f"{named}: the new body contains nothing that must_keep matches; perhaps a search"
+                " found no issues"
+            )
 
     def body_on(self, page: Page, comparison: BodyComparison | None = None) -> str:
         """Return the body to save, which is the stored body if that is equivalent.
@@ -89,13 +130,23 @@ def desired_page(options: PageOptions) -> DesiredPage:
     title, body = options.title, _body(options)
     if options.section is not None and body is None:
         raise invalid("section requires its content: set body or src")
+    if options.must_keep is not None and body is None:
+        raise invalid("must_keep requires the new content: set body or src")
     return DesiredPage(
         title=None if title is None else composed(title),
         body=body,
         parent=options.parent_id,
         heading=options.section,
         exact=options.compare == "exact",
+        must_keep=_pattern(options.must_keep),
     )
+
+
+def _pattern(text: str | None) -> re.Pattern[str] | None:
+    try:
+        return None if text is None else re.compile(text)
+    except re.error as error:
+        raise invalid(f"must_keep is not a regular expression: {error}") from None
 
 
 def _body(options: PageOptions) -> str | None:

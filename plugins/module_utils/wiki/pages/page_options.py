@@ -54,6 +54,7 @@ class PageFields(PageAddress):
     body: Annotated[str | None, Option(empty=True, whole=True)] = None
     src: PathText | None = None
     section: str | None = None
+    must_keep: str | None = None
     expected_version: int | None = None
     version_comment: Annotated[str | None, Option(empty=True)] = None
     restrictions: RestrictedOperations | None = None

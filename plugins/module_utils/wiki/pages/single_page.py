@@ -93,6 +93,7 @@ class SinglePage:
             )
         if self._removes:
             return self._removal(page)
+        self._desired.require_kept(page, self._options.named, self._task.warn)
         plan = self._creation() if page is None else self._update(page)
         return plan.with_result(**self._results())
 
