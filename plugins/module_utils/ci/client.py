@@ -15,6 +15,8 @@ from ..core.module.task import Task
 
 #: Path of a job. A job may be named `login`, so its path does not count as a login page.
 _JOB = re.compile(r"/job/[^/?#]+/?(?:[?#]|$)")
+_CHARSET = re.compile(r"(?i)\bcharset=\"?([\w.:-]+)")
+_DECLARATION = re.compile(rb"\s*<\?xml\b(?:[^>]*?\bencoding=[\"']([\w.-]+))?|\xef\xbb\xbf")
 _LOGGING_ID = re.compile(r"Logging ID=([0-9A-Za-z-]+)")
 
 
@@ -57,6 +59,24 @@ def object_of(response: Response) -> Mapping[str, Any]:
     if not isinstance(shown, Mapping):
         raise response.error("protocol", "the server returned JSON that is not an object")
     return shown
+
+
+def document_text(response: Response) -> str:
+    """Return the text of a `config.xml`.
+
+    Server fact [ci-14]: some of them have neither a charset nor a declaration, and are ISO-8859-1.
+    """
+    header = _CHARSET.search(response.headers.get("Content-Type", ""))
+    declaration = _DECLARATION.match(response.body)
+    charset = "utf-8" if declaration else "iso-8859-1"
+    if header:
+        charset = header[1]
+    elif declaration and declaration[1]:
+        charset = declaration[1].decode("ascii")
+    try:
+        return response.body.decode(charset, errors="replace")
+    except LookupError:
+        return response.text
 
 
 def part(value: object) -> Mapping[str, Any]:

@@ -11,7 +11,7 @@ from ..core.http.messages import Response
 from ..core.http.transport import Transport
 from ..core.http.writes import Verify
 from . import xml_reader
-from .client import object_of, refuse_page, require_confirmation
+from .client import document_text, object_of, refuse_page, require_confirmation
 from .xml_reader import XmlElement
 
 _XML = {"Content-Type": "application/xml; charset=utf-8"}
@@ -55,7 +55,7 @@ class ServerObjects:
             return None
         refuse_page(response)
         try:
-            return xml_reader.parse(response.text)
+            return xml_reader.parse(document_text(response))
         except xml_reader.UnreadableXml as error:
             message = f"cannot parse the server's configuration: {error}"
             raise response.error("protocol", message) from None

@@ -248,8 +248,9 @@ def _read(call: Call) -> Response:
             element.text = None
             etree.SubElement(element, _REDACTED)
     etree.indent(root)
-    text = etree.tostring(root, encoding="unicode")
-    return Response(configuration.HEADER + text, 200, None, "application/xml")
+    # server fact [ci-40]: no declaration, no charset, and no characters beyond ISO-8859-1
+    text = etree.tostring(root, encoding="unicode").encode("iso-8859-1", "replace")
+    return Response(text, 200, None, "application/xml")
 
 
 async def _update(call: Call) -> Response:

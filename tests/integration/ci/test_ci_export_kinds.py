@@ -162,6 +162,16 @@ def test_node_with_secrets_is_exported_by_options(ci: Ci, tmp_path: Path) -> Non
     assert SECRET not in str(found)
 
 
+@pytest.mark.parametrize("text", ["Zürich", "Zürich \N{RIGHTWARDS ARROW} Łódź?", "Who?"])
+def test_description_beyond_ascii_is_exported(ci: Ci, tmp_path: Path, text: str) -> None:
+    """[ci-40]: the XML of a credential is ISO-8859-1 without a declaration."""
+    place = "credentials/store/system/domain/_/credential/git-login/config.xml"
+    xml = ci.text(place).replace("Reads the sources", text)
+    ci.text(place, "POST", data=xml.encode(), headers={"Content-Type": "application/xml"})
+    found, _left_out = export(ci, tmp_path, jobs=[], configuration=False)
+    assert found["credentials"][0]["description"] == text
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_kind_can_be_excluded(ci: Ci, tmp_path: Path, kind: str) -> None:
     found, _left_out = export(ci, tmp_path, jobs=["delivery"], **{kind: False})

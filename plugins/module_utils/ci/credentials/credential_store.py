@@ -14,7 +14,11 @@ from ...core.module.task import Task
 from ..client import objects, part, server_of
 from ..job_address import job_of
 from ..server_objects import ServerObjects
+from ..xml_elements import put, text_of
 from ..xml_reader import XmlElement
+
+#: Replaces a character that the server cannot encode.
+_LOST = "?"
 
 
 @dataclass(frozen=True)
@@ -51,13 +55,20 @@ class CredentialStores:
     def read(self, location: CredentialLocation) -> XmlElement | None:
         """Return the XML of a credential, or `None` if the credential does not exist.
 
+        Server fact [ci-40]: the XML has question marks for characters beyond ISO-8859-1. The JSON
+        has the description unchanged.
+
         Raises `not_found` if its folder or domain does not exist.
         """
-        found = self._objects.document(
-            f"reading the credential '{location.name}'", self._path(location)
-        )
+        purpose = f"reading the credential '{location.name}'"
+        found = self._objects.document(purpose, self._path(location))
         if found is None:
             self._require_domain(location)
+        elif _LOST in text_of(found, "description"):
+            shown = part(self._objects.shown(purpose, self._path(location), "description"))
+            put(
+                found, "description", str(shown.get("description") or text_of(found, "description"))
+            )
         return found
 
     def create(self, location: CredentialLocation, root: XmlElement, verify: Verify) -> None:

@@ -20,7 +20,7 @@ from ...core.module.typed_options import Option
 from ...core.plan import Plan, ReadOnly, unchanged
 from .. import xml_reader
 from ..builds import parameters, records
-from ..client import object_of, objects, server_of
+from ..client import document_text, object_of, objects, server_of
 from ..job_address import Job, JobName, build_segment, job_of
 from . import configuration
 from .computed_folders import is_folder
@@ -169,7 +169,7 @@ class CiJobInfoOperation(ReadOnly):
 
     def _configuration(self) -> dict[str, Any]:
         response = self._response(f"{self._job.path}/config.xml", {})
-        text = response.text
+        text = document_text(response)
         try:
             hidden = configuration.secrets(text)
         except xml_reader.UnreadableXml as error:

@@ -15,7 +15,7 @@ from ...core.http.transport import Transport
 from ...core.http.writes import Verify
 from ...core.plans.predictions import Predictions
 from .. import xml_reader
-from ..client import object_of, objects, part, refuse_page, require_confirmation
+from ..client import document_text, object_of, objects, part, refuse_page, require_confirmation
 from ..job_address import Job
 from . import computed_folders
 from .configuration import is_enabled, with_enabled
@@ -80,12 +80,13 @@ class JobStore:
         if response is None:
             return None
         refuse_page(response)
+        text = document_text(response)
         try:
-            xml_reader.parse(response.text)
+            xml_reader.parse(text)
         except xml_reader.UnreadableXml as error:
             message = f"cannot parse the server's configuration of the job: {error}"
             raise response.error("protocol", message) from None
-        return response.text
+        return text
 
     def require_spelling(self, job: Job | None = None) -> None:
         """Raise `conflict` if the server spells the name of a job, by default of the own one, with
