@@ -64,9 +64,10 @@ options:
   attached:
     description:
       - Also promote the tags that are attached to the promoted images and to the images of an index. They have the form C(sha256-DIGEST),
-        C(sha256-DIGEST.sig), C(.att) or C(.sbom), and keep their names. A move copies those that belong to other tags, too.
-      - The server can only promote tags. If other manifests are attached to an image (with a C(subject), but without a tag), and the target
-        lacks them, they are named in a warning. If the server does not report digests, attached tags are named in a warning.
+        C(sha256-DIGEST.sig), C(.att) or C(.sbom), or the server lists them as referrers. They keep their names. A move copies those that
+        belong to other tags, too.
+      - The server can only promote tags. If the target lacks a referrer without a tag, it is named in a warning. If the server does not report
+        digests, attached tags are named in a warning.
       - With O(all_tags), V(false) promotes the other tags one by one.
     type: bool
     default: true

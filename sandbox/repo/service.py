@@ -352,9 +352,9 @@ class RepoService(Service):
             access_permissions.put(self.context, permission["name"], permission["resources"])
         self._seed_builds(data)
         for image in data.get("images", []):
-            place = [image[name] for name in ("repo", "image", "tag")]
-            content, created = image["content"].encode(), image.get("created")
-            containers.push(self.context, *place, content, created=created)
+            repo, name, content = image["repo"], image["image"], image["content"].encode()
+            created = image.get("created")
+            containers.push(self.context, repo, name, image["tag"], content, created=created)
 
     def _seed_builds(self, data: dict[str, Any]) -> None:
         for build in data.get("builds", []):

@@ -76,9 +76,9 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Places]:
             more = ("--all", "--preserve-digests", "--dest-tls-verify=false", "--dest-creds", LOGIN)
             source = f"oci:{pushed.folder}:{TAG}"
             skopeo.run("copy", *more, source, f"{place}:{TAG}", home=home)
+            single = ("--override-arch", PLATFORM, *more[1:])
             for tag in (PLATFORM, _signature(pushed)):
-                more = ("--override-arch", PLATFORM, "--preserve-digests", *more[2:])
-                skopeo.run("copy", *more, source, f"{place}:{tag}", home=home)
+                skopeo.run("copy", *single, source, f"{place}:{tag}", home=home)
         urls = {"registry": real.url, "sandbox": sandbox.urls["repo"]}
         yield Places(**addresses, pushed=pushed, run=_run(home, urls), home=home)
 

@@ -176,6 +176,19 @@ def test_interrupted_move_is_completed(registry: Registry) -> None:
     assert registry.tags["src"] == {}
 
 
+@pytest.mark.parametrize("copy", [True, False])
+def test_referrer_with_a_tag_is_promoted(registry: Registry, copy: bool) -> None:
+    image = registry.push("1.0", label="same")
+    registry.push("1.0-scan", subject={"digest": image})
+    registry.push("2.0")
+    registry.push("2.0-scan", subject={"digest": registry.push("3.0", label="same")})
+    values = registry.promote(tag="1.0", copy=copy)
+    assert actions(values) == {"1.0": "promoted", "1.0-scan": "promoted", "2.0-scan": "promoted"}
+    # the tag 3.0 has the same digest, so it still needs what is attached
+    assert {"2.0", "3.0", "1.0-scan"} <= set(registry.tags["src"])
+    assert registry.server.warnings == []
+
+
 @pytest.mark.parametrize("has_referrers", [True, False])
 def test_referrers_without_a_tag_are_a_warning(registry: Registry, has_referrers: bool) -> None:
     registry.has_referrers = has_referrers

@@ -144,7 +144,7 @@ class ArtifactCleanupOperation:
         return judged
 
     def _check_parts(self, going: Sequence[CleanupVerdict]) -> None:
-        """Check `exclude` for what belongs to deleted images; warn of what belongs to no image."""
+        """Check `exclude` for the parts of deleted images; warn of attached items without image."""
         for rule in self._rules:
             parts = [each.item for each in going if each.after and each.rule is rule]
             rule.refuse_crossing({path for item in parts for path in item.paths})

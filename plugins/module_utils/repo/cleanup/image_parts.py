@@ -157,7 +157,7 @@ class ImageParts:
         return None if found is None else list(found.values())
 
     def of(self, item: CleanupItem) -> Manifest | None:
-        """Return the manifest whose folder an item is, or whose folder contains it."""
+        """Return the manifest of an item, which is its folder or a file in its folder."""
         folder = _folder(item)
         return self._images.get((item.repo, folder.rpartition("/")[0]), {}).get(folder)
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from ...core.concurrency import bounded, first_alone
@@ -47,27 +47,30 @@ class Attachments:
                     f" were not promoted: name them in tags, such as {others[0]}"
                 )
             return []
-        owners: dict[str, list[str]] = {}
-        digests: set[str] = set()
-        found = bounded(self._client.connections, self._belonging, images)
-        for state, (tags, belonging) in zip(images, found, strict=True):
-            digests |= belonging
-            for tag in tags:
-                owners.setdefault(tag, []).append(state.tag)
-        self._warn_of_untagged(digests, warn)
-        needed = [] if self._copy or not owners else self._needed_by_others(promoted)
-        named = {tag: tag for tag in owners if tag not in known}
+        belonging = list(bounded(self._client.connections, self._belonging, images))
+        digests: set[str] = set().union(*belonging)
+        subjects = {tag: subject_of(tag) or "" for tag in self._attached}
+        subjects.update(self._tagged_referrers(digests, known, warn))
+        names = [tag for tag, each in subjects.items() if each in digests and tag not in known]
+        leaving = {*known, *subjects}
+        needed = self._needed_by_others(leaving) if names and not self._copy else set()
         return [
-            replace(state, copy=self._copy or state.tag in needed, owners=tuple(owners[state.tag]))
-            for state in self._read(named)
+            replace(
+                state,
+                copy=self._copy or subjects[state.tag] in needed,
+                owners=tuple(
+                    image.tag
+                    for image, own in zip(images, belonging, strict=True)
+                    if subjects[state.tag] in own
+                ),
+            )
+            for state in self._read(names)
         ]
 
-    def _read(self, names: dict[str, str]) -> list[TagState]:
+    def _read(self, names: Sequence[str]) -> list[TagState]:
         source = {tag: digest for tag in names if (digest := self._content(tag)[0]) is not None}
-        target = registry.manifests_of(
-            self._client, self._target.repo, self._target.name, list(names)
-        )
-        return states_of(names, source, target, copy=self._copy)
+        target = registry.manifests_of(self._client, self._target.repo, self._target.name, names)
+        return states_of({tag: tag for tag in names}, source, target, copy=self._copy)
 
     def _content(self, reference: str) -> tuple[str | None, ManifestContent]:
         """Return digest and content of a manifest in the source, which is read once."""
@@ -76,52 +79,67 @@ class Attachments:
             self._contents[reference] = found or (None, ManifestContent())
         return self._contents[reference]
 
-    def _belonging(self, state: TagState) -> tuple[list[str], set[str]]:
-        """Return the tags that are attached to a tag, and the digests of both."""
+    def _belonging(self, state: TagState) -> set[str]:
+        """Return the digests of a tag, of what it lists, and of the tags attached to these."""
         if state.source is not None:
             return self._closure(state.source, self._content(state.tag)[1])
         if state.target is None:
-            return [], set()
+            return set()
         # the tag has been moved already, but what is attached to it may still be in the source
         moved = registry.content(self._client, self._target, state.target_tag)
         return self._closure(state.target, moved[1] if moved else ManifestContent())
 
-    def _closure(self, digest: str, content: ManifestContent) -> tuple[list[str], set[str]]:
-        digests = {digest, *content.lists}
-        tags: dict[str, None] = {}
+    def _closure(self, digest: str, content: ManifestContent) -> set[str]:
+        digests, left = {digest, *content.lists}, set(self._attached)
         while True:
-            new = [tag for tag in self._attached if tag not in tags and subject_of(tag) in digests]
+            new = [tag for tag in left if subject_of(tag) in digests]
             if not new:
-                return list(tags), digests
-            for tag in new:
-                tags[tag] = None
-                own, content = self._content(tag)
-                digests.update({own or "", *content.lists})
+                return digests
+            for own, attached in map(self._content, new):
+                digests.update(attached.lists if own is None else (own, *attached.lists))
+            left.difference_update(new)
 
-    def _needed_by_others(self, promoted: Iterable[TagState]) -> set[str]:
-        """Return the attached tags that belong to tags that stay in the source."""
-        moved = {state.tag for state in promoted}
-        others = [tag for tag in self._tags if tag not in moved and tag not in self._attached]
+    def _needed_by_others(self, leaving: Collection[str]) -> set[str]:
+        """Return the digests that belong to tags that stay in the source.
+
+        :param leaving: tags that are moved, or attached to other tags
+        """
+        others = [tag for tag in self._tags if tag not in leaving]
         needed: set[str] = set()
         for digest, content in bounded(self._client.connections, self._content, others):
             if digest is not None:
-                needed.update(self._closure(digest, content)[0])
+                needed |= self._closure(digest, content)
         return needed
 
-    def _warn_of_untagged(self, digests: set[str], warn: Callable[[str], None]) -> None:
-        """Warn of attached manifests that have no tag, and that the target lacks."""
-        missing = self._referrers(self._source, digests) - digests
-        if missing:
-            missing -= self._referrers(self._target, digests)
-        if missing:
-            named = ", ".join(sorted(missing)[:_NAMED])
-            more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
+    def _tagged_referrers(
+        self, digests: set[str], known: Collection[str], warn: Callable[[str], None]
+    ) -> dict[str, str]:
+        """Return the tags of further referrers, with the digests to which they are attached.
+
+        Warn of referrers that have no tag, and that the target lacks.
+
+        :param known: tags that are promoted anyway
+        """
+        found = self._referrers(self._source, digests)
+        missing = {referrer: found[referrer] for referrer in found.keys() - digests}
+        if not missing:
+            return {}
+        others = [tag for tag in self._tags if tag not in known and tag not in self._attached]
+        tags = registry.manifests_of(self._client, self._source.repo, self._source.name, others)
+        lost = missing.keys() - tags.values()
+        if lost:
+            lost -= self._referrers(self._target, digests).keys()
+        if lost:
+            named = ", ".join(sorted(lost)[:_NAMED])
+            more = f" and {len(lost) - _NAMED} more" if len(lost) > _NAMED else ""
             warn(
                 f"manifests without a tag are attached to '{self._source}', but the server only"
                 f" promotes tags: copy {named}{more} to '{self._target}' with a container client"
             )
+        return {tag: missing[digest] for tag, digest in tags.items() if digest in missing}
 
-    def _referrers(self, image: ImageReference, digests: set[str]) -> set[str]:
+    def _referrers(self, image: ImageReference, digests: set[str]) -> dict[str, str]:
+        """Return the digests of the referrers, with those to which they are attached."""
         supported = True
 
         def ask(digest: str) -> list[str]:
@@ -130,6 +148,6 @@ class Attachments:
             supported = found is not None
             return found or []
 
-        wanted = sorted(digests - {""})
-        listed = first_alone(self._client.connections, ask, wanted)
-        return {referrer for found in listed for referrer in found}
+        wanted = sorted(digests)
+        listed = zip(wanted, first_alone(self._client.connections, ask, wanted), strict=True)
+        return {referrer: digest for digest, found in listed for referrer in found}
