@@ -12,7 +12,8 @@ description:
   - Converts a dictionary of keywords and values to a search query. Values are quoted if necessary.
   - Keywords are those of the server, such as C(build) (a part of a build name), C(state), C(status), C(severity), C(code), C(file),
     C(module) and C(owner).
-  - In addition, C(build_exact) is the exact name of a build, and C(text) is a full-text search.
+  - In addition, C(build_exact) is the exact name of a build, and C(text) is a full-text search. Its words come
+    first, because words after a keyword look like a part of its value.
   - All keywords must match. A list contains alternatives. Null is skipped. True and false become C(on) and C(off).
   - The filter rejects an empty query, more than one build, an empty value or list, a number with a fraction, and a value with both kinds of
     quotation marks, because no escape for it is known.

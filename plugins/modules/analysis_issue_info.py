@@ -15,6 +15,8 @@ description:
     the remaining issues if the server returned only a part.
   - With O(thresholds), the task is a quality gate. If there are more issues of a kind than allowed, it fails and names the first issues. It
     also fails if the list may be truncated, because the missing issues are unknown.
+  - A gate is only decided on a response of this server. If the summary is missing, the body is empty or of another program, or the list is
+    as long as its limit, it fails.
   - On every server, a query with an unknown build finds nothing. The task then fails with C(not_found).
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
@@ -29,7 +31,7 @@ options:
     required: true
   query:
     description:
-      - Search query, such as V(state:New severity:1-3). By default, all issues are returned.
+      - Search query, such as V(state:New severity:1-3). By default, all issues are returned. A keyword without a value is rejected.
       - The filter P(delivery.toolchain.analysis_query#filter) creates it from a dictionary.
     type: str
   id:
@@ -42,11 +44,14 @@ options:
     description:
       - Whether to request the summary, which contains the number of matching issues.
       - Without the summary, a list counts as complete if it is shorter than its limit.
+      - With O(thresholds) the summary is always requested. This option then only controls whether it is returned.
     type: bool
     default: true
   thresholds:
     description:
       - Maximum numbers of issues per kind. An issue may count for several thresholds.
+      - O(query) must name a build exactly, as in V(build:+'my build'), or O(build) names it. Quote a value with blanks, and write other words
+        before the first keyword.
       - A record that represents several merged issues counts with their number.
       - A severity, state or status that is neither built in nor used by an issue of the project is rejected. A code without a matching
         defect type in the project adds a warning.

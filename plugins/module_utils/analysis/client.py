@@ -63,6 +63,30 @@ _LOGIN_HINT = (
     ": check username and ltoken; an application token does not work here,"
     " 'kwauth --print-auth-info' prints the ltoken for token_json"
 )
+#: Member that the records of a read have, by action. Other programs return other objects.
+_MEMBERS = {
+    **dict.fromkeys(
+        (
+            "builds",
+            "groups",
+            "modules",
+            "projects",
+            "role_assignments",
+            "roles",
+            "taxonomies",
+            "users",
+            "views",
+        ),
+        "name",
+    ),
+    "defect_types": "code",
+    "issue_details": "id",
+    "license_count": "feature",
+    "version": "majorVersion",
+}
+#: Key in `memory` after a response of this service, and the error without one.
+_VERIFIED = "is the service"
+_OTHER_SERVICE = "sends no responses of a code analysis server: check url"
 _CLEAR_STATUS = frozenset({401, 403, 404, 409, 429})
 
 
@@ -145,15 +169,16 @@ class AnalysisClient:
         return self._exchange(purpose, call, verify, with_optional=False)
 
     def require_service(self) -> None:
-        """Raise `not_found` unless a code analysis server responds.
+        """Raise `protocol` unless a code analysis server responds.
 
-        Call this before an empty response is taken as "absent", because other servers may return
-        empty responses too.
+        An empty response is an empty list only if it comes from this service, because other servers
+        return empty responses too.
         """
-        if not self.ask("reading the version", Call("version")):
-            raise ToolchainError(
-                "not_found", f"{self._address} is not a code analysis server: check url"
-            )
+        memory = self._transport.memory
+        if _VERIFIED not in memory:
+            if not self.ask("reading the version", Call("version")):
+                raise ToolchainError("protocol", f"{self._address} {_OTHER_SERVICE}")
+            memory[_VERIFIED] = True
 
     def stream(self, purpose: str, call: Call, take: Callable[[Iterator[Record]], Taken]) -> Taken:
         """Send a read, and process its records while the response arrives.
@@ -215,6 +240,11 @@ class AnalysisClient:
             verify=verify,
             form=call.form(with_optional=with_optional),
         )
+        member = _MEMBERS.get(call.action)
+        if found and member is not None and not any(member in record for record in found):
+            raise ToolchainError("protocol", f"{purpose}: {self._address} {_OTHER_SERVICE}")
+        if not found and call.action in READING and call.action != "version":
+            self.require_service()
         return found
 
     def _records(self, response: Response) -> list[Record]:

@@ -20,6 +20,7 @@ from ..core.module import input_check
 _PLAIN = re.compile(r"[\w.*/\\-]+")
 _KEYWORD = re.compile(r"[A-Za-z]\w*", re.ASCII)
 _TERM = re.compile(r"""(?:[^\s'"]|'[^']*'|"[^"]*")+""")
+_QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""")
 _VALUE = re.compile(r"""(?:[^,'"]|'[^']*'|"[^"]*")+""")
 _BUILD, _BUILD_EXACT, _TEXT = "build", "build_exact", "text"
 #: Values of `build` with a special meaning [analysis-16].
@@ -38,7 +39,8 @@ def build(clauses: Any) -> str:
     if not isinstance(clauses, Mapping):
         raise invalid(f"the query must be a dict of keywords and values, not {clauses!r}")
     terms: list[str] = []
-    for keyword, value in clauses.items():
+    # words after a keyword could be taken for a part of its value
+    for keyword, value in sorted(clauses.items(), key=lambda clause: str(clause[0]) != _TEXT):
         if value is not None:
             terms += _terms(str(keyword), value)
     if not terms:
@@ -73,6 +75,47 @@ def require_one_build(text: str) -> None:
     found = builds_of(text)
     if len(found) > 1:
         raise invalid(f"the query has {len(found)} builds; use only one: {', '.join(found)}")
+
+
+def require_exact_build(text: str) -> None:
+    """Raise `invalid` for a build that is not named exactly: `build:x` may match other builds."""
+    for value in builds_of(text):
+        if not value.startswith("+"):
+            name = build_name(value)
+            raise invalid(
+                f"the query contains build:{value}, which may match other builds or none: set build"
+                f" to '{name}', or write {exact_build(name)}"
+            )
+
+
+def require_values(text: str) -> None:
+    """Raise `invalid` for a keyword without a value, as in `severity: 1`."""
+    for term in _TERM.findall(text):
+        keyword, colon, value = term.partition(":")
+        values = _QUOTED.sub(lambda quoted: quoted[0][1:-1].replace(",", " "), value).split(",")
+        is_keyword = _KEYWORD.fullmatch(keyword) or not keyword
+        if colon and is_keyword and not all(item.strip(" +") for item in values):
+            raise invalid(
+                f"the query contains '{term}' without a value: write the value directly after the"
+                " colon, as in severity:1,2"
+            )
+
+
+def require_quoted_values(text: str) -> None:
+    """Raise `invalid` for a word after a term, as in `status:Not a Problem`, and for a quotation
+    mark without its pair.
+    """
+    if _TERM.sub("", text).strip():
+        raise invalid(f"the query has a quotation mark without its pair: {text}")
+    last = ""
+    for term in _TERM.findall(text):
+        if last and ":" not in term and term[0] not in "'\"":
+            keyword, plus, value = re.split(r":(\+?)", last, maxsplit=1)
+            raise invalid(
+                f"the query contains '{last} {term}': quote a value with blanks, as in"
+                f" {keyword}:{plus}'{value} {term}', and write other words before the first keyword"
+            )
+        last = term if ":" in term else ""
 
 
 def names_build(value: str, builds: Sequence[Mapping[str, Any]]) -> bool:

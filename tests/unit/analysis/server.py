@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
-from tests.unit.stub import Reply, Stub, connection_to
+from tests.unit import stub
+from tests.unit.stub import Reply, Seen, connection_to
 
 LTOKEN = "0123456789abcdef"
 
@@ -17,6 +18,32 @@ LTOKEN = "0123456789abcdef"
 def lines(*records: Mapping[str, Any]) -> Reply:
     """Return a response with a record per line."""
     return Reply(body="".join(json.dumps(record) + "\n" for record in records))
+
+
+VERSION = lines({"majorVersion": "24", "minorVersion": "2"})
+
+
+class Stub(stub.Stub):
+    """A stub that responds to the action `version`, with which the client verifies the service.
+
+    This response takes no reply and is not in `seen`.
+
+    :param answers: respond only with the replies
+    """
+
+    def __init__(
+        self,
+        *replies: Reply,
+        response: Callable[[Seen], Reply] | None = None,
+        answers: bool = True,
+    ) -> None:
+        super().__init__(*replies, response=response)
+        self._answers = answers
+
+    def reply_to(self, seen: Seen) -> Reply:
+        if self._answers and b"action=version" in seen.body:
+            return VERSION
+        return super().reply_to(seen)
 
 
 def refusal(status: int, message: str, *, answered: int | None = None) -> Reply:

@@ -14,8 +14,8 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.client
     Call,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from tests.unit.analysis.server import LTOKEN, lines, refusal, sent, task_for
-from tests.unit.stub import Reply, Stub
+from tests.unit.analysis.server import LTOKEN, Stub, lines, refusal, sent, task_for
+from tests.unit.stub import Reply
 
 
 def ask(stub: Stub, call: Call, *, read_only: bool = False) -> list[dict[str, object]]:
@@ -249,7 +249,7 @@ def test_both_rejections_are_reported_if_neither_is_conclusive() -> None:
 
 def test_login_is_sent_only_in_the_body() -> None:
     with Stub(Reply()) as stub:
-        ask(stub, Call("version"))
+        ask(stub, Call("delete_role"))
     (seen,) = stub.seen
     assert LTOKEN not in seen.target + str(seen.headers)
     assert parse_qs(seen.body.decode())["ltoken"] == [LTOKEN]

@@ -25,8 +25,8 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.typ
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Plan
 from tests.helpers.options import build
 from tests.unit.analysis.fake import Form, Server
-from tests.unit.analysis.server import refusal, task_for
-from tests.unit.stub import Reply, Stub
+from tests.unit.analysis.server import Stub, refusal, task_for
+from tests.unit.stub import Reply
 from tools.tree import ROOT
 
 SOURCE = {"url": "https://old:8080", "username": "admin", "password": "secret"}

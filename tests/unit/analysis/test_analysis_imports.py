@@ -23,8 +23,8 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resour
 from ansible_collections.delivery.toolchain.plugins.module_utils.core import progress
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.polling import PollInterval
-from tests.unit.analysis.server import lines, refusal, sent, task_for
-from tests.unit.stub import Reply, Seen, Stub, Waits
+from tests.unit.analysis.server import Stub, lines, refusal, sent, task_for
+from tests.unit.stub import Reply, Seen, Waits
 
 DONE = Reply()
 PROJECT = Import("importing the project 'fw'", Call("import_project", {"project": "fw"}), "fw")

@@ -18,8 +18,8 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resour
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from tests.helpers.options import build
-from tests.unit.analysis.server import lines, refusal, sent, task_for
-from tests.unit.stub import Reply, Seen, Stub
+from tests.unit.analysis.server import Stub, lines, refusal, sent, task_for
+from tests.unit.stub import Reply, Seen
 
 # Collected data
 
@@ -31,18 +31,22 @@ def gathered(stub: Stub, *names: str, **options: Any) -> tuple[Mapping[str, Any]
     return analysis_info.AnalysisInfoOperation(task, given).plan().result, warnings
 
 
+#: Members by which the records of an action are known.
+MEMBERS = {"name": "n", "code": "c", "feature": "f", "majorVersion": "1"}
+
+
 def one_record(seen: Seen) -> Reply:
-    return lines({"action": seen.form["action"]})
+    return lines({"action": seen.form["action"], **MEMBERS})
 
 
 def test_every_topic_is_read_once_by_its_action() -> None:
-    with Stub(response=one_record) as stub:
+    with Stub(response=one_record, answers=False) as stub:
         result, warnings = gathered(stub, *analysis_info.TOPICS, "roles", project="p", limit=5)
         forms = {form.pop("action"): form for form in sent(stub)}
     assert len(forms) == len(stub.seen) == len(analysis_info.TOPICS) == 15
     assert set(result) == set(analysis_info.TOPICS)
-    assert result["license"] == [{"action": "license_count"}]
-    assert result["project_configuration"] == {"action": "project_configuration"}
+    assert result["license"] == [{"action": "license_count", **MEMBERS}]
+    assert result["project_configuration"] == {"action": "project_configuration", **MEMBERS}
     assert forms["groups"] == {"limit": "5", "list_users": "true"}
     assert forms["modules"] == {"project": "p"}
     assert (forms["projects"], warnings) == ({}, [])
@@ -67,7 +71,8 @@ def test_options_are_sent_with_the_topics_that_have_them() -> None:
 
 
 def test_version_is_complete() -> None:
-    with Stub(lines({"majorVersion": "24", "minorVersion": "2.1"})) as stub:
+    version = lines({"majorVersion": "24", "minorVersion": "2.1"})
+    with Stub(version, answers=False) as stub:
         result, _warnings = gathered(stub, "version")
     assert result["version"] == {"majorVersion": "24", "minorVersion": "2.1", "full": "24.2.1"}
 
@@ -101,8 +106,55 @@ def test_invalid_options_are_rejected_before_any_request(
 
 @pytest.mark.parametrize("body", ["", '{"majorVersion": "1"}\n{"majorVersion": "2"}\n'])
 def test_topic_with_a_single_record_rejects_others(body: str) -> None:
-    with Stub(Reply(body=body)) as stub, pytest.raises(ToolchainError, match="instead of one"):
+    stub = Stub(Reply(body=body), answers=False)
+    with stub, pytest.raises(ToolchainError, match="instead of one") as caught:
         gathered(stub, "version")
+    assert caught.value.kind == "protocol"
+
+
+#: Topics whose members are not documented.
+UNKNOWN = {"task_status", "import_status", "project_configuration"}
+
+
+@pytest.mark.parametrize("name", sorted({*analysis_info.TOPICS} - UNKNOWN))
+@pytest.mark.parametrize("body", ["", "\n", "{}", '{"ok": true}', "[]", "<html>It works</html>"])
+def test_response_of_another_program_is_no_list(name: str, body: str) -> None:
+    stub = Stub(response=lambda seen: Reply(body=body), answers=False)
+    with stub, pytest.raises(ToolchainError) as caught:
+        gathered(stub, name, project="p")
+    assert caught.value.kind == "protocol"
+
+
+@pytest.mark.parametrize("name", sorted(UNKNOWN))
+def test_empty_response_of_another_program_is_no_list(name: str) -> None:
+    stub = Stub(response=lambda seen: Reply(), answers=False)
+    with stub, pytest.raises(ToolchainError, match="no responses of a code analysis") as caught:
+        gathered(stub, name, project="p")
+    assert caught.value.kind == "protocol"
+
+
+@pytest.mark.parametrize("kind", ["report", "metrics", "churns"])
+def test_empty_response_of_another_program_is_no_report(kind: str) -> None:
+    stub = Stub(response=lambda seen: Reply(), answers=False)
+    options = {"component": "c"} if kind == "churns" else {"project": "p"}
+    with stub, pytest.raises(ToolchainError, match="no responses of a code analysis") as caught:
+        reported(stub, kind, **options)
+    assert caught.value.kind == "protocol"
+
+
+def test_empty_lists_are_verified_once() -> None:
+    replies = [Reply(), lines({"majorVersion": "24"}), Reply(), Reply()]
+    with Stub(*replies, answers=False) as stub:
+        result, _warnings = gathered(stub, "roles", "users", "groups")
+    assert (result["roles"], result["users"], result["groups"]) == ([], [], [])
+
+
+@pytest.mark.parametrize("body", ["", '{"ok": true}'])
+def test_response_of_another_program_is_not_exported(body: str) -> None:
+    stub = Stub(response=lambda seen: Reply(body=body), answers=False)
+    with stub, pytest.raises(ToolchainError) as caught:
+        gathered(stub, export=True)
+    assert caught.value.kind == "protocol"
 
 
 # The export

@@ -18,8 +18,8 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Plan
 from tests.helpers.options import build
-from tests.unit.analysis.server import refusal, sent, task_for
-from tests.unit.stub import Reply, Seen, Stub
+from tests.unit.analysis.server import Stub, refusal, sent, task_for
+from tests.unit.stub import Reply, Seen
 
 Issues = dict[int, dict[str, Any]]
 

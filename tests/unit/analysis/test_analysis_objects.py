@@ -24,8 +24,8 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resour
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Plan
 from tests.helpers.options import build
-from tests.unit.analysis.server import lines, refusal, sent, task_for
-from tests.unit.stub import Reply, Seen, Stub
+from tests.unit.analysis.server import Stub, lines, refusal, sent, task_for
+from tests.unit.stub import Reply, Seen
 
 DONE = Reply()
 UNKNOWN = refusal(400, "Unknown parameter")
@@ -626,7 +626,6 @@ def test_old_view_is_restored_if_the_new_one_is_rejected() -> None:
     assert old == {"action": "create_view", "project": "p", "name": "v", **shown}
 
 
-VERSION = lines({"majorVersion": "24", "minorVersion": "2"})
 NO_NAMES: list[Any] = [None, [], {}, True, ""]
 UNNAMED: list[dict[str, Any]] = [{}, *({"name": name} for name in NO_NAMES)]
 
@@ -643,7 +642,7 @@ UNNAMED: list[dict[str, Any]] = [{}, *({"name": name} for name in NO_NAMES)]
 )
 def test_records_without_name_are_ignored(noun: str, inside: dict[str, str]) -> None:
     plan, _values, _forms, _warnings = manage(
-        noun, lines(*UNNAMED), VERSION, name="x", state="absent", **inside
+        noun, lines(*UNNAMED), name="x", state="absent", **inside
     )
     assert not plan.changed
 
@@ -652,7 +651,7 @@ def test_assignments_without_name_are_ignored() -> None:
     held = [*UNNAMED, {"name": "dev", "group": True, "projectId": None}]
     records = lines(*UNNAMED, {"name": ["x"], "assignments": held}, {"assignments": held})
     absent = {"name": "x", "account": "dev", "group": True, "state": "absent"}
-    plan, _values, _forms, _warnings = manage("role_assignment", records, VERSION, **absent)
+    plan, _values, _forms, _warnings = manage("role_assignment", records, **absent)
     assert not plan.changed
 
 

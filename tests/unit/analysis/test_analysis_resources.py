@@ -17,8 +17,8 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resour
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Plan
 from tests.helpers.options import build
-from tests.unit.analysis.server import lines, refusal, sent, task_for
-from tests.unit.stub import Reply, Stub
+from tests.unit.analysis.server import VERSION, Stub, lines, refusal, sent, task_for
+from tests.unit.stub import Reply
 
 ROLE = {
     "name": "developers",
@@ -218,9 +218,6 @@ def test_omitted_empty_list_counts_as_empty() -> None:
     assert not plan.changed
 
 
-VERSION = lines({"majorVersion": "24", "minorVersion": "2"})
-
-
 def test_role_is_deleted_and_absence_takes_one_request() -> None:
     plan, values, forms = manage_role(lines(ROLE), lines(), Reply(), lines(), state="absent")
     assert plan.action == "delete"
@@ -235,11 +232,15 @@ def test_role_is_deleted_and_absence_takes_one_request() -> None:
 
 
 def test_empty_response_means_absent_only_from_a_real_server() -> None:
-    plan, _values, forms = manage_role(lines(), VERSION, state="absent")
-    assert not plan.changed
-    assert forms[1] == {"action": "version"}
-    error = refused(manage_role, lines(), lines(), state="absent")
-    assert (error.kind, "check url" in str(error)) == ("not_found", True)
+    with Stub(lines(), VERSION, answers=False) as stub:
+        plan, _values, _warnings = run("role", stub, name="developers", state="absent")
+        assert not plan.changed
+        assert sent(stub)[1] == {"action": "version"}
+    for state in ("present", "absent"):
+        stub = Stub(lines(), lines(), answers=False)
+        with stub, pytest.raises(ToolchainError, match="check url") as caught:
+            run("role", stub, name="developers", state=state)
+        assert caught.value.kind == "protocol"
 
 
 @pytest.mark.parametrize(

@@ -27,8 +27,8 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from tests.helpers.options import build
-from tests.unit.analysis.server import lines, refusal, sent, task_for
-from tests.unit.stub import Reply, Stub, connection_to
+from tests.unit.analysis.server import Stub, lines, refusal, sent, task_for
+from tests.unit.stub import Reply, connection_to
 
 MANY = 100_000
 PAGE = "<!DOCTYPE html><html><head><title>Web API Reference</title></head><p>x</p></html>"
@@ -104,7 +104,7 @@ def test_omitted_issues_are_requested_again() -> None:
         found, _warnings = searched(stub)
     assert [each["id"] for each in found.issues] == [1, 2, 3]
     assert found.complete
-    assert [form.get("limit") for form in sent(stub)] == [None, "3"]
+    assert [form.get("limit") for form in sent(stub)] == [None, "4"]
 
 
 def test_list_shorter_than_its_limit_is_complete_without_total() -> None:
@@ -522,6 +522,120 @@ def test_unknown_defect_code_gives_a_warning() -> None:
         "thresholds[0].code[2] is 'RNDP.*', but no defect type of the project 'p'"
     )
     assert [form["action"] for form in sent(stub)] == ["search", "defect_types"]
+
+
+@pytest.mark.parametrize("body", ["", "\n", PAGE, "{}", '{"ok": true}', '{"summary": "x"}', "[]"])
+@pytest.mark.parametrize("options", [{}, {"summary": False}, {"query": "state:New"}])
+@pytest.mark.parametrize("build", [None, "b"])
+def test_gate_needs_a_response_of_the_service(
+    body: str, options: dict[str, Any], build: str | None
+) -> None:
+    stub = Stub(response=lambda seen: Reply(body=body), answers=False)
+    with stub, pytest.raises(ToolchainError) as caught:
+        info(stub, thresholds=[{"max": 9}], build=build, **options)
+    assert caught.value.kind == "protocol"
+    stub = Stub(response=lambda seen: Reply(body=body), answers=False)
+    with stub, pytest.raises(ToolchainError) as caught:
+        info(stub, build=build, **options)
+    assert caught.value.kind == "protocol"
+
+
+@pytest.mark.parametrize("reply", [lines(), lines(issue(1))])
+@pytest.mark.parametrize("options", [{}, {"limit": 5}, {"summary": False}])
+def test_gate_needs_a_summary(reply: Reply, options: dict[str, Any]) -> None:
+    with Stub(response=lambda seen: reply) as stub, pytest.raises(ToolchainError) as caught:
+        info(stub, thresholds=[{"max": 9}], **options)
+    assert (caught.value.kind, "no summary" in str(caught.value)) == ("protocol", True)
+    assert all(form["summary"] == "true" for form in sent(stub))
+
+
+@pytest.mark.parametrize(
+    ("counts", "limit"),
+    [
+        ({"item_count": 3}, None),
+        ({"item_count": 3, "limit": 3}, None),
+        ({"total": 3, "limit": 3}, None),
+        ({"total": 3}, 3),
+        ({"total": 2, "limit": 3}, None),
+        ({"total": 2, "item_count": 9}, None),
+        ({}, None),
+    ],
+)
+def test_count_that_is_no_total_passes_no_gate(counts: dict[str, int], limit: int | None) -> None:
+    reply = lines(*map(issue, (1, 2, 3)), {"summary": counts})
+    with Stub(response=lambda seen: reply) as stub, pytest.raises(ToolchainError) as caught:
+        info(stub, thresholds=[{"max": 9}], limit=limit)
+    assert (caught.value.kind, "cannot pass" in str(caught.value)) == ("failed", True)
+    assert caught.value.result["complete"] is False
+
+
+def test_total_below_the_limit_passes_the_gate() -> None:
+    first = lines(issue(1), summary(1, limit=1))
+    whole = lines(issue(1), issue(2), summary(2, limit=1_000_000))
+    with Stub(first, whole) as stub:
+        result, warnings = info(stub, thresholds=[{"max": 9}], summary=False)
+    assert (result["thresholds"][0]["count"], result["complete"], warnings) == (2, True, [])
+    assert result["summary"] is None
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("build:release", r"set build to 'release', or write build:\+release"),
+        ("state:New build:'my build'", r"or write build:\+'my build'"),
+        ("build:last", "may match other builds"),
+        ("build:12", "may match other builds"),
+        ("severity: 1,2", "'severity:' without a value"),
+        ("severity:", "without a value"),
+        ("severity:1, 2", "without a value"),
+        ("severity:,", "without a value"),
+        ("status:'' state:New", "without a value"),
+        ("build:+", "without a value"),
+        ("severity : 1", "':' without a value"),
+        ("status:Not a Problem", "quote a value with blanks, as in status:'Not a'"),
+        ("state:New status:Fix in Next Release", "as in status:'Fix in'"),
+        ("build:+my build", r"as in build:\+'my build'"),
+        ("state:New owner:o'neil", "without its pair"),
+    ],
+)
+def test_inexact_query_of_a_gate_is_rejected_before_any_request(query: str, words: str) -> None:
+    with Stub() as stub, pytest.raises(ToolchainError, match=words) as caught:
+        info(stub, query=query, thresholds=[{"max": 9}])
+    assert caught.value.kind == "invalid"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "build:+'my build' state:New",
+        "build:+build_1",
+        "overflow state:New 'two words'",
+        "status:'Not a Problem',Fix severity:1-3 file:*/src/*",
+        'grouping:off owner:"a b" code:A,B',
+    ],
+)
+def test_exact_query_of_a_gate_is_accepted(query: str) -> None:
+    with Stub(lines(issue(1), summary(1))) as stub:
+        info(stub, query=query, thresholds=[{"max": 9}])
+    assert sent(stub)[0]["query"] == query
+
+
+def test_other_searches_reject_only_empty_values() -> None:
+    with Stub(lines(issue(1), summary(1))) as stub:
+        info(stub, query="build:rel state:New overflow")
+    with Stub() as stub, pytest.raises(ToolchainError, match="without a value"):
+        info(stub, query="severity: 1")
+
+
+def test_issue_of_another_program_is_no_issue() -> None:
+    for body in ('{"ok": true}', '{"id": 8}', "[]", PAGE):
+        with Stub(Reply(body=body)) as stub, pytest.raises(ToolchainError) as caught:
+            info(stub, id=7)
+        assert caught.value.kind == "protocol"
+    stub = Stub(response=lambda seen: Reply(), answers=False)
+    with stub, pytest.raises(ToolchainError) as caught:
+        info(stub, id=7)
+    assert caught.value.kind == "protocol"
 
 
 # The lookup

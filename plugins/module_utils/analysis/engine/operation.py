@@ -164,14 +164,12 @@ class ResourceOperation:
 
     def __init__(self, task: Task, resource: Resource) -> None:
         self._task, self._resource = task, resource
-        self._client, self._has_objects = AnalysisClient(task), False
+        self._client = AnalysisClient(task)
 
     def plan(self) -> Plan:
         current = self._read(self._resource)
         found = compare(self._resource, current)
         refuse_impossible(self._resource, found)
-        if self._resource.desired is None and not self._has_objects:
-            self._client.require_service()
         hidden_fields = hidden(self._resource, current)
         if hidden_fields:
             self._task.warn(
@@ -202,9 +200,7 @@ class ResourceOperation:
         current_name: dict[str, Any] = {"project": prediction}
         current = replace(resource, **current_name) if isinstance(prediction, str) else resource
         records = () if prediction is True else self._client.ask(purpose, current.listing)
-        objects = resource.objects(records)
-        self._has_objects = bool(objects)
-        return resource.find(objects)
+        return resource.find(resource.objects(records))
 
     def _predicted_project(self, resource: Resource) -> Any:
         """Return the prediction of earlier tasks in check mode for the object's project.

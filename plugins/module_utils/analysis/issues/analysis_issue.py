@@ -93,6 +93,7 @@ class AnalysisIssueOperation:
             search_text.build(
                 {"status": options.status}
             )  # reject a status that no query can contain
+        search_text.require_quoted_values(options.query or "")
         self._max_issues = options.max_issues
         self._ids = None if options.ids is None else list(dict.fromkeys(options.ids))
         if self._max_issues < 1:

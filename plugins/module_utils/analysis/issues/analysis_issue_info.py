@@ -47,9 +47,12 @@ class AnalysisIssueInfoOperation(ReadOnly):
         build, thresholds = options.build, options.thresholds
         exact = None if build is None else search_text.exact_build(build)
         text = search_text.joined(exact, options.query)
-        self._request = SearchRequest(
-            options.project, text, options.view, options.limit, options.summary
-        )
+        # a gate is decided on the summary, which proves that the response is of this service
+        summary = options.summary or thresholds is not None
+        self._request = SearchRequest(options.project, text, options.view, options.limit, summary)
+        if thresholds is not None:
+            search_text.require_exact_build(options.query or "")
+            search_text.require_quoted_values(options.query or "")
         if options.max_offenders < 1:
             raise invalid(f"max_offenders is {options.max_offenders}: set it to at least 1")
         self._thresholds = None if thresholds is None else quality_gate.thresholds(thresholds)
@@ -75,7 +78,14 @@ class AnalysisIssueInfoOperation(ReadOnly):
         read = search.read_ungrouped if has_gate else search.read
         found = read(self._request)
         search.warn(found)
-        result = {"issues": found.issues, "summary": found.summary, "complete": found.complete}
+        if has_gate and found.summary is None:
+            raise ToolchainError(
+                "protocol",
+                f"{self._request.purpose}: the response has no summary, so the quality gate cannot"
+                " be decided",
+            )
+        summary = found.summary if self._options.summary else None
+        result = {"issues": found.issues, "summary": summary, "complete": found.complete}
         if self._thresholds is None:
             if not found.complete:
                 self._task.warn(cut(found))
@@ -91,7 +101,7 @@ class AnalysisIssueInfoOperation(ReadOnly):
         Without this check a typo would let the gate pass.
         """
         unknown = quality_gate.unknown(thresholds, found.issues)
-        request = SearchRequest(self._options.project, summary=self._options.summary)
+        request = SearchRequest(self._options.project)
         if found.request != request and any(word.name != "code" for word in unknown):
             unknown = quality_gate.unknown(thresholds, search.read(request).issues)
         for word in unknown:
@@ -126,7 +136,9 @@ class AnalysisIssueInfoOperation(ReadOnly):
             "thresholds": [threshold.as_dict() for threshold in thresholds],
             "offenders": quality_gate.offenders(thresholds, self._options.max_offenders),
         }
-        reported = {**counted, "summary": found.summary, "complete": found.complete}
+        complete = found.complete and found.total is not None and not found.fills_limit
+        summary = found.summary if self._options.summary else None
+        reported = {**counted, "summary": summary, "complete": complete}
         exceeded = [threshold for threshold in thresholds if threshold.exceeded]
         if exceeded:
             exceeded_counts = ", ".join(threshold.words for threshold in exceeded)
@@ -134,7 +146,7 @@ class AnalysisIssueInfoOperation(ReadOnly):
                 quality_gate.line(offender) for offender in counted["offenders"][:_MAX_IN_MESSAGE]
             )
             raise self._failed(f"{exceeded_counts}; the first: {first}", reported)
-        if not found.complete:
+        if not complete:
             raise self._failed(
                 f"the gate cannot pass, because the result may be incomplete: {cut(found)}",
                 reported,

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from ...core.concurrency import bounded
 from ...core.errors import ToolchainError, shorten
+from ...core.json_text import as_text
 from ..client import AnalysisClient, Call
 from ..responses import Record, entries
 
@@ -42,6 +43,8 @@ def read(
             if error.kind != "not_found" or _is_missing_project(error):
                 raise
             return number, None
+        if found and as_text(found[0].get("id")) != str(number):
+            raise ToolchainError("protocol", f"{purpose}: the response is about another issue")
         return number, {**found[0], "id": number} if found else None
 
     issues: dict[int, Record] = {}

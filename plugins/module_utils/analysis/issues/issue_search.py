@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from ...core.errors import ToolchainError, invalid, shorten
+from ...core.json_text import as_text
 from ...core.module.task import Task
 from .. import responses
 from .. import search_text as query
@@ -37,8 +38,8 @@ _SHARED_MEMBERS = frozenset(
         "supportLevel",
     }
 )
-#: Members of the summary with the number of matches, which depend on the server.
-_TOTALS = ("total", "item_count")
+#: Member of the summary with the number of matches, and members that may exceed the list.
+_TOTAL, _COUNTS = "total", ("total", "item_count")
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,7 @@ class SearchRequest:
         if self.limit is not None and self.limit < 1:
             raise invalid(f"limit is {self.limit}, but must be at least 1")
         query.require_one_build(self.query or "")
+        query.require_values(self.query or "")
 
     @property
     def purpose(self) -> str:
@@ -95,22 +97,37 @@ class SearchResult:
     @property
     def total(self) -> int | None:
         """Return the number of matching issues, or `None` if the server does not report it."""
-        reported = (str((self.summary or {}).get(name)) for name in _TOTALS)
-        return next((int(text) for text in reported if text.isdecimal()), None)
+        return self._number(_TOTAL)
+
+    @property
+    def fills_limit(self) -> bool:
+        """Return whether the list is as long as a limit, and its total may be that of the list."""
+        return any(len(self.issues) >= limit for limit in self._limits)
 
     @property
     def complete(self) -> bool:
-        """Return whether the result certainly contains all matches.
+        """Return whether the result contains all matches.
 
-        A list that is as long as its limit may be truncated.
+        A list without a total is complete if it is shorter than its limit. A count that exceeds the
+        list contradicts that; a count below its length is no total.
         """
-        limit = self.request.limit
-        below_limit = not self.issues if limit is None else len(self.issues) < limit
-        if self.total is None:
-            return below_limit
-        # it is not documented whether the total counts groups or single issues
-        issue_count = sum(map(count, self.issues))
-        return len(self.issues) >= self.total or (below_limit and issue_count == self.total)
+        received, total = len(self.issues), self.total
+        below_limit = not self.fills_limit if self._limits else not received
+        # it is not documented whether counts are those of groups or of single issues
+        most = sum(map(count, self.issues)) if below_limit else received
+        if any((self._number(name) or 0) > most for name in _COUNTS):
+            return False
+        return below_limit or (total is not None and total >= received)
+
+    @property
+    def _limits(self) -> list[int]:
+        """Return the limit of the request, and the limit that the server reports."""
+        limits = (self.request.limit, self._number("limit"))
+        return [limit for limit in limits if limit is not None]
+
+    def _number(self, name: str) -> int | None:
+        text = as_text((self.summary or {}).get(name))
+        return int(text) if text.isdecimal() else None
 
     @property
     def warnings(self) -> list[str]:
@@ -142,9 +159,12 @@ class IssueSearch:
         `not_found` if the result is empty because the build in the query does not exist.
         """
         found = self._send(request)
-        if request.limit is None and not found.complete:
-            # without a total, only a list that is shorter than its limit is certainly complete
-            found = self._send(replace(request, limit=found.total or _NO_LIMIT))
+        if request.limit is None and (found.fills_limit or not found.complete):
+            # only a list that is shorter than its limit is certainly complete
+            more = (found.total or 0) > len(found.issues)
+            found = self._send(
+                replace(request, limit=(found.total or 0) + 1 if more else _NO_LIMIT)
+            )
         if not found.issues:
             self._require_build(request)
         return found
@@ -168,13 +188,18 @@ class IssueSearch:
             strings: dict[str, str] = {}
             for record in records:
                 summary = record.get(_SUMMARY)
-                if isinstance(summary, dict) and "id" not in record:
+                if "id" not in record:
+                    if not isinstance(summary, dict):
+                        raise _not_an_issue(request)
                     found.summary = summary
                 else:
                     found.issues.append(_with_shared_strings(record, strings))
             return found
 
-        return self._client.stream(request.purpose, request.call, take)
+        result = self._client.stream(request.purpose, request.call, take)
+        if not result.issues and result.summary is None:
+            self._client.require_service()
+        return result
 
     def _require_build(self, request: SearchRequest) -> None:
         """Raise `not_found` if the build in the query does not exist.
@@ -193,6 +218,11 @@ class IssueSearch:
                 "not_found",
                 f"{request.purpose}: the build {query.build_name(names[0])} does not exist",
             )
+
+
+def _not_an_issue(request: SearchRequest) -> ToolchainError:
+    message = "the response contains an object that is no issue, so it may be of another program"
+    return ToolchainError("protocol", f"{request.purpose}: {message}: check url")
 
 
 def _with_shared_strings(issue: Record, strings: dict[str, str]) -> Record:
