@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 from ..core.errors import invalid
@@ -107,15 +108,20 @@ def require_quoted_values(text: str) -> None:
     """
     if _TERM.sub("", text).strip():
         raise invalid(f"the query has a quotation mark without its pair: {text}")
-    last = ""
-    for term in _TERM.findall(text):
-        if last and ":" not in term and term[0] not in "'\"":
-            keyword, plus, value = re.split(r":(\+?)", last, maxsplit=1)
+    terms = _TERM.findall(text)
+    for number, term in enumerate(terms):
+        words = " ".join(takewhile(_is_word, terms[number + 1 :])) if ":" in term else ""
+        if words:
+            keyword, plus, value = re.split(r":(\+?)", term, maxsplit=1)
             raise invalid(
-                f"the query contains '{last} {term}': quote a value with blanks, as in"
-                f" {keyword}:{plus}'{value} {term}', and write other words before the first keyword"
+                f"the query contains '{term} {words}': quote a value with blanks, as in"
+                f" {keyword}:{plus}'{value} {words}', and write other words before the first"
+                " keyword"
             )
-        last = term if ":" in term else ""
+
+
+def _is_word(term: str) -> bool:
+    return ":" not in term and term[0] not in "'\""
 
 
 def names_build(value: str, builds: Sequence[Mapping[str, Any]]) -> bool:

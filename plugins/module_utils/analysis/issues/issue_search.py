@@ -121,9 +121,9 @@ class SearchResult:
 
     @property
     def _limits(self) -> list[int]:
-        """Return the limit of the request, and the limit that the server reports."""
+        """Return the limit of the request, and the limit that the server reports. 0 is no limit."""
         limits = (self.request.limit, self._number("limit"))
-        return [limit for limit in limits if limit is not None]
+        return [limit for limit in limits if limit]
 
     def _number(self, name: str) -> int | None:
         text = as_text((self.summary or {}).get(name))
