@@ -13,7 +13,10 @@ from dataclasses import dataclass, field
 from xml.parsers import expat
 
 _DECLARATION = re.compile(r"\A\ufeff?\s*<\?xml\s[^>]*\?>")
-_REFERENCE = re.compile(r"&#(?:x([0-9A-Fa-f]{1,6})|([0-9]{1,7}));")
+#: A reference to a character. In comments and CDATA sections it is plain text.
+_REFERENCE = re.compile(
+    r"<!--[\s\S]*?-->|<!\[CDATA\[[\s\S]*?\]\]>|&#(?:x([0-9A-Fa-f]{1,6})|([0-9]{1,7}));"
+)
 #: Private-use characters that replace control characters, which XML 1.0 does not allow.
 _PRIVATE_START = 0xE000
 _DEEPEST = 200
@@ -97,6 +100,8 @@ def _reject_doctype(*_declared: object) -> None:
 
 def _to_private(reference: re.Match[str]) -> str:
     """Replace a reference to a control character by a private-use character."""
+    if reference.lastindex is None:
+        return reference[0]
     code = int(reference[1], 16) if reference[1] else int(reference[2])
     return chr(_PRIVATE_START + code) if code < 0x20 and code not in (9, 10, 13) else reference[0]
 

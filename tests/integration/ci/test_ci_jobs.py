@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.ci.jobs.ci_job_
     CiJobInfoOptions,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.plans import predictions
 from sandbox.ci.jobs import ciphers
 from sandbox.client import Sandbox
 from tests.helpers.options import build as options_of
@@ -549,3 +551,20 @@ def test_builds_of_another_spelling_are_a_conflict(ci: Ci) -> None:
         )
     assert caught.value.kind == "conflict"
     assert ci.posts() == []
+
+
+def test_job_of_an_earlier_task_in_check_mode_has_one_spelling(
+    ci: Ci, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(predictions.FOLDER, str(tmp_path))
+    url = ci.sandbox.urls["ci"]
+    task = replace(
+        Run(url, read_only=True, token=TOKEN).task,
+        predictions=predictions.Predictions(url, check_mode=True),
+    )
+    first = CiJobOperation(task, options_of(CiJobOptions, job="CaseJob", config=CONFIG))
+    first.predict(first.plan())
+    second = CiJobOperation(task, options_of(CiJobOptions, job="casejob", config=CONFIG))
+    with pytest.raises(ToolchainError, match="'CaseJob'") as caught:
+        second.plan()
+    assert caught.value.kind == "conflict"

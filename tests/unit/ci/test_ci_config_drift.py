@@ -37,6 +37,9 @@ EXTERNAL = '<!DOCTYPE a [<!ENTITY f SYSTEM "file:///etc/passwd">]><a>&f;</a>'
         (f"<a><x>{ENCRYPTED}</x></a>", "<a><x>{AQAAABAAAAAQbbbbbbbbbbbb=}</x></a>"),
         ("<a>&#x1b;[0m</a>", "<a>&#27;[0m</a>"),
         ("\ufeff<a/>", "<a/>"),
+        # references in CDATA sections and comments are text
+        ("<a><![CDATA[x&#27;[0m]]></a>", "<a>x&amp;#27;[0m</a>"),
+        ("<a>x<!-- &#27; --></a>", "<a>x</a>"),
         # the order of an object's members, defaults that are missing on either side
         ("<a><b>1</b><c>2</c></a>", "<a><c>2</c><b>1</b></a>"),
         (

@@ -136,14 +136,19 @@ class JobStore:
         """Record the job that the task would create, for later tasks in check mode."""
         state = {"buildable": enabled is not False, **({"jobs": []} if folder else {})}
         self._predictions.add("job", self.job.name, value=state)
+        stored = self.job.stored_name
+        self._predictions.add("job spelling", stored.casefold(), value=stored)
 
     def predict_deletion(self) -> None:
         self._predictions.remove("job", self.job.name)
+        self._predictions.remove("job spelling", self.job.stored_name.casefold())
 
     def require_folder(self) -> None:
         """Raise `not_found` if the parent folder does not exist, `conflict` if it is a job or has
-        another spelling.
+        another spelling, or if an earlier task in check mode would create the job in another one.
         """
+        spelling = self._predictions.get("job spelling", self.job.stored_name.casefold())
+        self.job.require_spelling({"fullName": spelling or ""}, self.purpose)
         response = self._read(f"{self._above}api/json", "_class,fullName,jobs[name]{0,1}")
         parent = self.job.name.rpartition("/")[0]
         predicted = self._predictions.get("job", parent)
