@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from urllib.parse import parse_qs, urlsplit
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.auth import (
@@ -24,6 +24,9 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.transport import (
     Transport,
 )
+
+if TYPE_CHECKING:
+    from typing import Self
 
 SETTINGS = {"timeout": 5, "retries": 3, "retry_max_wait": 60, "validate_certs": True}
 
@@ -128,7 +131,7 @@ class Stub:
         self._server.server_close()
         self._thread.join()
 
-    def __enter__(self) -> Stub:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -92,7 +92,11 @@ def changes(result: dict[str, Any]) -> list[tuple[Any, Any]]:
 @pytest.mark.parametrize("name", ["a1", "ann@example.com", "ANN example "])
 @pytest.mark.parametrize("option", ["assignee", "fields", "watchers"])
 def test_account_is_found_by_id_address_and_name(option: str, name: str) -> None:
-    values = {"assignee": name, "fields": {"Tester": name}, "watchers": [name.strip()]}
+    values: dict[str, Any] = {
+        "assignee": name,
+        "fields": {"Tester": name},
+        "watchers": [name.strip()],
+    }
     result = Site([ANN, HIDDEN, NAMELESS]).run(Options(issue="APP-1", **{option: values[option]}))
     ((before, after),) = changes(result)
     assert before is None
@@ -178,7 +182,8 @@ def test_shown_address_and_part_of_a_name_are_no_match(name: str) -> None:
 @pytest.mark.parametrize("kind", ["Cloud", "Server"])
 @pytest.mark.parametrize("option", ["assignee", "fields"])
 def test_empty_name_takes_the_assignee_off(kind: str, option: str) -> None:
-    options = Options(issue="APP-1", **{option: "" if option == "assignee" else {"Assignee": " "}})
+    values: dict[str, Any] = {"assignee": "", "fields": {"Assignee": " "}}
+    options = Options(issue="APP-1", **{option: values[option]})
     people = [ANN]
     current = {"accountId": "a1", "name": "ann"}
     assert changes(Site(people, kind, assignee=current).run(options)) == [("ann", None)]
@@ -250,4 +255,16 @@ def test_group_without_a_name_is_not_the_group_none() -> None:
     site.more["project/APP/role/10002"] = {**role, "actors": [{**actor, "actorGroup": {}}]}
     with pytest.raises(ToolchainError) as caught:
         site.run(options, make)
+    assert caught.value.kind == "protocol"
+
+
+@pytest.mark.parametrize("record", [{"id": "1", "name": None}, {"id": None, "name": "x"}, {}, 5])
+def test_component_without_a_name_is_no_component(record: Any) -> None:
+    site = Site([])
+    site.more = {"project/APP/components": [record]}
+    options = tracker_component.TrackerComponentOptions(
+        project="APP", name="None", state="absent", force=True
+    )
+    with pytest.raises(ToolchainError) as caught:
+        site.run(options, tracker_component.TrackerComponentOperation)
     assert caught.value.kind == "protocol"

@@ -29,13 +29,12 @@ def run(
     *,
     size: int = 5,
     names: tuple[str | None, ...] = ("Close ", "Resolve"),
-    **more: int,
+    total: int | None = None,
 ) -> dict[str, Any]:
     """Run in check mode, on an issue that has five comments and two transitions to the status
     `Closed`.
 
-    The account of the task wrote the first and the last comment. `size`: comments per page, which
-    has the members `more`.
+    The account of the task wrote the first and the last comment. `size`: comments per page.
     """
     written = [comment(0, "reporter"), *map(comment, range(1, 4)), comment(4, "reporter")]
     ways = [
@@ -49,7 +48,7 @@ def run(
         found: dict[str, Any] = {
             "issue/APP-1": {"id": "1", "key": "APP-1", "fields": {**ISSUE, **fields}},
             "issue/APP-1/transitions": {"transitions": ways},
-            "issue/APP-1/comment": {**more, "comments": written[start : start + size]},
+            "issue/APP-1/comment": {"total": total, "comments": written[start : start + size]},
             "myself": ME,
             "serverInfo": {"deploymentType": "Server", "version": "9.0.0"},
         }
@@ -72,10 +71,10 @@ def test_partial_comments_are_read_from_the_first() -> None:
 
 
 @pytest.mark.parametrize("shown", [{"comments": [comment(1)]}, {"comments": None, "total": 0}])
-@pytest.mark.parametrize("more", [{}, {"total": 5}])
-def test_comments_are_read_to_the_end(shown: dict[str, Any], more: dict[str, int]) -> None:
+@pytest.mark.parametrize("total", [None, 5])
+def test_comments_are_read_to_the_end(shown: dict[str, Any], total: int | None) -> None:
     options = tracker_issue.TrackerIssueOptions(issue="APP-1", comment="Word 4")
-    assert run({"comment": shown}, options, size=2, **more)["changed"] is False
+    assert run({"comment": shown}, options, size=2, total=total)["changed"] is False
 
 
 def test_fewer_comments_than_the_total_are_an_error() -> None:

@@ -357,8 +357,11 @@ def test_empty_token_pages_are_skipped_up_to_a_limit() -> None:
 @pytest.mark.parametrize("last", [{}, {"isLast": True}, {"isLast": False}])
 @pytest.mark.parametrize("empty", [False, True])
 def test_total_above_the_received_issues_is_an_error(last: dict[str, bool], empty: bool) -> None:
-    end = {"issues": [], "nextPageToken": "c", "isLast": True} if empty else {"issues": [], **last}
-    pages = {None: {"issues": issues_of(1, 2), "nextPageToken": "b"}, "b": {**end, "total": 250}}
+    end = {"nextPageToken": "c", "isLast": True} if empty else last
+    pages: dict[str | None, dict[str, Any]] = {
+        None: {"issues": issues_of(1, 2), "nextPageToken": "b"},
+        "b": {"issues": [], "total": 250, **end},
+    }
     with pytest.raises(ToolchainError, match="reports 250 matches, but sent 2") as caught:
         by_token(pages)
     assert caught.value.kind == "protocol"

@@ -80,7 +80,7 @@ class FieldNames:
             known = [
                 _kind(record)
                 for record in records
-                if isinstance(record, Mapping) and "id" in record
+                if isinstance(record, Mapping) and record.get("id") is not None
             ]
             self._client.memory[_FIELDS] = known
         fields: list[FieldKind] = known

@@ -10,7 +10,7 @@ from typing import Any
 from ...core.http.messages import json_or_none
 from ..client import TrackerClient
 from ..fields.documents import plain_lines
-from .project_objects import ProjectObjects
+from .project_objects import ProjectObjects, is_object
 
 #: Names of options whose values are sent unchanged, and the server's names.
 _MEMBERS = {"name": "name", "description": "description", "archived": "archived"}
@@ -36,7 +36,7 @@ class Component:
     @classmethod
     def of(cls, record: Any) -> Component | None:
         """Parse a component. Return None if the object is not a component."""
-        if not isinstance(record, Mapping) or not {"id", "name"} <= set(record):
+        if not is_object(record):
             return None
         lead = record.get("lead")
         return cls(

@@ -155,6 +155,12 @@ class ProjectObjects(Generic[Found]):
         return f"{_API}/{self._noun}/{path(found.id, *below)}"
 
 
+def is_object(record: Any) -> bool:
+    """Return whether a JSON value has an id and a name. A null is none of them."""
+    members = [record.get(name) for name in ("id", "name")] if isinstance(record, Mapping) else []
+    return bool(members) and None not in members
+
+
 def named(objects: Sequence[Found], name: str) -> Found | None:
     return next((found for found in objects if same_name(found.name, name)), None)
 

@@ -12,7 +12,7 @@ from ...core.errors import ToolchainError
 from ...core.http.messages import json_or_none
 from ..client import TrackerClient
 from ..fields.documents import plain_lines
-from .project_objects import ProjectObjects, as_permission
+from .project_objects import ProjectObjects, as_permission, is_object
 
 _API = "rest/api/2"
 #: Names of options, and the server's names of the members.
@@ -53,7 +53,7 @@ class Version:
 
         The server omits members without a value [tracker-16].
         """
-        if not isinstance(record, Mapping) or "id" not in record or "name" not in record:
+        if not is_object(record):
             return None
         return cls(
             str(record["id"]),
