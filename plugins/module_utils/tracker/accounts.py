@@ -40,10 +40,11 @@ class Accounts:
         :param known: accounts that the object has: their ids need no search, and a search does not
             find disabled accounts
         """
-        there = list(known)
+        name = name.strip()
+        there = [account for account in known if self._number(account)]
         for account in there:
             if self.has_id(account, name):
-                return as_text(account[self.member])
+                return self._number(account)
         if name not in self._found:
             try:
                 self._found[name] = self._searched(name, place)
@@ -57,7 +58,11 @@ class Accounts:
 
     def has_id(self, account: Account, number: str) -> bool:
         """Return whether an account has this id. User names are case-insensitive."""
-        return as_text(account.get(self.member)).casefold() == number.casefold()
+        return self._number(account).casefold() == number.casefold()
+
+    def _number(self, account: Account) -> str:
+        """Return the id of an account, or "" if it has none, such as a deleted account."""
+        return as_text(account.get(self.member))
 
     def _searched(self, name: str, place: str) -> str:
         purpose = f"searching for the account '{name}'"
@@ -69,8 +74,9 @@ class Accounts:
             shown = response.json()
             if not isinstance(shown, Mapping):
                 raise unexpected_body(response, "an account")
-            if _is_called(shown, name, (self.member, *(() if self._cloud else self._names))):
-                return as_text(shown[self.member])
+            names = (self.member, *(() if self._cloud else self._names))
+            if _is_called(shown, name, names) and self._number(shown):
+                return self._number(shown)
         listed = self._listed(purpose, name, place)
         called = [account for account in listed if _is_called(account, name, self._names)]
         if not called and self._cloud and "@" in name:
@@ -96,7 +102,8 @@ class Accounts:
             if not isinstance(records, list):
                 raise unexpected_body(response, "a list of accounts")
             if not pages.add(response, {}, records):
-                return [record for record in pages.entries if isinstance(record, Mapping)]
+                accounts = (entry for entry in pages.entries if isinstance(entry, Mapping))
+                return [account for account in accounts if self._number(account)]
         raise invalid(
             f"{place}: '{name}' is the start of the name of {len(pages.entries)} accounts: use the"
             f" {self.member} instead"
@@ -108,27 +115,26 @@ class Accounts:
         if len(listed) == 1 and hidden:
             self._warn(
                 f"{place}: the server hides the email address of the account that it finds for"
-                f" '{name}': {_shown(hidden[0], self.member)}. Check that this is the right account"
+                f" '{name}': {self._shown(hidden[0])}. Check that this is the right account"
             )
             return hidden
         return listed if hidden else []
 
     def _only(self, accounts: list[Account], name: str, place: str) -> str:
         """Return the id of the only account. Raises `invalid` for several."""
-        ids = {as_text(account.get(self.member)): account for account in accounts}
+        ids = {self._number(account): account for account in accounts}
         if len(ids) > 1:
-            several = ", ".join(sorted(_shown(account, self.member) for account in ids.values()))
+            several = ", ".join(sorted(map(self._shown, ids.values())))
             raise invalid(
                 f"{place}: several accounts match '{name}': use the {self.member} of one of them:"
                 f" {several}"
             )
         return next(iter(ids))
 
+    def _shown(self, account: Account) -> str:
+        return f"{as_text(account.get('displayName'))} ({self._number(account)})".lstrip()
+
 
 def _is_called(account: Account, name: str, members: Iterable[str]) -> bool:
     """Return whether one of the members is the name. A missing member is no name."""
     return name.casefold() in (as_text(account.get(member)).casefold() for member in members)
-
-
-def _shown(account: Account, member: str) -> str:
-    return f"{as_text(account.get('displayName'))} ({as_text(account.get(member))})".lstrip()

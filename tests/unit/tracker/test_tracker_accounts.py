@@ -114,6 +114,14 @@ def test_missing_member_is_no_name(kind: str, name: str) -> None:
         assert caught.value.kind == "not_found"
 
 
+@pytest.mark.parametrize("kind", ["Cloud", "Server"])
+def test_account_without_an_id_is_no_account(kind: str) -> None:
+    people: list[Person] = [{"displayName": "Ann", "key": "ann", "emailAddress": "a@example.com"}]
+    for name in ("Ann", "ann", "a@example.com"):
+        with pytest.raises(ToolchainError, match="there is no such account"):
+            Site(people, kind).run(Options(issue="APP-1", watchers=[name]))
+
+
 def test_watchers_without_a_name_are_not_removed() -> None:
     site = Site([])
     site.watchers = [NAMELESS, HIDDEN]

@@ -184,7 +184,7 @@ class WatchersPart:
     def _present(
         self, issue: TrackerIssue, name: str, there: list[Mapping[str, Any]], hidden: int
     ) -> str | None:
-        """Return the id of a watcher, or None if the account watches not.
+        """Return the id of the watcher, or None if the account does not watch the issue.
 
         Raises `permission` if that cannot be told, because the server hides watchers.
         """
