@@ -73,13 +73,20 @@ options:
   update_secret:
     description:
       - When the secret of an existing credential is written.
-      - The server never shows a secret. V(on_change) compares it with the record in the description, a salted digest. Without a record, the
-        secret is not written, the task warns, and RV(credential) is V(unknown).
+      - The server never shows a secret. V(on_change) compares it with the record in the description, a salted digest, and with O(fingerprint).
+        Without a record, the secret is not written, the task warns, and RV(credential) is V(unknown).
       - V(always) writes the secret and is always changed. V(on_create) never compares it.
       - If any other field changes, the secret is sent as well, because the server would empty it.
     type: str
     choices: [on_change, always, on_create]
     default: on_change
+  fingerprint:
+    description:
+      - Fingerprint of the credential when its secret was known to be right, as the task returned it in RV(credential).
+      - The server changes it with each write of a secret. If the server has another one, somebody else has written the credential, and
+        its secret counts as different. If the server has none, because no build has used the credential, the secret is V(unknown).
+      - After a write by the module, the next tasks warn with the new fingerprint.
+    type: str
   state:
     description: V(absent) deletes the credential.
     type: str
@@ -145,13 +152,20 @@ options:
       update_secret:
         description:
           - When the secret of an existing credential is written.
-          - The server never shows a secret. V(on_change) compares it with the record in the description, a salted digest. Without a record, the
-            secret is not written, the task warns, and RV(credential) is V(unknown).
+          - The server never shows a secret. V(on_change) compares it with the record in the description, a salted digest, and with C(fingerprint).
+            Without a record, the secret is not written, the task warns, and RV(credential) is V(unknown).
           - V(always) writes the secret and is always changed. V(on_create) never compares it.
           - If any other field changes, the secret is sent as well, because the server would empty it.
         type: str
         choices: [on_change, always, on_create]
         default: on_change
+      fingerprint:
+        description:
+          - Fingerprint of the credential when its secret was known to be right, as the task returned it in C(results).
+          - The server changes it with each write of a secret. If the server has another one, somebody else has written the credential, and
+            its secret counts as different. If the server has none, because no build has used the credential, the secret is V(unknown).
+          - After a write by the module, the next tasks warn with the new fingerprint.
+        type: str
       state:
         description: V(absent) deletes the credential.
         type: str
@@ -160,7 +174,8 @@ options:
 notes:
   - A person who may see a credential may see its description, with the digest of the secret. The digest is salted and slow to compute, but a short
     or common password can be guessed from it. Use generated secrets.
-  - If somebody changes the secret on the server and keeps the description, the record still tells the old secret. V(always) writes it then.
+  - If somebody changes the secret on the server and keeps the description, the record still tells the old secret. Only O(fingerprint)
+    shows such a change. Without it the secret is V(unknown), also if the record is that of the secret of the task.
 seealso:
   - module: delivery.toolchain.ci_job
 """
@@ -193,10 +208,11 @@ credential:
   description:
     - Credential without its secrets. Null if it is absent.
     - C(secret) shows how the secret of the task compares with the one on the server before the task, as V(same), V(different) or
-      V(unknown).
+      V(unknown). It is V(same) for a new credential, and if O(fingerprint) proves it.
+    - C(fingerprint) is that of the server, or null if the task did not need it, has changed the credential, or the server has none.
   returned: success, without O(entries)
   type: dict
-  sample: {id: deploy, kind: username_password, description: Deploys releases, folder: "", domain: _, secret: same}
+  sample: {id: deploy, kind: username_password, description: Deploys releases, folder: "", domain: _, secret: unknown, fingerprint: null}
 results:
   description: With O(entries), an item for each entry, with the keys of RV(credential), C(name), C(action), C(changes), and C(error) if it failed.
   returned: success, with O(entries)

@@ -98,6 +98,8 @@ class CiService(Service):
         # without the plugin; and the paths that the server does not take over.
         "casc": "configure",
         "casc_ignores": [],
+        # ids of the credentials that builds have used since they were saved
+        "used_credentials": [],
         # Whether administrators may create API tokens of other users.
         "admin_creates_tokens": False,
         "scripts": [],

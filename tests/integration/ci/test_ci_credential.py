@@ -88,7 +88,8 @@ def test_unknown_secret_gives_a_warning_and_is_not_written(ci: Ci) -> None:
         assert "has no digest to compare" in ci.warnings[0]
     assert not ci.run(**given, update_secret="on_create")["changed"]
     assert ci.run(**given, update_secret="always")["changed"]
-    assert ci.run(**given)["credential"]["secret"] == "same"
+    assert ci.run(**given)["credential"]["secret"] == "unknown"
+    assert len(ci.warnings) == 0
     assert ci.run(check=True, **{**given, "login_password": "third"})["credential"]["secret"] == (
         "different"
     )
@@ -116,10 +117,45 @@ def test_description_copied_from_the_server_is_accepted(ci: Ci) -> None:
     told = shown(ci, "a").partition("<description>")[2].partition("<")[0]
     assert "pbkdf2" in told
     found = ci.run(id="a", secret="first-secret", description=told)
-    assert (found["changed"], found["credential"]["secret"]) == (False, "same")
+    assert (found["changed"], found["credential"]["secret"]) == (False, "unknown")
     given: dict[str, Any] = {"kind": "xml", "config": APP.format(key="first-secret", owner="me")}
     ci.run(id="app", **given)
     assert not ci.run(id="app", **given, description=told.replace("Text", "").strip())["changed"]
+
+
+def change_by_hand(ci: Ci, id_: str) -> None:
+    """Save another secret, and keep everything else, as a user does in the web interface."""
+    config = shown(ci, id_).replace("<secret-redacted/>", "by-hand-secret")
+    headers = {"Content-Type": "application/xml"}
+    address = f"{SYSTEM}/credential/{id_}/config.xml"
+    ci.text(address, "POST", data=config.encode(), headers=headers)
+
+
+def test_secret_that_a_user_changed_is_not_the_same(ci: Ci) -> None:
+    given: dict[str, Any] = {"id": "a", "kind": "secret_text", "secret": "first-secret"}
+    ci.run(**given)
+    assert ci.run(**given)["credential"]["secret"] == "unknown"
+    ci.sandbox.settings("ci", used_credentials=["a"])
+    first = ci.run(**given)["credential"]
+    assert first["secret"] == "unknown"
+    known = {**given, "fingerprint": first["fingerprint"]}
+    assert ci.run(**known)["credential"]["secret"] == "same"
+    without: dict[str, Any] = {"id": "a", "fingerprint": first["fingerprint"]}
+    assert ci.run(**without)["credential"]["secret"] == "same"
+    change_by_hand(ci, "a")
+    assert ci.run(**given)["credential"]["secret"] == "unknown"
+    ci.fails("invalid", "differs in secret", **without)
+    ci.sandbox.settings("ci", used_credentials=[])
+    assert ci.run(**known)["credential"]["secret"] == "unknown"
+    ci.sandbox.settings("ci", used_credentials=["a"])
+    done = ci.run(**known)
+    assert (done["changed"], done["credential"]["secret"]) == (True, "different")
+    again = ci.run(**known)
+    assert (again["changed"], again["credential"]["secret"]) == (False, "unknown")
+    assert f"set fingerprint to {again['credential']['fingerprint']}" in ci.warnings[-1]
+    known["fingerprint"] = again["credential"]["fingerprint"]
+    assert ci.run(**known)["credential"]["secret"] == "same"
+    ci.fails("invalid", "not 32 hexadecimal digits", id="a", fingerprint="x")
 
 
 def test_binary_file_is_compared(ci: Ci, tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ from .wanted import Wanted, WantedDocument, require_same_kind, wanted_of
 
 _BAD_ID = re.compile(r"[/\\?#%\x00-\x1f\x7f]|^\s|\s$|^\.{1,2}$")
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*[A-Za-z0-9+/]{2}(?:[A-Za-z0-9+/]{2}|[A-Za-z0-9+/]=|==)")
+_FINGERPRINT = re.compile(r"[0-9a-f]{32}")
 _SECRET = "(secret)"
 #: Options that are valid only for some kinds of credentials.
 _OF_KINDS = {
@@ -45,6 +46,7 @@ _OF_KINDS = {
     "keystore": ("certificate",),
     "config": (XML,),
     "scope": tuple(KINDS),
+    "fingerprint": (*KINDS, XML),
 }
 _Kind = Literal["username_password", "secret_text", "secret_file", "ssh_key", "certificate", "xml"]
 _Update = Annotated[Literal["on_change", "always", "on_create"], Option(secret=False)]
@@ -70,6 +72,7 @@ class CiCredentialEntry:
     keystore: Annotated[str | None, Option(secret=True)] = None
     config: Annotated[str | None, Option(secret=True, whole=True)] = None
     update_secret: _Update = "on_change"
+    fingerprint: str | None = None
     state: Literal["present", "absent"] = "present"
 
     def require_sense(self, kind: str | None) -> None:
@@ -94,6 +97,11 @@ class CiCredentialEntry:
                 raise invalid(f"{option} cannot be combined with state: absent: omit it")
             if kind is not None and kind not in kinds:
                 raise invalid(f"{option} cannot be combined with the kind {kind}: omit it")
+        self._require_formats()
+
+    def _require_formats(self) -> None:
+        if self.fingerprint is not None and not _FINGERPRINT.fullmatch(self.fingerprint):
+            raise invalid("fingerprint is not 32 hexadecimal digits: copy it from the result")
         if self.keystore is not None and _BASE64.fullmatch(_joined(self.keystore)) is None:
             raise invalid("keystore is not a file in Base64: encode it with the filter b64encode")
 
@@ -123,6 +131,7 @@ class CiCredentialOptions:
     keystore: Annotated[str | None, Option(secret=True)] = None
     config: Annotated[str | None, Option(secret=True, whole=True)] = None
     update_secret: _Update = "on_change"
+    fingerprint: str | None = None
     state: Literal["present", "absent"] = "present"
     entries: Annotated[list[CiCredentialEntry] | None, Option(empty=False)] = None
 
@@ -156,17 +165,47 @@ class Credentials(EntryKind[CiCredentialEntry]):
         if live is not None:
             require_same_kind(live, wanted, kind)
         found = plan(None if live is None else wanted.current(live), wanted.fields(live))
-        state = "same" if live is None else _secret_state(live, wanted)
+        fingerprint = self._fingerprint(entry, location, live, wanted)
+        state = "same" if live is None else _secret_state(live, wanted, entry, fingerprint)
         found = self._with_secret(entry, found, state)
         if found.changed:
             found = replace(found, failure=_missing_secrets_error(wanted, live, found))
-        elif state == "unknown" and wanted.secret is not None:
+            fingerprint = None  # the write gives the credential another one
+        elif live is not None and state == "unknown" and (wanted.secret or entry.fingerprint):
             found = found.with_unknown("secret")
+            self._warn_of_unknown(location, entry, _record(live), fingerprint)
+        shown = _shown(location, kind, found.after, state)
+        return found.with_result(credential={**shown, "fingerprint": fingerprint})
+
+    def _fingerprint(
+        self,
+        entry: CiCredentialEntry,
+        location: CredentialLocation,
+        live: XmlElement | None,
+        wanted: Wanted,
+    ) -> str | None:
+        """Return the fingerprint of the credential if it is needed to compare the secret."""
+        if live is None or not (entry.fingerprint or _matches(live, wanted)):
+            return None
+        return self._stores.fingerprint(location)
+
+    def _warn_of_unknown(
+        self,
+        location: CredentialLocation,
+        entry: CiCredentialEntry,
+        record: str,
+        fingerprint: str | None,
+    ) -> None:
+        if not record and not entry.fingerprint:
             self._task.warn(
                 f"the secret of the credential '{location.name}' was not written, because its"
                 " description has no digest to compare: set update_secret: always to write it"
             )
-        return found.with_result(credential=_shown(location, kind, found.after, state))
+        elif fingerprint and entry.fingerprint:
+            self._task.warn(
+                f"the secret of the credential '{location.name}' cannot be compared, because its"
+                f" last write changed the fingerprint: set fingerprint to {fingerprint}"
+            )
 
     def _deletion(self, location: CredentialLocation, live: XmlElement | None) -> Plan:
         shown = None if live is None else {"id": location.id, "kind": kind_of(live)}
@@ -215,7 +254,9 @@ class Credentials(EntryKind[CiCredentialEntry]):
         live = self._found[location]
         wanted = self._wanted(entry, live)
         root = wanted.document(live)
-        record = "" if wanted.secret is None else secret_record.record_of(wanted.secret)
+        record = ""
+        if wanted.secret is not None:
+            record = secret_record.record_of(wanted.secret, entry.fingerprint)
         reported = secret_record.split(text_of(root, "description"))[0]
         put(root, "description", secret_record.with_record(reported, record))
         verify = partial(self._is_done, location, wanted, record, creates=plan.action == "create")
@@ -233,11 +274,11 @@ class Credentials(EntryKind[CiCredentialEntry]):
         live = self._stores.read(location)
         if live is None:
             return False
-        if record and secret_record.split(text_of(live, "description"))[1] == record:
+        if record and _record(live) == record:
             return True
         # another host may have created an equal credential
         same = not plan(wanted.current(live), wanted.fields(live)).changed
-        return same and (creates or not record) and _secret_state(live, wanted) != "different"
+        return same and (creates or not record) and not _differs(live, wanted)
 
     def _verify(self, location: CredentialLocation, wanted: Wanted) -> None:
         """Raise `rejected` for fields that the server did not save."""
@@ -282,12 +323,36 @@ def _missing_secrets_error(
     return None
 
 
-def _secret_state(live: XmlElement, wanted: Wanted) -> str:
-    """Compare the secret with the digest in the description: "same", "different" or "unknown"."""
-    record = secret_record.split(text_of(live, "description"))[1]
-    if wanted.secret is None or not record:
+def _record(live: XmlElement) -> str:
+    return secret_record.split(text_of(live, "description"))[1]
+
+
+def _matches(live: XmlElement, wanted: Wanted) -> bool:
+    """Return whether the description has the digest of the secret."""
+    return wanted.secret is not None and secret_record.matches(_record(live), wanted.secret)
+
+
+def _differs(live: XmlElement, wanted: Wanted) -> bool:
+    """Return whether the description has the digest of another secret."""
+    return wanted.secret is not None and bool(_record(live)) and not _matches(live, wanted)
+
+
+def _secret_state(
+    live: XmlElement, wanted: Wanted, entry: CiCredentialEntry, fingerprint: str | None
+) -> str:
+    """Compare the secret with the server: "same", "different" or "unknown".
+
+    The digest in the description only tells which secret the last task wrote. A user may have
+    changed it since; then the fingerprint differs from the one that the task knows.
+    """
+    if _differs(live, wanted):
+        return "different"
+    known = entry.fingerprint
+    if fingerprint is None or known in (None, secret_record.replaced_in(_record(live))):
         return "unknown"
-    return "same" if secret_record.matches(record, wanted.secret) else "different"
+    if fingerprint != known:
+        return "different"
+    return "same" if wanted.secret is None or _matches(live, wanted) else "unknown"
 
 
 def _shown(

@@ -71,6 +71,16 @@ class CredentialStores:
             )
         return found
 
+    def fingerprint(self, location: CredentialLocation) -> str | None:
+        """Return the fingerprint of a credential, or `None` if no build has used it.
+
+        Server fact [ci-40]: each write of a secret changes it, another description does not.
+        """
+        purpose = f"reading the fingerprint of the credential '{location.name}'"
+        found = self._objects.shown(purpose, self._path(location), "fingerprint[hash]")
+        fingerprint = part(part(found).get("fingerprint")).get("hash")
+        return str(fingerprint) if fingerprint else None
+
     def create(self, location: CredentialLocation, root: XmlElement, verify: Verify) -> None:
         purpose = f"creating the credential '{location.name}'"
         self._objects.send(purpose, f"{self._domain(location)}/createCredentials", root, verify)

@@ -3,7 +3,8 @@
 
 The next run compares the secret with this record. Server fact [ci-40]: no response contains a
 secret, and every account that sees the credential sees its description. A slow digest with a random
-salt makes it hard to guess the secret.
+salt makes it hard to guess the secret. The record also contains the fingerprint that the task knew
+when it wrote the credential, because every write gives the credential another fingerprint.
 """
 
 from __future__ import annotations
@@ -16,14 +17,25 @@ import secrets
 _ROUNDS = 100_000
 _SALT, _DIGEST = 8, 16  # bytes
 _RECORD = re.compile(
-    rf"\s?\[toolchain pbkdf2:([0-9a-f]{{{2 * _SALT}}}):([0-9a-f]{{{2 * _DIGEST}}})\]\s*\Z"
+    rf"\s?\[toolchain pbkdf2:([0-9a-f]{{{2 * _SALT}}}):([0-9a-f]{{{2 * _DIGEST}}})"
+    r"(?::([0-9a-f]{32}))?\]\s*\Z"
 )
 
 
-def record_of(secret: str) -> str:
-    """Return a record of a secret: salt and digest in brackets."""
+def record_of(secret: str, replaced: str | None = None) -> str:
+    """Return a record of a secret: salt and digest in brackets.
+
+    :param replaced: the fingerprint before the write, if the task knows it
+    """
     salt = secrets.token_bytes(_SALT)
-    return f"[toolchain pbkdf2:{salt.hex()}:{_digest(secret, salt)}]"
+    suffix = f":{replaced}" if replaced else ""
+    return f"[toolchain pbkdf2:{salt.hex()}:{_digest(secret, salt)}{suffix}]"
+
+
+def replaced_in(record: str) -> str | None:
+    """Return the fingerprint that the recorded write replaced, or `None`."""
+    found = _RECORD.search(record)
+    return None if found is None else found[3]
 
 
 def split(description: str) -> tuple[str, str]:
