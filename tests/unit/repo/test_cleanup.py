@@ -22,6 +22,12 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.repo.cleanup im
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.cleanup.artifact_cleanup import (
     ArtifactCleanupOperation,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.cleanup.image_parts import (
+    ImageParts,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.cleanup.items import (
+    CleanupVerdict,
+)
 from tests.helpers.options import build
 from tests.unit.repo.conftest import Server
 from tests.unit.stub import Reply, Seen
@@ -144,16 +150,19 @@ def test_rule_becomes_the_query(deleting: Server) -> None:
 # --- deleted and kept items -----------------------------------------------------------------------
 
 
+def judged(given: Mapping[str, Any], *found: Mapping[str, Any]) -> list[CleanupVerdict]:
+    (one,) = rules.rules_of([build(rules.RuleOptions, repo="r", **given)], force=True)
+    parts = ImageParts()
+    return selection.verdicts(one, selection.matching(one, found, parts), NOW, parts)
+
+
 def verdicts(given: Mapping[str, Any], *found: Mapping[str, Any]) -> dict[str, bool]:
     """Map paths to whether they are deleted."""
-    (one,) = rules.rules_of([build(rules.RuleOptions, repo="r", **given)], force=True)
-    judged = selection.verdicts(one, found, NOW)
-    return {each.item.path: each.goes for each in judged}
+    return {each.item.path: each.goes for each in judged(given, *found)}
 
 
 def reasons(given: Mapping[str, Any], *found: Mapping[str, Any]) -> dict[str, str]:
-    (one,) = rules.rules_of([build(rules.RuleOptions, repo="r", **given)], force=True)
-    return {verdict.item.path: verdict.reason for verdict in selection.verdicts(one, found, NOW)}
+    return {each.item.path: each.reason for each in judged(given, *found)}
 
 
 def test_newest_of_each_folder_are_kept_regardless_of_age() -> None:

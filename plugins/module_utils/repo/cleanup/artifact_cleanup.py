@@ -23,7 +23,7 @@ from .image_parts import ImageParts
 from .image_reading import ImageReader, complete_rows
 from .items import CleanupItem, CleanupVerdict, folders_above, paths_in
 from .rules import CleanupRule, RuleOptions, rules_of
-from .selection import verdicts
+from .selection import matching, verdicts
 
 #: Maximum number of paths in an error message.
 _NAMED = 3
@@ -129,9 +129,10 @@ class ArtifactCleanupOperation:
             ) from None
 
     def _validate(self, rule: CleanupRule, found: aql.QueryResult) -> list[CleanupVerdict]:
-        judged = verdicts(rule, found.rows, found.moment, self._parts)
+        items = matching(rule, found.rows, self._parts)
+        judged = verdicts(rule, items, found.moment, self._parts)
         if self._reader.read(rule, judged):
-            judged = verdicts(rule, found.rows, found.moment, self._parts)
+            judged = verdicts(rule, items, found.moment, self._parts)
         going = {path for verdict in judged if verdict.goes for path in verdict.item.paths}
         if going:
             for warning in rule.check_exclude(going, paths_in(found.rows)):

@@ -138,18 +138,21 @@ class ImageParts:
         #: Folders that match a rule.
         self._matched: set[tuple[str, str]] = set()
 
-    def learn(self, files: Iterable[CleanupItem], covers: Callable[[str], bool]) -> None:
-        """Add the manifests among files of a repository; keep those that were read.
+    def learn(self, files: Iterable[CleanupItem], covers: Callable[[str], bool]) -> list[Manifest]:
+        """Return the manifests among files of a repository; add those of complete images.
 
         :param covers: returns whether the files are all files of an image
         """
+        listed = manifests_in(files)
         found: dict[tuple[str, str], dict[str, Manifest]] = {}
-        for folder, manifest in manifests_in(files).items():
+        for folder, manifest in listed.items():
             found.setdefault((manifest.item.repo, manifest.item.parent), {})[folder] = manifest
         for key, manifests in found.items():
             if covers(key[1]):
+                # those that are known may have been read
                 self._images[key] = {**manifests, **self._images.get(key, {})}
                 link(list(self._images[key].values()))
+        return list(listed.values())
 
     def image(self, repo: str, image: str) -> list[Manifest] | None:
         """Return the manifests of an image; `None` if they are unknown."""

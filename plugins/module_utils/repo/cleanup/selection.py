@@ -11,29 +11,33 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from .image_parts import ImageParts, manifests_in
+from .image_parts import ImageParts
 from .items import CleanupItem, CleanupVerdict, folders_above, items_in
 from .rules import ROOT, CleanupRule, matches
 
 
+def matching(
+    rule: CleanupRule, rows: Iterable[Mapping[str, Any]], parts: ImageParts
+) -> list[CleanupItem]:
+    """Return the items in the rows that match a rule.
+
+    :param parts: receives the manifests in the rows
+    """
+    return [item for item in _items(rule, rows, parts) if _matches_rule(rule, item)]
+
+
 def verdicts(
-    rule: CleanupRule,
-    rows: Iterable[Mapping[str, Any]],
-    now: datetime | None,
-    parts: ImageParts | None = None,
+    rule: CleanupRule, items: Sequence[CleanupItem], now: datetime | None, parts: ImageParts
 ) -> list[CleanupVerdict]:
     """Return a verdict on each item that a rule selects and that is old enough.
 
+    :param items: the items that match the rule
     :param now: current time by the server's clock; `None` if unknown
-    :param parts: what is known about images; the manifests in the rows are added
     :raises ValueError: if the rule needs the current time and it is unknown
     """
     if now is None and rule.age is not None and (rule.evaluates_ages or rule.takes_folders):
         raise ValueError("no clock")
-    parts = ImageParts() if parts is None else parts
-    selected = parts.selectable(
-        item for item in _items(rule, rows, parts) if _matches_rule(rule, item)
-    )
+    selected = parts.selectable(items)
     kept: Mapping[str, CleanupItem] = {}
     while True:
         found = _judged(rule, selected, now, parts, kept)
@@ -81,9 +85,9 @@ def _items(
     if not rule.takes_folders:
         return list(known.values())
     files = [item for item in known.values() if not item.folder]
-    parts.learn(files, rule.covers)
+    manifests = parts.learn(files, rule.covers)
     if rule.kind == "image":
-        return [manifest.item for manifest in manifests_in(files).values() if manifest.has_tag]
+        return [manifest.item for manifest in manifests if manifest.has_tag]
     for file in files:
         for folder in folders_above(file.path):
             if folder in known:
