@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.cleanup.artifact_cleanup import (
     ArtifactCleanupOperation,
@@ -253,6 +255,32 @@ def test_index_that_several_rules_delete_takes_its_parts(image: Image) -> None:
     assert reasons(result)[shared] == f"part of '{IMAGE}/1.0'"
 
 
+def test_index_in_a_deleted_index_keeps_nothing(image: Image) -> None:
+    tagged = image.push("1.0-amd64", 90)
+    inner = image.index(None, tagged, days=90)
+    image.index("1.0", inner, days=90)
+    image.push("1.1", 10)
+    clean(image, {**BY_IMAGE, "keep_last": 1})
+    assert image.tags == ["1.1"]
+
+
+def test_tags_attached_to_each_other_stay(image: Image) -> None:
+    """Verify that the search for owners ends."""
+    digests = [image.push(None, 90, name=name) for name in ("a", "b")]
+    contents = [
+        image.server.on[f"GET /r/{IMAGE}/{each}/manifest.json{UNCOUNTED}"] for each in digests
+    ]
+    image.found.clear()
+    for digest, content in zip(digests, reversed(contents), strict=True):
+        assert isinstance(content, Reply)
+        tag = digest.replace(":", "-") + ".sig"
+        image.store(tag, 90, bytes(content.body), "manifest.json")
+    image.push("1.0", 90)
+    image.push("1.1", 10)
+    clean(image, {**BY_IMAGE, "keep_last": 1})
+    assert len(image.tags) == 3
+
+
 def test_second_tag_of_an_image_keeps_its_parts(image: Image) -> None:
     child = image.push(None)
     text = json.dumps({"manifests": [{"digest": child}]}).encode()
@@ -340,6 +368,63 @@ def test_blocked_image_is_deleted_with_a_warning(image: Image) -> None:
     (warning,) = image.server.warnings
     assert f"does not return 'r/{IMAGE}/1." in warning
     assert "and 1 more (403)" in warning
+
+
+def _with_manifest(image: Image) -> set[str]:
+    """Return the digests that have a manifest."""
+    return {f"sha256:{row['sha256']}" for row in image.found if "sha256" in row}
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_nothing_that_stays_is_broken(image: Image, data: st.DataObject) -> None:
+    """Verify for any rule that indexes keep what they list, and images what is attached to them."""
+    image.found.clear()
+    lists: dict[str, list[str]] = {}
+    pushed: list[str] = []
+    tags = st.sampled_from([None, "1", "2", "3", "10"])
+    for _number in range(data.draw(st.integers(1, 7))):
+        tag, days = data.draw(tags), data.draw(st.integers(0, 3))
+        if tag in image.tags:
+            continue
+        parts = data.draw(st.lists(st.sampled_from(pushed), unique=True)) if pushed else []
+        content = {"subject": {"digest": parts[0]}} if parts and data.draw(st.booleans()) else {}
+        known = data.draw(st.integers(0, 9)) == 9
+        if parts and data.draw(st.booleans()):
+            digest = image.index(tag, *parts, days=days, known=known)
+            lists[digest] = parts
+        else:
+            digest = image.push(tag, days, known=known, number=len(pushed), **content)
+        pushed.append(digest)
+        if data.draw(st.booleans()):
+            image.attach(data.draw(st.sampled_from(pushed)), days=days)
+    rule = {
+        **data.draw(st.sampled_from(RULES)),
+        "keep_last": data.draw(st.sampled_from([None, 1, 2])),
+        "created_before": data.draw(st.sampled_from(["1m", "2d"])),
+    }
+    before = _with_manifest(image)
+    clean(image, rule)
+    after = _with_manifest(image)
+    for digest in after & lists.keys():
+        assert before.intersection(lists[digest]) <= after
+    listed = {part for digest in after & lists.keys() for part in lists[digest]}
+    for digest in before - after:
+        assert set(lists.get(digest, ())).intersection(image.tags) <= listed
+    for attached in [tag for tag in image.tags if tag.endswith(".sig")]:
+        subject = attached.removesuffix(".sig").replace("-", ":")
+        assert subject in after or subject not in before
+    assert clean(image, rule)["deleted"] == []
+
+
+RULES: list[dict[str, Any]] = [
+    {"keep_last_by": "image"},
+    {"keep_last_by": "image", "name": "1*"},
+    {"type": "folder", "path": IMAGE},
+    {"type": "folder", "path": IMAGE, "name": "2"},
+    {"type": "any", "path": f"{IMAGE}**"},
+    {"path": f"{IMAGE}/*"},
+]
 
 
 def test_parts_of_an_image_that_could_not_be_deleted_stay(image: Image) -> None:

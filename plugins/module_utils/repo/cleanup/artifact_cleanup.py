@@ -167,12 +167,10 @@ class ArtifactCleanupOperation:
 
         def delete(verdict: CleanupVerdict) -> DeletionOutcome:
             left = [name for name in verdict.after if outcomes[name].action == "failed"]
-            outcome = (
-                _not_attempted(verdict, f"because '{left[0]}' was not deleted") if left else None
-            )
-            outcome = outcome or self._delete(verdict)
             count.add()
-            return outcome
+            if left:
+                return _not_attempted(verdict, f"because '{left[0]}' was not deleted")
+            return self._delete(verdict)
 
         outcomes: dict[str, DeletionOutcome] = {}
         pending = list(plan.data)

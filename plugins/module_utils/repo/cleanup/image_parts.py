@@ -71,6 +71,21 @@ class Manifest:
         paths = (self.item.path, self.file.path, *folders_above(self.item.path))
         return next((path for path in paths if path in going), None)
 
+    def goes(
+        self, rule: CleanupRule, going: Collection[str], below: tuple[Manifest, ...] = ()
+    ) -> bool:
+        """Return whether a rule deletes the manifest, or everything to which it belongs.
+
+        :param going: paths of the items that the rule deletes
+        :param below: manifests that belong to this one, because tags may refer to each other
+        """
+        if self.remover(going) is not None:
+            return True
+        if not self.is_part or self in below or excluded_by(rule, self.item) is not None:
+            return False
+        holders = [*self.owners, *self.indexes]
+        return bool(holders) and all(each.goes(rule, going, (*below, self)) for each in holders)
+
 
 def manifests_in(files: Iterable[CleanupItem]) -> dict[str, Manifest]:
     """Return the manifests among the files of a repository by folder, with unread content.
@@ -175,7 +190,7 @@ class ImageParts:
         return found
 
     def keepers(
-        self, items: Iterable[CleanupItem], going: Collection[str]
+        self, rule: CleanupRule, items: Iterable[CleanupItem], going: Collection[str]
     ) -> dict[str, CleanupItem]:
         """Return the indexes that stay and list an item, by the path of the item.
 
@@ -185,7 +200,7 @@ class ImageParts:
         for item in items:
             manifest = self.of(item)
             indexes = [] if manifest is None else manifest.indexes
-            kept = next((index for index in indexes if index.remover(going) is None), None)
+            kept = next((index for index in indexes if not index.goes(rule, going)), None)
             if kept is not None:
                 found[item.path] = kept.item
         return found

@@ -43,7 +43,7 @@ def verdicts(
         found = _judged(rule, selected, now, parts, kept)
         going = {verdict.item.path for verdict in found if verdict.goes}
         # a kept index keeps what it lists, which then does not count: more other items are kept
-        more = parts.keepers(selected, going)
+        more = parts.keepers(rule, selected, going)
         if more.keys() == kept.keys():
             return found
         kept = more
