@@ -46,6 +46,7 @@ _OBJECTS = (
     (r"/api/v2/folders\b", "folder"),
     (r"/spaces?(?:/[^/]+)?/?$", "space"),
     (r"/api/v2/(?:pages|spaces)\b", "page"),
+    (r"/group\b", "group"),
     (r"/user\b", "user"),
 )
 #: Objects in the scopes for pages in version 1.

@@ -177,6 +177,7 @@ def test_failure_of_a_secondary_request_is_reported() -> None:
         ("PUT", "/wiki/api/v2/pages/7/properties/3", "write:content.property:confluence"),
         ("GET", "/wiki/api/v2/pages/7/descendants", "read:hierarchical-content:confluence"),
         ("GET", "/wiki/api/v2/folders/7", "read:folder:confluence"),
+        ("GET", "/wiki/rest/api/group/picker", "read:group:confluence"),
         ("POST", "/wiki/rest/api/content/7/label", "write:label:confluence"),
         ("POST", "/wiki/rest/api/content/7/child/attachment", "write:attachment:confluence"),
         ("GET", "/wiki/rest/api/content/7", "read:content-details:confluence"),
