@@ -113,6 +113,9 @@ def test_all_members_of_a_restriction_are_read(fresh: Fresh, *, cloud: bool) -> 
     assert not run(sandbox, page_id="1002", read=read)[0].changed
     shown = run(sandbox, page_id="1002", update=read)[1]["restriction"]
     assert shown["read"]["users"] == shown["update"]["users"] == sorted(read["users"])
+    sandbox.fault(service="wiki", path="/restriction/byOperation/read", status=404, body={})
+    error = refused(sandbox, page_id="1002", read=read)
+    assert (error.kind, "complete restrictions" in error.message) == ("protocol", True)
 
 
 def test_own_account_is_not_locked_out(fresh: Fresh) -> None:

@@ -80,7 +80,10 @@ def test_marker_is_moved_to_its_text(before: str, after: str, expected: str) -> 
 
 
 def rows(count: int, marked: int | None = None, text: str = "Check the value.") -> str:
-    """Return equal paragraphs. The word `value` of one of them may have a comment."""
+    """Return equal paragraphs.
+
+    :param marked: number of the paragraph in which the word `value` has a comment
+    """
     with_comment = text.replace("value", mark("value"))
     return "".join(
         f"<p>{with_comment if number == marked else text}</p>" for number in range(count)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...core.errors import ToolchainError
-from ...core.http.messages import unexpected_body
+from ...core.http.messages import json_or_none, unexpected_body
 from ...core.lists.paged_list import PagedList
 from .. import predicted_pages
 from ..client import WikiClient, content_route
@@ -92,15 +92,18 @@ class Restrictions:
         return rights
 
     def _members(self, purpose: str, page: Page, operation: str, kind: str) -> list[Any]:
-        """Return all users or groups of an operation, if the shared response lacks some."""
+        """Return all users or groups of an operation, after a response that lacks some.
+
+        Raises `protocol` if the server does not list them separately.
+        """
         route = content_route(page.id, "restriction", "byOperation", operation)
         listed = PagedList(_LIMIT)
         while True:
             query = {"expand": f"restrictions.{kind}", "start": listed.start, "limit": _LIMIT}
-            response = self._client.ask(purpose, route, query, (200,))
-            shown = member(response.json(), "restrictions", kind)
+            response = self._client.ask(purpose, route, query, (200, 404))
+            shown = member(json_or_none(response.body), "restrictions", kind)
             entries = member(shown, "results")
-            if not isinstance(entries, list):
+            if response.status != 200 or not isinstance(entries, list):
                 raise unexpected_body(response, "the complete restrictions of a page")
             follows = member(shown, "_links", "next") is not None
             if not listed.add(response, shown, entries, follows=follows):
