@@ -12,9 +12,11 @@ description:
   - Converts CommonMark with tables, task lists and strikethrough. The output is escaped and well-formed.
   - Code becomes the code macro. A quote that starts with C([!NOTE]), C([!TIP]), C([!IMPORTANT]), C([!WARNING]) or C([!CAUTION]) becomes the
     macro C(info), C(tip), C(note) or C(warning).
-  - An image with a path instead of a URL becomes an attachment of the page, with its file name. Links keep their URLs. A link to a heading
-    leads to the heading with the same text.
-  - Raw HTML is reduced to its text and line breaks. Front matter is removed.
+  - An image with a path instead of a URL becomes an attachment of the page, with its file name. If another image has that file name, it is
+    the path with C(_) instead of C(/), as in C(guide_logo.png). Links keep their URLs. A link to a heading or to an C(id) leads there.
+  - Raw HTML becomes storage format, including its images and links. For an element without an equivalent, only the text is kept, with a
+    warning. Comments are left out. Addresses such as C(https://wiki.example) become links.
+  - Front matter is removed. The first heading stays.
   - M(delivery.toolchain.wiki_tree) converts in the same way, but knows all files and creates links between pages.
 author: delivery.toolchain contributors (@delivery-toolchain)
 requirements:
@@ -53,6 +55,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
+from ansible.utils.display import Display
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.markdown import converter
@@ -63,9 +66,13 @@ def storage_format(value: Any) -> str:
     if not isinstance(value, str):
         raise AnsibleFilterError(f"storage_format: the Markdown must be a string, not {value!r}")
     try:
-        return converter.storage_format(value)
+        return converter.storage_format(value, _warn)
     except ToolchainError as error:
         raise AnsibleFilterError(f"storage_format: {error.message}") from None
+
+
+def _warn(text: str) -> None:
+    Display().warning(f"storage_format: {text}")
 
 
 class FilterModule:

@@ -152,7 +152,9 @@ options:
         type: path
         required: true
       name:
-        description: Name of the attachment on the page. The default is the name of the file.
+        description:
+          - Name of the attachment on the page. The default is the name of the file.
+          - The names of a page differ without regard to case.
         type: str
       comment:
         description: Comment of an upload, at most 160 characters. If only the comment changes, nothing is uploaded.

@@ -13,13 +13,20 @@ description:
   - Creates a page for every C(.md) file, and for every C(.xml) file in storage format. Folders become parent pages of their files.
   - C(index.md) or C(README.md) is the page of its folder. A folder without these files gets a page with its name and a list of its
     children.
-  - The title is C(title) in the front matter, else the first heading, else the file name. The front matter may also contain C(labels), and
-    C(attachments), which maps names of attachments to file paths relative to the page. An attachment with the value V(null) is kept
-    unchanged on the wiki.
+  - An C(.xml) file is a page if it has front matter, or if all of its root elements are elements of storage format. Any other C(.xml)
+    file is a file like others.
+  - The title is C(title) in the front matter, else the first heading of level 1, else the first heading, else the file name. A heading
+    that became the title is left out of the page, except for its images. See O(title_heading).
+  - The front matter may also contain C(labels), and C(attachments), which maps names of attachments to file paths relative to the page. An
+    attachment with the value V(null) is kept unchanged on the wiki.
   - Links between files become links between pages. Images and links to other files become attachments. Code, notes such as C([!NOTE]),
-    tables and task lists become wiki elements. Footnotes become a list at the end, C(details) an expand macro. C(sub) and
-    C(sup) are kept. For other raw HTML, only the text is kept. Diagrams such as Mermaid are shown as source code, with a title that
-    explains it.
+    tables and task lists become wiki elements. Footnotes become a list at the end. Diagrams such as Mermaid are shown as source code, with
+    a title that explains it.
+  - Attachments of a page have names that differ without regard to case. If the name of a file is taken, the attachment gets another name,
+    such as C(folder_logo.png), unless the front matter names the file.
+  - Raw HTML becomes storage format, including its images and links, and C(details) an expand macro. For an element without an
+    equivalent, only the text is kept, with a warning. Comments are left out. Addresses such as C(https://wiki.example) become links.
+  - Headings and elements with an C(id) are targets of links, without regard to case. File names compare in Unicode NFC.
   - Errors in the files, such as duplicate titles, broken links or missing images, are all reported with file and line before anything is
     written.
   - A mark on the page, stored as a content property, identifies its tree and file. If the title in a file changes, the page is renamed. If
@@ -52,10 +59,16 @@ options:
     description:
       - V(folder) adds the name of the folder to each title that several files have, as in C(Overview (server)). A space has no two pages
         with the same title.
+      - Several files of a folder with the same title also get their file names, as in C(Overview (server/linux)).
       - Titles that are still equal are an error, as are all equal titles with V(none).
     type: str
     choices: [none, folder]
     default: none
+  title_heading:
+    description: Whether the heading that became the title is left out of the page. With V(keep), the page starts with it.
+    type: str
+    choices: [drop, keep]
+    default: drop
   title_prefix:
     description: Prefix of every title, such as V(Release 2:). End it with a space to separate it from the title.
     type: str

@@ -23,6 +23,7 @@ from ..core.http.multipart import FilePart, MultipartForm
 from ..core.module.typed_options import Option, PathText
 from ..core.plan import Change
 from .client import WikiClient, content_route
+from .markdown.attachment_names import attachment_key
 from .page import Page, member, number, whole_results
 
 if TYPE_CHECKING:
@@ -236,15 +237,18 @@ def stored_of(entry: Mapping[str, Any]) -> StoredAttachment:
 def files_of(wanted: Iterable[PageAttachmentOptions]) -> list[WantedAttachment]:
     """Read the local files and compute their digests.
 
-    Raises `invalid` for an unreadable file, an unsafe or duplicate name, or a comment that is too
-    long to append the digest.
+    Raises `invalid` for an unreadable file, an unsafe name, names that are equal without regard to
+    case, or a comment that is too long to append the digest.
     """
     found: dict[str, WantedAttachment] = {}
     for entry in wanted:
         file = _file(entry.src, entry.name, entry.comment or "")
-        if file.name in found:
-            raise invalid(f"attachments: the name '{file.name}' is used twice: change one of them")
-        found[file.name] = file
+        other = found.setdefault(attachment_key(file.name), file)
+        if other is not file:
+            spelling = "" if other.name == file.name else f" (also as '{other.name}')"
+            raise invalid(
+                f"attachments: the name '{file.name}' is used twice{spelling}: change one of them"
+            )
     return list(found.values())
 
 

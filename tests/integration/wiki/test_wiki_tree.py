@@ -279,14 +279,15 @@ def test_same_files_in_another_folder_do_not_take_the_pages(tree: Tree) -> None:
 
 
 def test_links_to_pages_and_headings_are_converted(tree: Tree) -> None:
-    tree.write({"x.md": "# X\n\n[a](x.md) [b](#x) [c](x.md#no) [d](index.md#guidebook)"})
+    links = "[a](x.md) [b](#More) [c](x.md#no) [d](index.md#guidebook) [e](#x)"
+    tree.write({"x.md": f"# X\n\n{links}\n\n## More"})
     tree()
     body = tree.body("X")
-    assert body.count('ri:content-title="X"') == 2
-    assert body.count('ac:anchor="x"') == 1
-    assert 'ac:anchor="guidebook"' in body
+    assert body.count('ri:content-title="X"') == 3
+    assert 'ri:content-title="Guidebook"' in body
+    assert body.count("ac:anchor=") == body.count('ac:anchor="more"') == 1
     assert tree.warnings == [
-        "x.md:3: there is no heading '#no'; the link leads to the page instead"
+        "x.md:3: there is no heading or id '#no'; the link leads to the page instead"
     ]
 
 
@@ -369,14 +370,14 @@ def test_foreign_pages_are_a_conflict_unless_adopted(tree: Tree) -> None:
     tree()
     other = tree.make("Mine", tree.page("guide")["id"])
     far = tree.make("Far", "1001")
-    tree.write({"guide/mine.md": "# Mine\n"})
+    tree.write({"guide/mine.md": "# Mine\n\nour text\n"})
     error = tree.fails()
     assert error.kind == "conflict"
     assert other in error.message
     assert ">own</p>" in tree.body("Mine")
     assert tree(adopt=True)[1]["guide/mine.md"] == "adopted"
     assert tree.page("Mine")["id"] == other
-    assert ">Mine</h1>" in tree.body("Mine")
+    assert ">our text</p>" in tree.body("Mine")
     assert not tree()[0]
     tree.write({"guide/far.md": "# Far\n"})
     assert far in tree.fails(adopt=True).message
@@ -446,9 +447,13 @@ def test_equal_titles_get_their_folder_as_suffix(tree: Tree) -> None:
     for title in ("Overview (a)", "OVERVIEW (b)", f"Overview ({tree.folder.name})"):
         assert tree.page(title)["title"] == title
     assert not tree(unique_titles="folder")[0]
-    tree.write({"a/y.md": "# Overview", "c/guide/x.md": "# Y"})
+    tree.write({"a/y.md": "# Overview"})
+    tree(unique_titles="folder")
+    for title in ("Overview (a/x)", "Overview (a/y)", "OVERVIEW (b)"):
+        assert tree.page(title)["title"] == title
+    tree.write({"d/a/x.md": "# Overview", "d/a/y.md": "# Overview"})
     error = tree.fails(unique_titles="folder")
-    assert "a/y.md:1: the title 'Overview (a)' is also used by a/x.md" in error.message
+    assert "d/a/x.md:1: the title 'Overview (a/x)' is also used by a/x.md" in error.message
     tree.write({"a/y.md": "# Z", "guide2/index.md": "# Guide"})
     error = tree.fails(src=str(tree.folder / "nowhere"))
     assert "is neither a file nor a folder" in error.message
@@ -471,7 +476,10 @@ def test_single_file_becomes_a_tree(tree: Tree) -> None:
     assert not tree(src=src)[0]
     tree.write({"alone.md": "# Alone\n\n[b](../../../etc/passwd)"})
     assert "does not exist" in tree.fails(src=src).message
-    assert "is not a .md or .xml file" in tree.fails(src=str(tree.folder / "p.png")).message
+    assert (
+        "is neither a .md file nor an .xml file"
+        in tree.fails(src=str(tree.folder / "p.png")).message
+    )
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
@@ -612,7 +620,7 @@ def test_many_pages_and_files_are_listed_completely(tree: Tree) -> None:
 
 def test_empty_folder_is_reported(tree: Tree, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    assert "no .md or .xml file" in tree.fails(src=str(tmp_path / "empty")).message
+    assert "no .md file and no .xml file" in tree.fails(src=str(tmp_path / "empty")).message
 
 
 def test_tree_is_created_at_the_top_of_a_space(tree: Tree) -> None:

@@ -3,26 +3,22 @@
 
 from __future__ import annotations
 
-import html
-import posixpath
 import re
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from urllib.parse import unquote
 
-from .document import MarkdownDocument, parse_markdown, plain_text
-from .enclosed import Enclosed, enclosed
+from . import markup
+from .document import MarkdownDocument, parse_markdown
+from .elements import BLOCKS, BREAK, CODE, HEADINGS, INLINE, TIGHT, Element, Node
 from .footnotes import REFERENCE
 from .front_matter import split_front_matter
-from .raw_html import is_line_break, text_of_html
+from .inline import InlineRenderer
+from .raw_html import INVISIBLE
+from .tables import TableRenderer, aligned
+from .targets import LinkResolver, SingleText
 
-if TYPE_CHECKING:
-    from markdown_it.tree import SyntaxTreeNode
-
-_SCHEME = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:|//)")
-#: Characters that XML does not allow, and unpaired surrogates.
-_NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
 _ALERT = re.compile(r"\[!(NOTE|TIP|IMPORTANT|WARNING|CAUTION)\]\s*", re.IGNORECASE)
 _MACRO_OF_ALERT = {
     "NOTE": "info",
@@ -32,339 +28,254 @@ _MACRO_OF_ALERT = {
     "CAUTION": "warning",
 }
 _TASK = re.compile(r"\[([ xX])\]\s")
-#: Languages in Markdown and their names in the code macro, which shows an error for other names.
-_LANGUAGES = {
-    **{name: name for name in ("bash", "c#", "cpp", "css", "diff", "erlang", "groovy", "html")},
-    **{name: name for name in ("java", "js", "perl", "php", "powershell", "py", "ruby", "scala")},
-    **{name: name for name in ("sql", "vb", "xml", "yaml")},
-    **dict.fromkeys(("sh", "shell", "console", "zsh"), "bash"),
-    **dict.fromkeys(("c", "c++", "h", "hpp"), "cpp"),
-    **dict.fromkeys(("cs", "csharp"), "c#"),
-    **dict.fromkeys(("javascript", "json", "jsx", "ts", "typescript"), "js"),
-    "python": "py",
-    "python3": "py",
-    "patch": "diff",
-    "yml": "yaml",
-    "rb": "ruby",
-    "ps1": "powershell",
-    "xhtml": "xml",
-    "svg": "xml",
-}
-#: Languages of diagrams, which the wiki cannot render.
-_DIAGRAMS = frozenset({"mermaid", "plantuml", "puml", "dot", "graphviz", "d2", "ditaa"})
-_PLAIN_TAGS = {"paragraph": "p", "strong": "strong", "em": "em", "list_item": "li", "tr": "tr"}
+_START = re.compile(r"-?[0-9]{1,9}")
+_BLANKS = " \t\r\n\f"
 
 
 @dataclass(frozen=True)
-class LinkTarget:
-    """Target of a link or an image.
+class _Part:
+    """Rendered content. `is_run`: it is inline content outside of blocks."""
 
-    `name`: an address, the title of a page ("" is the same page), or the name of an attachment.
-    `anchor`: heading on the page.
-    """
+    content: str
+    is_run: bool = False
 
-    kind: Literal["address", "page", "file"]
-    name: str
-    anchor: str = ""
-
-
-class LinkResolver(Protocol):
-    """Resolve the addresses of links and images."""
-
-    def link(self, address: str, line: int) -> LinkTarget:
-        """Return the target of a link."""
-
-    def image(self, address: str, line: int) -> LinkTarget:
-        """Return the source of an image."""
-
-    def missing_footnote(self, name: str, line: int) -> None:
-        """Report a reference to an undefined footnote. It is rendered literally."""
+    @property
+    def block(self) -> str:
+        return f"<p>{self.content}</p>" if self.is_run else self.content
 
 
-class SingleText:
-    """Resolver for a single document: keep links, and resolve images to attachments."""
-
-    def link(self, address: str, line: int) -> LinkTarget:
-        if address.startswith("#"):
-            return LinkTarget("page", "", unquote(address[1:]))
-        return LinkTarget("address", address)
-
-    def image(self, address: str, line: int) -> LinkTarget:
-        name = posixpath.basename(unquote(address.partition("?")[0]))
-        if is_external(address) or name == "":
-            return LinkTarget("address", address)
-        return LinkTarget("file", name)
-
-    def missing_footnote(self, name: str, line: int) -> None:
-        """Do nothing: a single document has no warnings."""
-
-
-def storage_format(text: str) -> str:
+def storage_format(text: str, warn: Callable[[str], None]) -> str:
     """Convert a Markdown document to storage format, without its front matter."""
     document = parse_markdown(split_front_matter(text).text)
-    anchors = {unquote(fragment) for fragment in document.fragments()}
-    return StorageRenderer(document, SingleText(), anchors).body()
-
-
-def is_external(address: str) -> bool:
-    """Return whether an address has a scheme or a host."""
-    return _SCHEME.match(address) is not None
+    linked = {unquote(link[1:]) for link in document.links() if link.startswith("#")}
+    return StorageRenderer(document, SingleText(document.targets, warn), linked).body()
 
 
 class StorageRenderer:
     """Render a Markdown document as storage format.
 
-    :param anchors: slugs of the headings that are targets of links
+    :param linked: fragments of the links to this document
+    :param dropped: heading that is left out, because it is the title of the page
     """
 
     def __init__(
-        self, document: MarkdownDocument, resolver: LinkResolver, anchors: Collection[str]
+        self,
+        document: MarkdownDocument,
+        resolver: LinkResolver,
+        linked: Collection[str],
+        dropped: Element | None = None,
     ) -> None:
-        self._document, self._resolver, self._anchors = document, resolver, anchors
-        self._headings = iter(document.headings)
-        self._line, self._tasks = 1, 0
-        #: Footnotes in the order of their first reference.
-        self._notes: list[str] = []
-        self._special: dict[str, Callable[[SyntaxTreeNode], str]] = {
-            "heading": self._heading,
-            "paragraph": self._paragraph,
-            "blockquote": self._blockquote,
-            "bullet_list": self._list,
-            "ordered_list": self._list,
-            "fence": self._code,
-            "code_block": self._code,
-            "html_block": self._html_block,
-            "html_inline": lambda node: "<br/>" if is_line_break(node.content) else "",
-            "hr": lambda _node: "<hr/>",
-            "table": self._table,
-            "td": self._cell,
-            "th": self._cell,
-            "text": lambda node: escaped(node.content),
-            "code_inline": lambda node: f"<code>{escaped(node.content)}</code>",
-            "softbreak": self._soft_break,
-            "hardbreak": self._hard_break,
-            "s": self._struck_through,
-            "link": self._link,
-            "image": self._image,
-            REFERENCE: self._footnote,
+        self._document, self._resolver, self._dropped = document, resolver, dropped
+        self._inline = InlineRenderer(document, resolver, linked)
+        self._tables = TableRenderer(self._inline, self._flow, self._mixed)
+        self._tasks = 0
+        #: Inline elements that contain the current block.
+        self._around: list[Element] = []
+        self._blocks: dict[str, Callable[[Element], str]] = {
+            **dict.fromkeys(HEADINGS, self._heading),
+            "hr": lambda _element: "<hr/>",
+            BREAK: lambda _element: "",
+            CODE: lambda element: markup.code(str(element.children[0]), element.attributes["info"]),
+            "pre": self._preformatted,
+            "blockquote": self._quote,
+            **dict.fromkeys(("ul", "ol"), self._list),
+            "li": lambda element: self._list(Element("ul", children=[element])),
+            "dl": self._definitions,
+            **dict.fromkeys(
+                ("dt", "dd"), lambda element: self._definitions(Element("dl", children=[element]))
+            ),
+            "table": self._tables.render,
+            "details": self._details,
         }
 
     def body(self) -> str:
-        return self._all(self._document.tree.children) + self._all_notes()
+        for name, lines in self._document.unknown.items():
+            more = f"; also in line {', '.join(map(str, lines[1:6]))}" if lines[1:] else ""
+            kept = "it is left out" if name in INVISIBLE else "only its text is kept"
+            self._resolver.warn(f"the wiki has no <{name}>, so {kept}{more}", lines[0])
+        return self._flow(self._document.tree.children) + self._notes()
 
-    def _all(self, nodes: Sequence[SyntaxTreeNode]) -> str:
-        return "".join(
-            self._enclosed(node) if isinstance(node, Enclosed) else self._node(node)
-            for node in enclosed(nodes)
-        )
-
-    def _enclosed(self, part: Enclosed) -> str:
-        """Render the content between two HTML tags."""
-        content = self._all(part.content)
-        if part.tag != "details":
-            return f"<{part.tag}>{content}</{part.tag}>"
-        first = f"<p>{escaped(part.first)}</p>" if part.first else ""
-        title = escaped(part.title)
-        title = f'<ac:parameter ac:name="title">{title}</ac:parameter>' if title else ""
-        body = f"<ac:rich-text-body>{first}{content}</ac:rich-text-body>"
-        return _macro("expand", title + body)
-
-    def _footnote(self, node: SyntaxTreeNode) -> str:
-        name = node.content
-        if name not in self._document.footnotes:
-            self._resolver.missing_footnote(name, self._line)
-            return escaped(f"[^{name}]")
-        again = name in self._notes
-        if not again:
-            self._notes.append(name)
-        number = self._notes.index(name) + 1
-        mark = "" if again else _anchor(f"footnote-{number}-from")
-        return f"<sup>{mark}{_jump(f'footnote-{number}', str(number))}</sup>"
-
-    def _all_notes(self) -> str:
+    def _notes(self) -> str:
         """Return the list of footnotes for the end of the page."""
-        items = ""
+        items: list[str] = []
         # Rendering a footnote may append further footnotes to the list.
-        for number, name in enumerate(self._notes, 1):
-            back = _jump(f"footnote-{number}-from", "\u21a9")
-            text = self._all(self._document.footnotes[name].children)
-            mark = _anchor(f"footnote-{number}")
-            items += f"<li>{mark}{text}<p>{back}</p></li>"
-        return f"<hr/><ol>{items}</ol>" if items else ""
+        for number, name in enumerate(self._inline.notes, 1):
+            mark = f"{self._inline.note}{number}"
+            text = self._mixed(self._document.footnotes[name].children)
+            back = markup.jump(f"{mark}-from", "\u21a9")
+            items.append(f"<li>{markup.anchor(mark)}{text}<p>{back}</p></li>")
+        return f"<hr/><ol>{''.join(items)}</ol>" if items else ""
 
-    def _node(self, node: SyntaxTreeNode) -> str:
-        if node.map is not None:
-            self._line = node.map[0] + 1
-        write = self._special.get(node.type)
-        if write is not None:
-            return write(node)
-        content = self._all(node.children)
-        tag = _PLAIN_TAGS.get(node.type)
-        return content if tag is None else f"<{tag}>{content}</{tag}>"
+    # -- content ---------------------------------------------------------------------------------
 
-    # -- blocks --------------------------------------------------------------------------------
+    def _flow(self, nodes: Sequence[Node]) -> str:
+        """Render content whose text must be in blocks."""
+        return "".join(part.block for part in self._parts(nodes))
 
-    def _heading(self, node: SyntaxTreeNode) -> str:
-        heading = next(self._headings, None)  # None for a heading in a footnote
-        slug = "" if heading is None else heading.slug
-        mark = _anchor(slug) if slug in self._anchors else ""
-        return f"<{node.tag}>{mark}{self._all(node.children)}</{node.tag}>"
+    def _mixed(self, nodes: Sequence[Node]) -> str:
+        """Render content of text and blocks. Only texts side by side become paragraphs."""
+        parts = self._parts(nodes)
+        if any(first.is_run and second.is_run for first, second in pairwise(parts)):
+            return "".join(part.block for part in parts)
+        return "".join(part.content for part in parts)
 
-    def _paragraph(self, node: SyntaxTreeNode) -> str:
-        content = self._all(node.children)
-        return content if node.hidden else f"<p>{content}</p>"
+    def _parts(self, nodes: Sequence[Node]) -> list[_Part]:
+        parts: list[_Part] = []
+        run: list[Node] = []
+        for node in nodes:
+            if isinstance(node, str) or not (node.tag in BLOCKS or node.has_block):
+                run.append(node)
+                continue
+            parts.append(_Part(self._run(run), is_run=True))
+            parts += self._block(node)
+            run = []
+        parts.append(_Part(self._run(run), is_run=True))
+        return [part for part in parts if part.content]
 
-    def _blockquote(self, node: SyntaxTreeNode) -> str:
-        marked = _marked(node, _ALERT)
-        if marked is not None:
-            mark, after = marked
-            if mark.end() == len(mark.string) and (not after or after[0].type == "softbreak"):
-                first = self._all(after[1:])
-                paragraph = f"<p>{first}</p>" if first else ""
-                content = f"{paragraph}{self._all(node.children[1:])}"
-                body = f"<ac:rich-text-body>{content}</ac:rich-text-body>"
-                return _macro(_MACRO_OF_ALERT[mark[1].upper()], body)
-        return f"<blockquote>{self._all(node.children)}</blockquote>"
+    def _run(self, nodes: Sequence[Node]) -> str:
+        """Render inline content, within the inline elements around the block."""
+        content = self._inline.render(nodes).strip(_BLANKS)
+        if content and self._around:
+            has_link = any("href" in one.attributes for one in _elements(nodes))
+            for element in reversed(self._around):
+                if not (has_link and element.tag == "a"):
+                    content = self._inline.surround(element, content)
+        return content
 
-    def _list(self, node: SyntaxTreeNode) -> str:
+    def _block(self, element: Element) -> list[_Part]:
+        render = self._blocks.get(element.tag)
+        if element.tag in (*HEADINGS, "li", "dt", "dd") and render is not None:
+            return [_Part(render(element))]
+        anchors = _Part(self._inline.anchors(element), is_run=True)
+        if render is not None:
+            return [anchors, _Part(render(element))]
+        if element.tag in INLINE:  # an inline element around blocks
+            self._around.append(element)
+            parts = self._parts(element.children)
+            self._around.pop()
+            return [anchors, *parts]
+        if any(not isinstance(node, str) and _is_block(node) for node in element.children):
+            return [anchors, *self._parts(element.children)]
+        content = anchors.content + self._run(element.children)
+        if element.tag == TIGHT:
+            return [_Part(content, is_run=True)]
+        return [_Part(f"<p{aligned(element)}>{content}</p>" if content else "")]
+
+    # -- blocks ----------------------------------------------------------------------------------
+
+    def _heading(self, element: Element) -> str:
+        if element is self._dropped:
+            kept = self._run(list(_without_text(element)))
+            return f"<p>{kept}</p>" if kept else ""
+        content = self._inline.anchors(element) + self._run(element.children)
+        return f"<{element.tag}{aligned(element)}>{content}</{element.tag}>" if content else ""
+
+    def _preformatted(self, element: Element) -> str:
+        content = self._inline.preformatted(element.children)
+        return f"<pre>{content.removeprefix(chr(10))}</pre>" if content.strip() else ""
+
+    def _quote(self, element: Element) -> str:
+        first = element.children[0] if element.children else None
+        if isinstance(first, Element) and first.tag == "p" and not element.raw and first.children:
+            mark = first.children[0]
+            found = _ALERT.fullmatch(mark) if isinstance(mark, str) else None
+            if found is not None and first.children[1:2] in ([], ["\n"]):
+                rest = replace(first, children=first.children[2:])
+                body = self._flow([rest, *element.children[1:]])
+                return markup.macro_with_body(_MACRO_OF_ALERT[found[1].upper()], body)
+        return f"<blockquote>{self._flow(element.children)}</blockquote>"
+
+    def _list(self, element: Element) -> str:
         """Render a list. Tasks and other items cannot share a list, so a mixed list is split."""
-        start = node.attrs.get("start")
-        opening = node.tag if start is None else f'{node.tag} start="{int(start)}"'
-        parts: list[tuple[bool, str]] = []
-        for item in node.children:
-            marked = _marked(item, _TASK)
-            written = self._node(item) if marked is None else self._task(item, *marked)
-            parts.append((marked is not None, written))
+        start = _START.fullmatch(element.attributes.get("start", "") if element.tag == "ol" else "")
+        opening = element.tag if start is None else f'{element.tag} start="{int(start[0])}"'
         within: bool | None = None
         written = ""
-        for is_task, content in parts:
-            if within is not is_task:
-                written += _closing(within, node.tag)
-                written += "<ac:task-list>" if is_task else f"<{opening}>"
-                within = is_task
-            written += content
-        return written + _closing(within, node.tag)
+        for item in _items(element.children, ("li",)):
+            task = self._task(item)
+            if within is not (task is not None):
+                written += _closing(within, element.tag)
+                within = task is not None
+                written += "<ac:task-list>" if within else f"<{opening}>"
+            anchors = self._inline.anchors(item)
+            written += task or f"<li>{anchors}{self._mixed(item.children)}</li>"
+        return written + _closing(within, element.tag)
 
-    def _task(
-        self, item: SyntaxTreeNode, mark: re.Match[str], after: Sequence[SyntaxTreeNode]
-    ) -> str:
+    def _task(self, item: Element) -> str | None:
+        """Return the task of an item of Markdown that starts with `[ ]`."""
+        first = item.children[0] if item.children and not item.raw else None
+        if not isinstance(first, Element) or first.tag not in ("p", TIGHT) or not first.children:
+            return None
+        mark = first.children[0]
+        found = _TASK.match(mark) if isinstance(mark, str) else None
+        if found is None:
+            return None
         self._tasks += 1
-        number, status = self._tasks, "incomplete" if mark[1] == " " else "complete"
-        text = escaped(mark.string[mark.end() :]) + self._all(after)
+        number, status = self._tasks, "incomplete" if found[1] == " " else "complete"
+        rest = Element(TIGHT, children=[found.string[found.end() :], *first.children[1:]])
+        rest.has_block = first.has_block
         return (
             f"<ac:task><ac:task-id>{number}</ac:task-id><ac:task-status>{status}</ac:task-status>"
-            f"<ac:task-body>{text}{self._all(item.children[1:])}</ac:task-body></ac:task>"
+            f"<ac:task-body>{self._mixed([rest, *item.children[1:]])}</ac:task-body></ac:task>"
         )
 
-    def _code(self, node: SyntaxTreeNode) -> str:
-        words = node.info.split() if node.type == "fence" else []
-        language = _LANGUAGES.get(words[0].lower()) if words else None
-        parameter = (
-            f'<ac:parameter ac:name="language">{language}</ac:parameter>' if language else ""
+    def _definitions(self, element: Element) -> str:
+        content = "".join(
+            f"<{item.tag}>{self._inline.anchors(item)}{self._mixed(item.children)}</{item.tag}>"
+            for item in _items(element.children, ("dd", "dt"))
         )
-        if words and words[0].lower() in _DIAGRAMS:
-            shown = f"{escaped(words[0])} diagram, shown as source"
-            parameter = f'<ac:parameter ac:name="title">{shown}</ac:parameter>'
-        code = _NO_XML.sub("\ufffd", node.content.removesuffix("\n"))
-        text = code.replace("]]>", "]]]]><![CDATA[>")
-        body = f"<ac:plain-text-body><![CDATA[{text}]]></ac:plain-text-body>"
-        return _macro("code", parameter + body)
+        return f"<dl>{content}</dl>" if content else ""
 
-    def _html_block(self, node: SyntaxTreeNode) -> str:
-        text = text_of_html(node.content)
-        return f"<p>{escaped(text)}</p>" if text else ""
-
-    def _table(self, node: SyntaxTreeNode) -> str:
-        rows = "".join(self._all(part.children) for part in node.children)
-        return f"<table><tbody>{rows}</tbody></table>"
-
-    def _cell(self, node: SyntaxTreeNode) -> str:
-        align = str(node.attrs.get("style", "")).rpartition(":")[2]
-        style = f' style="text-align: {align};"' if align else ""
-        return f"<{node.tag}{style}>{self._all(node.children)}</{node.tag}>"
-
-    # -- within a line -------------------------------------------------------------------------
-
-    def _soft_break(self, _node: SyntaxTreeNode) -> str:
-        self._line += 1
-        return "\n"
-
-    def _hard_break(self, _node: SyntaxTreeNode) -> str:
-        self._line += 1
-        return "<br/>"
-
-    def _struck_through(self, node: SyntaxTreeNode) -> str:
-        style = "text-decoration: line-through;"
-        return f'<span style="{style}">{self._all(node.children)}</span>'
-
-    def _link(self, node: SyntaxTreeNode) -> str:
-        target = self._resolver.link(str(node.attrs.get("href", "")), self._line)
-        content = self._all(node.children)
-        if target.kind == "address":
-            return f'<a href="{attribute(target.name)}">{content}</a>'
-        if (target.kind, target.name, target.anchor) == ("page", "", ""):
-            return content  # a link to the top of the same page
-        anchor = f' ac:anchor="{attribute(target.anchor)}"' if target.anchor else ""
-        inner = ""
-        if target.kind == "file":
-            inner = _attachment(target.name)
-        elif target.name:
-            inner = f'<ri:page ri:content-title="{attribute(target.name)}"/>'
-        return f"<ac:link{anchor}>{inner}<ac:link-body>{content}</ac:link-body></ac:link>"
-
-    def _image(self, node: SyntaxTreeNode) -> str:
-        target = self._resolver.image(str(node.attrs.get("src", "")), self._line)
-        words = {"alt": plain_text(node), "title": str(node.attrs.get("title", ""))}
-        shown = "".join(
-            f' ac:{name}="{attribute(text)}"' for name, text in words.items() if text.strip()
+    def _details(self, element: Element) -> str:
+        children = list(element.children)
+        summary = next(
+            (one for one in children if isinstance(one, Element) and one.tag == "summary"), None
         )
-        source = f'<ri:url ri:value="{attribute(target.name)}"/>'
-        source = source if target.kind == "address" else _attachment(target.name)
-        return f"<ac:image{shown}>{source}</ac:image>"
+        title = ""
+        if summary is not None:
+            title = summary.text()
+            # the title of the macro is plain text
+            children[children.index(summary)] = Element("p", children=list(_without_text(summary)))
+        return markup.macro_with_body("expand", self._flow(children), title)
 
 
-def escaped(text: str) -> str:
-    """Escape a string for use between tags."""
-    return html.escape(_NO_XML.sub("\ufffd", text), quote=False)
+def _is_block(element: Element) -> bool:
+    return element.tag in BLOCKS or element.has_block
 
 
-def attribute(text: str) -> str:
-    """Escape a string for use as an attribute value."""
-    return html.escape(_NO_XML.sub("\ufffd", text))
+def _elements(nodes: Sequence[Node]) -> Iterator[Element]:
+    for node in nodes:
+        if isinstance(node, Element):
+            yield from node.walk()
 
 
-def _marked(
-    block: SyntaxTreeNode, pattern: re.Pattern[str]
-) -> tuple[re.Match[str], Sequence[SyntaxTreeNode]] | None:
-    """Match the start of the first paragraph of a block.
-
-    Return the match and the inline nodes after the matched text, or None without a match.
-    """
-    first = block.children[0] if block.children else None
-    if first is None or first.type != "paragraph" or not first.children:
-        return None
-    inline = first.children[0].children
-    if not inline or inline[0].type != "text":
-        return None
-    found = pattern.match(inline[0].content)
-    return None if found is None else (found, inline[1:])
+def _without_text(element: Element) -> Iterator[Node]:
+    """Yield the images, also in links, and the references of an element whose text is a title."""
+    for child in element.children:
+        if isinstance(child, str):
+            continue
+        has_image = any(one.tag == "img" for one in child.walk())
+        if child.tag in ("img", REFERENCE) or (child.tag == "a" and has_image):
+            yield child
+            yield " "
+        else:
+            yield from _without_text(child)
 
 
-def _macro(name: str, content: str) -> str:
-    return f'<ac:structured-macro ac:name="{name}">{content}</ac:structured-macro>'
-
-
-def _anchor(name: str) -> str:
-    return _macro("anchor", f'<ac:parameter ac:name="">{escaped(name)}</ac:parameter>')
-
-
-def _jump(anchor: str, text: str) -> str:
-    """Return a link to an anchor of the same page."""
-    return f'<ac:link ac:anchor="{anchor}"><ac:link-body>{text}</ac:link-body></ac:link>'
-
-
-def _attachment(name: str) -> str:
-    return f'<ri:attachment ri:filename="{attribute(name)}"/>'
+def _items(nodes: Sequence[Node], tags: tuple[str, ...]) -> list[Element]:
+    """Return the items of a list. Other content of the list becomes items of the first tag."""
+    items: list[Element] = []
+    other: Element | None = None
+    for node in nodes:
+        if isinstance(node, Element) and node.tag in tags:
+            items.append(node)
+            other = None
+        elif other is not None:
+            other.children.append(node)
+        elif not isinstance(node, str) or node.strip(_BLANKS):
+            other = Element(tags[0], children=[node], raw=True)
+            items.append(other)
+    return items
 
 
 def _closing(within: bool | None, tag: str) -> str:

@@ -28,11 +28,8 @@ def add_footnotes(parser: MarkdownIt) -> None:
     parser.inline.ruler.before("link", REFERENCE, _refer)
 
 
-def definitions_of(environment: dict[str, object]) -> dict[str, str]:
-    """Return the Markdown of the collected footnotes by name.
-
-    It begins with empty lines, which preserve the line numbers of the document.
-    """
+def definitions_of(environment: dict[str, object]) -> dict[str, tuple[int, str]]:
+    """Return the number of lines before each collected footnote and its Markdown, by name."""
     found = environment.get(_DEFINITIONS)
     return dict(found) if isinstance(found, dict) else {}
 
@@ -52,7 +49,7 @@ def _define(state: StateBlock, begin: int, end: int, silent: bool) -> bool:
         lines.append("" if state.isEmpty(after) else _line(state, after))
         after += 1
     known = state.env.setdefault(_DEFINITIONS, {})
-    known.setdefault(found["name"], "\n" * begin + "\n".join(lines))
+    known.setdefault(found["name"], (begin, "\n".join(lines)))
     state.line = after
     return True
 

@@ -46,8 +46,10 @@ def split_front_matter(source: str) -> FrontMatter:
     if not isinstance(values, Mapping):
         return FrontMatter(source)
     text = "\n" * found[0].count("\n") + source[found.end() :]
-    title = _text("title", values["title"]) if "title" in values else None
-    return FrontMatter(text, title, _labels(values), _attachments(values))
+    title = values.get("title")
+    is_given = title is not None and (not isinstance(title, str) or title.strip() != "")
+    shown = _text("title", title) if is_given else None
+    return FrontMatter(text, shown, _labels(values), _attachments(values))
 
 
 def _loaded(text: str) -> Any:

@@ -12,8 +12,9 @@ from ...core.export.file_content import FileContent, KeptFiles
 from ...core.export.file_names import FileNames
 from ..attachments import StoredAttachment, entries_of, stored_of, wrong_name
 from ..client import WikiClient
+from ..markdown.attachment_names import attachment_key
 from ..page import Page, member
-from .wanted_pages import named_attachments
+from ..storage.page_file import named_attachments
 
 #: Maximum length of a file extension that is kept.
 _LONGEST_EXTENSION = 10
@@ -57,17 +58,23 @@ class AttachmentReader:
             reason = "the server does not report them"
             found.left_out.append(("attachments", page.title, reason))
             return found
-        names = FileNames()
+        names, taken = FileNames(), dict[str, str]()
         shown = {member(entry, "title"): entry for entry in entries}
         for title in sorted(shown, key=str):
-            self._add(found, page, names, title, shown[title])
+            name = title if isinstance(title, str) else ""
+            other = taken.setdefault(attachment_key(name), name)
+            if other == name:
+                self._add(found, page, names, name, shown[title])
+            else:
+                found.listed[name] = None
+                reason = f"its name equals '{other}' without regard to case"
+                found.left_out.append(("attachment", f"{name} of the page {page.title}", reason))
         return found
 
     def _add(
-        self, found: PageFiles, page: Page, names: FileNames, title: object, entry: object
+        self, found: PageFiles, page: Page, names: FileNames, name: str, entry: object
     ) -> None:
         """Download an attachment, or add the reason why it is left out."""
-        name = title if isinstance(title, str) else ""
         reason = wrong_name(name)
         if reason is None and isinstance(entry, dict) and "id" in entry:
             found.listed[name] = None

@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import posixpath
+import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import unquote
 
-from ..markdown.converter import LinkTarget, is_external
+from ..markdown.attachment_names import AttachmentNames
+from ..markdown.document import target_key
+from ..markdown.targets import LinkTarget, is_external, no_target
 from .source_files import ROOT, SourceFile, SourceFolder
 
 
@@ -30,7 +33,7 @@ class FolderLinks:
     def find(self, page: SourceFile, address: str) -> ResolvedLink | None:
         """Return the target of a link on `page`, or None if the folder has no such file."""
         path, _hash, fragment = address.partition("#")
-        path = unquote(path.partition("?")[0])
+        path = unicodedata.normalize("NFC", unquote(path.partition("?")[0]))
         if path == "":
             return ResolvedLink(page.key, None, unquote(fragment))
         below = posixpath.dirname(page.path) if path[0] != "/" else ""
@@ -46,19 +49,19 @@ class PageLinks:
     """Resolve the links of a page.
 
     :param titles: titles of the pages by key
-    :param anchors: slugs of the headings of Markdown pages, by key
+    :param targets: ids of the targets on Markdown pages, by key of the page and of the target. A
+        target that is not on the page, because it became the title, is empty.
     :param problem: reports a link without a target
-    :param warn: reports a missing heading or footnote
+    :param report: reports a missing heading, or content that is not converted
     """
 
     page: SourceFile
     folder_links: FolderLinks
     titles: Mapping[str, str]
-    anchors: Mapping[str, frozenset[str]]
+    targets: Mapping[str, Mapping[str, str]]
     problem: Callable[[str], None]
-    warn: Callable[[str], None]
-    #: Path of each attached file below the folder, by attachment name.
-    files: dict[str, str] = field(default_factory=dict)
+    report: Callable[[str], None]
+    names: AttachmentNames = field(default_factory=AttachmentNames)
 
     def link(self, address: str, line: int) -> LinkTarget:
         if is_external(address):
@@ -70,7 +73,7 @@ class PageLinks:
             )
             return LinkTarget("address", address)
         if target.file is not None:
-            return LinkTarget("file", self.attach(target.file))
+            return LinkTarget("file", self.names.name(target.file))
         key = target.page or ROOT
         anchor = self._anchor(key, target.fragment, line)
         is_here = key == self.page.key and anchor
@@ -83,27 +86,17 @@ class PageLinks:
         if target is None or target.file is None:
             self.problem(f"{self.page.place}:{line}: the image '{address}' does not exist")
             return LinkTarget("address", address)
-        return LinkTarget("file", self.attach(target.file))
+        return LinkTarget("file", self.names.name(target.file))
 
-    def missing_footnote(self, name: str, line: int) -> None:
-        """Warn about a footnote without a definition."""
-        self.warn(f"{self.page.place}:{line}: the footnote '{name}' is not defined")
-
-    def attach(self, path: str) -> str:
-        """Attach a file. Return its name, which contains the folders if another file has it."""
-        name = posixpath.basename(path)
-        taken = {attached.lower(): other for attached, other in self.files.items()}
-        if taken.get(name.lower(), path) != path:
-            name = path.replace("/", "_")
-        self.files[name] = path
-        return name
+    def warn(self, problem: str, line: int) -> None:
+        """Report content that is not converted."""
+        self.report(f"{self.page.place}:{line}: {problem}")
 
     def _anchor(self, key: str, fragment: str, line: int) -> str:
-        known = self.anchors.get(key)
-        if fragment == "" or known is None or fragment in known:
+        known = self.targets.get(key)
+        if fragment == "" or known is None:
             return fragment
-        self.warn(
-            f"{self.page.place}:{line}: there is no heading '#{fragment}'; the link leads to the"
-            " page instead"
-        )
-        return ""
+        anchor = known.get(target_key(fragment))
+        if anchor is None and target_key(fragment) != "top":
+            self.warn(f"{no_target(fragment)} page instead", line)
+        return anchor or ""

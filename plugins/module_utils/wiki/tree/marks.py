@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -54,7 +55,7 @@ def mark_of(page: Page) -> TreeMark | None:
         return None
     mark = TreeMark(
         _text(value, "tree"),
-        file,
+        unicodedata.normalize("NFC", file),
         _text(value, "page"),
         _text(value, "digest"),
         number(member(value, "version")),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """List the files of a folder that becomes a tree of pages.
 
-Symbolic links to files outside the folder are rejected.
+Symbolic links to files outside the folder are rejected. Paths compare in Unicode NFC.
 """
 
 from __future__ import annotations
@@ -9,16 +9,21 @@ from __future__ import annotations
 import os
 import posixpath
 import stat
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from ...core.errors import invalid
+from ...core.errors import ToolchainError, invalid
 from ...core.paths.globs import Patterns
+from ..markdown.front_matter import split_front_matter
+from ..storage.page_file import is_storage_format, may_be_storage_format
 
 #: Key of the root page, which is the page of the folder. All keys of folders end with a slash.
 ROOT = "./"
 _ENDINGS = (".md", ".xml")
 _NOTHING = "nothing in src"
+#: Number of characters in which the first tag of an .xml file is searched for.
+_HEAD = 65_536
 _FOLDER_PAGES = ("index", "readme")
 
 
@@ -82,21 +87,21 @@ def read_folder(src: str, exclude: Sequence[str]) -> SourceFolder:
         raise invalid(f"src: {root} is neither a file nor a folder")
     folder = SourceFolder(root, os.path.basename(root))
     found = sorted(_Walk(folder, exclude).paths())
-    chosen = {path: file for path, file in found if _is_page(path)}
-    folder.files.update((path, file) for path, file in found if not _is_page(path))
+    chosen = {path: file for path, file in found if _is_page(path, file)}
+    folder.files.update((path, file) for path, file in found if path not in chosen)
     _add_pages(folder, chosen)
     if not folder.pages and not folder.problems:
-        raise invalid(f"src: {root} has no .md or .xml file")
+        raise invalid(f"src: {root} has no .md file and no .xml file in storage format")
     return folder
 
 
 def _read_single(path: str, exclude: Sequence[str]) -> SourceFolder:
     """Return a tree with a single page. Its folder is not listed, because it may be very large."""
     root, name = os.path.split(path)
-    if not _is_page(name):
-        raise invalid(f"src: {path} is not a .md or .xml file")
+    if not _is_page(name, path):
+        raise invalid(f"src: {path} is neither a .md file nor an .xml file in storage format")
     folder = SourceFolder(root, os.path.splitext(name)[0], files=_Neighbours(root))
-    folder.pages[ROOT] = SourceFile(ROOT, ROOT, path, None, name)
+    folder.pages[ROOT] = SourceFile(ROOT, ROOT, path, None, unicodedata.normalize("NFC", name))
     folder.warnings = list(Patterns("exclude", exclude).warnings(_NOTHING))
     return folder
 
@@ -112,12 +117,15 @@ class _Neighbours(dict[str, str]):
         self._root = os.path.realpath(root)
 
     def __contains__(self, path: object) -> bool:
-        real = os.path.realpath(os.path.join(self._root, str(path)))
+        real = os.path.realpath(self[str(path)])
         inside = os.path.commonpath([real, self._root]) == self._root
         return inside and os.path.isfile(real)
 
     def __missing__(self, path: str) -> str:
-        return os.path.join(self._root, path)
+        spellings = [
+            os.path.join(self._root, name) for name in (path, unicodedata.normalize("NFD", path))
+        ]
+        return next((file for file in spellings if os.path.exists(file)), spellings[0])
 
 
 class _Walk:
@@ -126,11 +134,12 @@ class _Walk:
     def __init__(self, folder: SourceFolder, exclude: Sequence[str]) -> None:
         self._folder = folder
         # `drafts/` excludes the same folder as `drafts`.
-        self._exclude = Patterns("exclude", [pattern.rstrip("/") for pattern in exclude])
+        patterns = [unicodedata.normalize("NFC", pattern).rstrip("/") for pattern in exclude]
+        self._exclude = Patterns("exclude", patterns)
         self._real = os.path.realpath(folder.root)
 
     def paths(self) -> list[tuple[str, str]]:
-        found: list[tuple[str, str]] = []
+        found: dict[str, str] = {}
         for here, folders, files in os.walk(self._folder.root, onerror=self._refuse):
             below = os.path.relpath(here, self._folder.root).replace(os.sep, "/")
             remaining = []
@@ -142,10 +151,11 @@ class _Walk:
                     remaining.append(name)
             folders[:] = remaining
             for name in self._wanted(below, files):
-                if self._is_inside(_joined(below, name), os.path.join(here, name)):
-                    found.append((_joined(below, name), os.path.join(here, name)))
+                path, file = _joined(below, name), os.path.join(here, name)
+                if self._is_inside(path, file) and found.setdefault(path, file) != file:
+                    self._problem(path, "two files differ only in their Unicode form: rename one")
         self._folder.warnings = list(self._exclude.warnings(_NOTHING))
-        return found
+        return list(found.items())
 
     def _wanted(self, below: str, names: Iterable[str]) -> list[str]:
         wanted = []
@@ -218,8 +228,19 @@ def is_markdown(path: str) -> bool:
     return path.lower().endswith(".md")
 
 
-def _is_page(path: str) -> bool:
-    return path.lower().endswith(_ENDINGS)
+def _is_page(path: str, file: str) -> bool:
+    """Return whether a file is a page: Markdown, or XML with front matter or in storage format."""
+    if is_markdown(path) or not path.lower().endswith(_ENDINGS):
+        return is_markdown(path)
+    try:
+        with open(file, encoding="utf-8-sig", errors="replace", newline="") as stream:
+            text = stream.read(_HEAD)
+            if not text.startswith("---") and not may_be_storage_format(text):
+                return False
+            text += stream.read()
+        return split_front_matter(text).text != text or is_storage_format(text)
+    except (OSError, ToolchainError):
+        return True  # reported when the page is read
 
 
 def _is_folder_page(path: str) -> bool:
@@ -231,7 +252,8 @@ def _key(folder: str) -> str:
 
 
 def _joined(below: str, name: str) -> str:
-    return name if below == "." else f"{below}/{name}"
+    """Return a path below the folder in Unicode NFC."""
+    return unicodedata.normalize("NFC", name if below == "." else f"{below}/{name}")
 
 
 def _is_utf8(name: str) -> bool:

@@ -9,19 +9,27 @@ from __future__ import annotations
 import hashlib
 import posixpath
 import re
+import unicodedata
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ...core.errors import ToolchainError, invalid
 from ..markdown.converter import StorageRenderer
-from ..markdown.document import MarkdownDocument, parse_markdown, require_markdown
+from ..markdown.document import (
+    MarkdownDocument,
+    parse_markdown,
+    require_markdown,
+    target_key,
+    title_of,
+)
+from ..markdown.elements import Element
 from ..markdown.front_matter import FrontMatter, split_front_matter
 from ..names import composed, wrong_label, wrong_title
-from ..storage.canonical import HEADINGS
-from ..storage.parser import Malformed, StorageElement, parse
+from ..storage.page_file import named_attachments, title_heading
+from ..storage.parser import Malformed
 from .links import FolderLinks, PageLinks
-from .source_files import SourceFile, SourceFolder, is_markdown
+from .source_files import ROOT, SourceFile, SourceFolder, is_markdown
 
 _CHILDREN = '<ac:structured-macro ac:name="children"/>'
 _POSITION = re.compile(r"line (\d+)(?:, column \d+)?: ")
@@ -57,13 +65,23 @@ class WantedPage:
 
 @dataclass(frozen=True)
 class _ReadPage:
+    """A file. `document`: of Markdown. `heading`: the heading that is left out of it."""
+
     source: SourceFile
     title: str
-    labels: list[str] | None
-    attachments: dict[str, str | None]
-    document: MarkdownDocument | None
     body: str
+    front: FrontMatter
     digest: str | None
+    document: MarkdownDocument | None = None
+    heading: Element | None = None
+
+    def targets(self) -> Mapping[str, str] | None:
+        """Return the targets of links by key. Those in the heading that is left out are empty."""
+        if self.document is None:
+            return None
+        dropped = () if self.heading is None else self.heading.walk()
+        names = (name for one in dropped for name in (*one.ids, one.slug))
+        return {**self.document.targets, **{target_key(name): "" for name in names}}
 
 
 def _digest(text: str) -> str:
@@ -80,6 +98,7 @@ class WantedPages:
     :param warn: reports warnings
     :param attachments: whether to attach files that pages refer to
     :param by_folder: whether to append the folder to titles that several files have
+    :param drop_heading: whether to leave out the heading that became the title
     """
 
     def __init__(
@@ -91,8 +110,9 @@ class WantedPages:
         *,
         attachments: bool = True,
         by_folder: bool = False,
+        drop_heading: bool = True,
     ) -> None:
-        self._by_folder = by_folder
+        self._by_folder, self._drop_heading = by_folder, drop_heading
         self._folder, self._prefix, self._labels, self._warn = folder, prefix, labels, warn
         self._attachments = attachments
         self._problems = list(folder.problems)
@@ -124,46 +144,45 @@ class WantedPages:
 
     def _read_file(self, source: SourceFile) -> _ReadPage:
         if source.file is None:
-            return _ReadPage(source, self._title(None, "", source), None, {}, None, _CHILDREN, None)
+            return _ReadPage(source, self._title(None, source), _CHILDREN, FrontMatter(""), None)
         with open(source.file, encoding="utf-8-sig", newline="") as file:
             text = file.read()
         front = split_front_matter(text)
+        body, digest = front.text.lstrip("\n"), _digest(text)
         if is_markdown(source.place):
             document = parse_markdown(front.text)
-            heading = next((head.text for head in document.headings if head.text), "")
-            return self._page(source, front, heading, document, text)
-        heading = _first_heading(parse(front.text))
-        return self._page(source, front, heading, None, text)
+            heading = None if front.title else document.title()
+            title = self._title(front.title or (title_of(heading) if heading else None), source)
+            heading = heading if self._drop_heading else None
+            return _ReadPage(source, title, body, front, digest, document, heading)
+        found = title_heading(front.text)
+        title = self._title(front.title or (found.text if found else None), source)
+        if found is not None and not front.title and self._drop_heading:
+            body = found.rest.lstrip("\n")
+        return _ReadPage(source, title, body, front, digest)
 
-    def _page(
-        self,
-        source: SourceFile,
-        front: FrontMatter,
-        heading: str,
-        document: MarkdownDocument | None,
-        text: str,
-    ) -> _ReadPage:
-        title = self._title(front.title, heading, source)
-        body = front.text.lstrip("\n")
-        named = front.attachments
-        return _ReadPage(source, title, front.labels, named, document, body, _digest(text))
-
-    def _title(self, title: str | None, heading: str, source: SourceFile) -> str:
+    def _title(self, title: str | None, source: SourceFile) -> str:
         name = source.name if source.parent is not None else self._folder.title
-        return " ".join(composed(f"{self._prefix}{title or heading or name}").split())
+        return " ".join(composed(f"{self._prefix}{title or name}").split())
 
     def _with_unique_titles(self, pages: Sequence[_ReadPage]) -> list[_ReadPage]:
-        """Append the name of the folder to each title that several pages have."""
+        """Append the name of the folder to each title that several pages have.
+
+        Titles of several files of the same folder also get the names of the files.
+        """
         times = Counter(title_key(page.title) for page in pages)
-        return [
-            replace(page, title=f"{page.title} ({self._folder_name(page.source)})")
-            if times[title_key(page.title)] > 1
-            else page
-            for page in pages
-        ]
+        within = Counter((title_key(page.title), _folder_of(page.source)) for page in pages)
+        unique = []
+        for page in pages:
+            place, key = self._folder_name(page.source), title_key(page.title)
+            if within[key, _folder_of(page.source)] > 1 and page.source.key != ROOT:
+                place = f"{place}/{page.source.name}"
+            more = f" ({place})" if times[key] > 1 else ""
+            unique.append(replace(page, title=f"{page.title}{more}"))
+        return unique
 
     def _folder_name(self, source: SourceFile) -> str:
-        here = source.key.rstrip("/") if source.key.endswith("/") else posixpath.dirname(source.key)
+        here = _folder_of(source)
         return posixpath.basename(here) if here not in ("", ".") else self._folder.title
 
     def _reject_duplicates(self, pages: Sequence[_ReadPage]) -> None:
@@ -185,19 +204,22 @@ class WantedPages:
     def _converted(self, pages: dict[str, _ReadPage]) -> Iterator[WantedPage]:
         folder = FolderLinks(self._folder)
         titles = {key: page.title for key, page in pages.items()}
-        known = {key: page.document.slugs for key, page in pages.items() if page.document}
-        targets = _linked_fragments(pages, folder)
+        known = {key: page.targets() for key, page in pages.items()}
+        targets = {key: found for key, found in known.items() if found is not None}
+        linked = _linked_fragments(pages, folder)
         for key, page in pages.items():
-            links = PageLinks(page.source, folder, titles, known, self._problems.append, self._warn)
+            links = PageLinks(
+                page.source, folder, titles, targets, self._problems.append, self._warn
+            )
             if self._attachments:
                 self._attach_listed(links, page)
+            body = page.body
             if page.document is not None:
-                body = StorageRenderer(page.document, links, targets.get(key, set())).body()
-            else:
-                body = page.body
-                if self._attachments:
-                    self._attach_named(links, body, page.attachments)
-            named = links.files if self._attachments else {}
+                fragments = linked.get(key, set())
+                body = StorageRenderer(page.document, links, fragments, page.heading).body()
+            elif self._attachments:
+                self._attach_named(links, body, page.front.attachments)
+            named = links.names.files if self._attachments else {}
             files = {name: self._folder.files[path] for name, path in named.items()}
             labels = self._labels_of(page)
             yield WantedPage(page.source, page.title, body, labels, files, page.digest)
@@ -205,13 +227,23 @@ class WantedPages:
     def _attach_listed(self, links: PageLinks, page: _ReadPage) -> None:
         """Add the attachments listed in the front matter."""
         below = posixpath.dirname(page.source.path)
-        for name, path in page.attachments.items():
-            file = None if path is None else posixpath.normpath(posixpath.join(below, path))
-            if file in self._folder.files:
-                links.files[name] = str(file)
-            elif file is not None:
-                position = f"{page.source.place}:1"
-                self._problems.append(f"{position}: attachments: the file '{path}' does not exist")
+        position = f"{page.source.place}:1: attachments"
+        for name, path in page.front.attachments.items():
+            file = None
+            if path is not None:
+                file = posixpath.normpath(posixpath.join(below, unicodedata.normalize("NFC", path)))
+            if file is None or file in self._folder.files:
+                self._reserve(links, position, name, file)
+            else:
+                self._problems.append(f"{position}: the file '{path}' does not exist")
+
+    def _reserve(self, links: PageLinks, position: str, name: str, file: str | None) -> None:
+        other = links.names.reserve(name, file)
+        if other is not None:
+            self._problems.append(
+                f"{position}: the names '{other}' and '{name}' differ only in upper and lower case,"
+                " but the wiki needs different names: rename one of them"
+            )
 
     def _attach_named(self, links: PageLinks, body: str, listed: Container[str]) -> None:
         """Add the files that a body in storage format refers to as attachments."""
@@ -223,25 +255,20 @@ class WantedPages:
                     position = f"{links.page.place}:{line}"
                     self._problems.append(f"{position}: the attachment '{name}' does not exist")
                 else:
-                    links.attach(target.file)
+                    self._reserve(links, f"{links.page.place}:{line}", name, target.file)
 
     def _labels_of(self, page: _ReadPage) -> tuple[str, ...] | None:
-        if self._labels is None and page.labels is None:
+        if self._labels is None and page.front.labels is None:
             return None
-        labels = [*(self._labels or ()), *(page.labels or ())]
-        for label in page.labels or ():
+        labels = [*(self._labels or ()), *(page.front.labels or ())]
+        for label in page.front.labels or ():
             if (wrong := wrong_label(label)) is not None:
                 self._problems.append(f"{page.source.place}:1: {wrong}")
         return tuple(dict.fromkeys(label.lower() for label in labels))
 
 
-def named_attachments(body: str) -> list[tuple[str, StorageElement]]:
-    """Return the attachments of the same page that a body refers to, with their elements."""
-    return [
-        (element.attributes.get("ri:filename", ""), element)
-        for element in parse(body).walk()
-        if element.name == "ri:attachment" and not element.elements
-    ]
+def _folder_of(source: SourceFile) -> str:
+    return source.key.rstrip("/") if source.key.endswith("/") else posixpath.dirname(source.key)
 
 
 def _linked_fragments(pages: dict[str, _ReadPage], folder: FolderLinks) -> dict[str, set[str]]:
@@ -255,21 +282,6 @@ def _linked_fragments(pages: dict[str, _ReadPage], folder: FolderLinks) -> dict[
             if target is not None and target.page is not None and target.fragment:
                 found.setdefault(target.page, set()).add(target.fragment)
     return found
-
-
-def _first_heading(tree: StorageElement) -> str:
-    for element in tree.walk():
-        if element.name in HEADINGS:
-            words = [
-                child
-                for part in element.walk()
-                for child in part.children
-                if isinstance(child, str)
-            ]
-            text = " ".join("".join(words).split())
-            if text:
-                return text
-    return ""
 
 
 def _problem(path: str, error: Exception) -> str:

@@ -46,6 +46,7 @@ class WikiTreeOptions:
     space: str
     parent_id: str | None = None
     unique_titles: Literal["none", "folder"] = "none"
+    title_heading: Literal["drop", "keep"] = "drop"
     title_prefix: Annotated[str, Option(empty=True)] = ""
     exclude: list[str] = field(default_factory=list)
     labels: list[str] | None = None
@@ -123,6 +124,7 @@ class WikiTreeOperation:
             task.warn,
             attachments=options.attachments,
             by_folder=options.unique_titles == "folder",
+            drop_heading=options.title_heading == "drop",
         ).all()
         reader = TreeReader(self._client, options.space, options.parallel, task.progress)
         planner = TreePlanner(

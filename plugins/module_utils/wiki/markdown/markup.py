@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Write elements of storage format."""
+
+from __future__ import annotations
+
+import html
+import re
+
+from .targets import LinkTarget
+
+#: Characters that XML does not allow, and unpaired surrogates.
+_NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
+#: A bare address. Some languages put no blank between an address and their punctuation.
+_ADDRESS = re.compile(
+    r"(?<![\w@/.-])https?://[^\W_][^\s<>\"`\u3001\u3002\uff01\uff09\uff0c\uff1a\uff1b\uff1f]*", re.I
+)
+_PUNCTUATION = "?!.,:;*_~'"
+_BRACKETS = {")": "(", "]": "["}
+#: Languages in Markdown and their names in the code macro, which shows an error for other names.
+_LANGUAGES = {
+    **{name: name for name in ("bash", "c#", "cpp", "css", "diff", "erlang", "groovy", "html")},
+    **{name: name for name in ("java", "js", "perl", "php", "powershell", "py", "ruby", "scala")},
+    **{name: name for name in ("sql", "vb", "xml", "yaml")},
+    **dict.fromkeys(("sh", "shell", "console", "zsh"), "bash"),
+    **dict.fromkeys(("c", "c++", "h", "hpp"), "cpp"),
+    **dict.fromkeys(("cs", "csharp"), "c#"),
+    **dict.fromkeys(("javascript", "json", "jsx", "ts", "typescript"), "js"),
+    "python": "py",
+    "python3": "py",
+    "patch": "diff",
+    "yml": "yaml",
+    "rb": "ruby",
+    "ps1": "powershell",
+    "xhtml": "xml",
+    "svg": "xml",
+}
+#: Languages of diagrams, which the wiki cannot render.
+_DIAGRAMS = frozenset({"mermaid", "plantuml", "puml", "dot", "graphviz", "d2", "ditaa"})
+
+
+def escaped(text: str) -> str:
+    """Escape a string for use between tags."""
+    return html.escape(_NO_XML.sub("\ufffd", text), quote=False)
+
+
+def attribute(text: str) -> str:
+    """Escape a string for use as an attribute value."""
+    return html.escape(_NO_XML.sub("\ufffd", text))
+
+
+def with_links(text: str) -> str:
+    """Escape a string, and make its bare addresses links."""
+    parts, at = [], 0
+    for found in _ADDRESS.finditer(text):
+        address = _trimmed(found[0])
+        parts.append(escaped(text[at : found.start()]))
+        parts.append(f'<a href="{attribute(address)}">{escaped(address)}</a>')
+        at = found.start() + len(address)
+    return "".join(parts) + escaped(text[at:])
+
+
+def _trimmed(address: str) -> str:
+    """Return an address without the punctuation and the unpaired brackets after it."""
+    surplus = {close: address.count(close) - address.count(_BRACKETS[close]) for close in _BRACKETS}
+    end = len(address)
+    while address[end - 1] in _PUNCTUATION or surplus.get(address[end - 1], 0) > 0:
+        end -= 1
+        if address[end] in surplus:
+            surplus[address[end]] -= 1
+    return address[:end]
+
+
+def macro(name: str, content: str) -> str:
+    return f'<ac:structured-macro ac:name="{name}">{content}</ac:structured-macro>'
+
+
+def macro_with_body(name: str, body: str, title: str = "") -> str:
+    parameter = f'<ac:parameter ac:name="title">{escaped(title)}</ac:parameter>' if title else ""
+    return macro(name, f"{parameter}<ac:rich-text-body>{body}</ac:rich-text-body>")
+
+
+def anchor(name: str) -> str:
+    return macro("anchor", f'<ac:parameter ac:name="">{escaped(name)}</ac:parameter>')
+
+
+def jump(name: str, text: str) -> str:
+    """Return a link to an anchor of the same page."""
+    return f'<ac:link ac:anchor="{name}"><ac:link-body>{text}</ac:link-body></ac:link>'
+
+
+def code(source: str, info: str) -> str:
+    """Return the code macro. `info`: the language and other words after the fence."""
+    name = (info.split() or [""])[0]
+    language = _LANGUAGES.get(name.lower())
+    parameter = f'<ac:parameter ac:name="language">{language}</ac:parameter>' if language else ""
+    if name.lower() in _DIAGRAMS:
+        shown = f"{escaped(name)} diagram, shown as source"
+        parameter = f'<ac:parameter ac:name="title">{shown}</ac:parameter>'
+    text = _NO_XML.sub("\ufffd", source.removesuffix("\n")).replace("]]>", "]]]]><![CDATA[>")
+    body = f"<ac:plain-text-body><![CDATA[{text}]]></ac:plain-text-body>"
+    return macro("code", parameter + body)
+
+
+def link(target: LinkTarget, content: str, title: str = "") -> str:
+    """Return a link. `title`: shown by browsers; only links to addresses can have one."""
+    if target.kind == "address":
+        more = f' title="{attribute(title)}"' if title.strip() else ""
+        return f'<a href="{attribute(target.name)}"{more}>{content}</a>'
+    if (target.kind, target.name, target.anchor) == ("page", "", ""):
+        return content  # a link to the top of the same page
+    position = f' ac:anchor="{attribute(target.anchor)}"' if target.anchor else ""
+    inner = ""
+    if target.kind == "file":
+        inner = _attachment(target.name)
+    elif target.name:
+        inner = f'<ri:page ri:content-title="{attribute(target.name)}"/>'
+    return f"<ac:link{position}>{inner}<ac:link-body>{content}</ac:link-body></ac:link>"
+
+
+def image(target: LinkTarget, properties: dict[str, str]) -> str:
+    """Return an image. `properties`: attributes such as `alt`."""
+    shown = "".join(f' ac:{name}="{attribute(text)}"' for name, text in properties.items())
+    source = f'<ri:url ri:value="{attribute(target.name)}"/>'
+    source = source if target.kind == "address" else _attachment(target.name)
+    return f"<ac:image{shown}>{source}</ac:image>"
+
+
+def _attachment(name: str) -> str:
+    return f'<ri:attachment ri:filename="{attribute(name)}"/>'

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Test the pages of a folder without a server: titles, attachments, targets and .xml files."""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki import attachments
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.tree.source_files import (
+    read_folder,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.tree.wanted_pages import (
+    WantedPage,
+    WantedPages,
+)
+
+
+class Folder:
+    """A folder with files. Calling it returns its pages by path."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.warnings = path, list[str]()
+
+    def write(self, **files: str) -> None:
+        for name, text in files.items():
+            self.file(name, text)
+
+    def file(self, name: str, text: str) -> None:
+        file = self.path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+
+    def __call__(self, src: str = "", **more: Any) -> dict[str, WantedPage]:
+        folder = read_folder(str(self.path / src), [])
+        pages = WantedPages(folder, "", None, self.warnings.append, **more).all()
+        return {page.source.place: page for page in pages}
+
+    def problems(self) -> list[str]:
+        with pytest.raises(ToolchainError) as caught:
+            self()
+        return list(caught.value.result["problems"])
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    return Folder(tmp_path / "docs")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "title", "body"),
+    [
+        ("x.md", "## First\n\n# Title\n\na", "Title", "<h2>First</h2><p>a</p>"),
+        ("x.md", "Title\n=====\n\na", "Title", "<p>a</p>"),
+        ("x.md", "## First\n\n<h1>Title</h1>\n\na", "Title", "<h2>First</h2><p>a</p>"),
+        ("x.md", "a\n\n### First\n\n## Second", "First", "<p>a</p><h2>Second</h2>"),
+        ("x.md", "a", "x", "<p>a</p>"),
+        ("x.md", "---\ntitle: T\n---\n# A", "T", "<h1>A</h1>"),
+        ("x.md", "---\ntitle:\n---\n# A", "A", ""),
+        ("x.md", "---\ntitle: ' '\n---\n# A", "A", ""),
+        ("x.md", "#\n\n# A", "A", ""),
+        (
+            "x.md",
+            "# [![a](https://x.example/b.png)](https://x.example) T\n",
+            "T",
+            (
+                '<p><a href="https://x.example"><ac:image ac:alt="a">'
+                '<ri:url ri:value="https://x.example/b.png"/></ac:image></a></p>'
+            ),
+        ),
+        ("x.md", "# ![Only](https://x.example/b.png)", "Only", None),
+        ("x.xml", "<h2>A</h2><h1>T</h1><p>a</p>", "T", "<h2>A</h2><p>a</p>"),
+        ("x.xml", "<h2>A</h2><p>a</p>", "A", "<p>a</p>"),
+    ],
+)
+def test_heading_of_the_title_is_left_out(
+    folder: Folder, name: str, text: str, title: str, body: str | None
+) -> None:
+    folder.file(name, text)
+    page = folder()[name]
+    assert page.title == title
+    assert body in (None, page.body)
+    kept = folder(drop_heading=False)[name]
+    assert kept.title == title
+    assert len(kept.body) >= len(page.body)
+
+
+def test_link_to_the_dropped_heading_leads_to_the_page(folder: Folder) -> None:
+    folder.file("x.md", "# T <a id='top2'></a>\n\n[a](#t) [b](#Top2) [c](#top)")
+    folder.file("y.md", "[d](x.md#t)")
+    pages = folder()
+    link = '<ac:link><ri:page ri:content-title="T"/><ac:link-body>{}</ac:link-body></ac:link>'
+    assert pages["x.md"].body == f"<p>{' '.join(map(link.format, 'abc'))}</p>"
+    assert pages["y.md"].body == f"<p>{link.format('d')}</p>"
+    assert folder.warnings == []
+    assert 'ac:anchor="t"' in folder(drop_heading=False)["y.md"].body
+
+
+def test_attachments_have_different_names(folder: Folder) -> None:
+    paths = ("a/logo.png", "b/Logo.png", "b_Logo.png", "c/d/LOGO.PNG", "c_d_logo.png")
+    for path in paths:
+        folder.file(path, path)
+    folder.file(
+        "x.md",
+        "---\nattachments: {C_D_Logo.PNG: c_d_logo.png, kept.png: null}\n---\n"
+        + "".join(f"![]({path})" for path in paths)
+        + "<img src='./a/logo.png'>[e](kept.png)",
+    )
+    folder.file("kept.png", "")
+    page = folder()["x.md"]
+    assert {
+        name: Path(file).relative_to(folder.path).as_posix() for name, file in page.files.items()
+    } == {
+        "C_D_Logo.PNG": "c_d_logo.png",
+        "logo.png": "a/logo.png",
+        "b_Logo.png": "b/Logo.png",
+        "b_Logo-2.png": "b_Logo.png",
+        "LOGO-2.PNG": "c/d/LOGO.PNG",
+        "kept-2.png": "kept.png",
+    }
+    for name in page.files:
+        assert f'ri:filename="{name}"' in page.body
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"x.md": "---\nattachments: {a.png: a, A.png: b}\n---\n", "a": "", "b": ""},
+        {
+            "x.xml": '<p><ri:attachment ri:filename="a" /><ri:attachment ri:filename="A" /></p>',
+            "a": "",
+            "A": "",
+        },
+    ],
+)
+def test_given_names_that_differ_only_in_case_are_invalid(
+    folder: Folder, files: dict[str, str]
+) -> None:
+    folder.write(**files)
+    (problem,) = folder.problems()
+    assert "differ only in upper and lower case" in problem
+
+
+def test_two_attachments_of_one_name_in_a_task_are_invalid(tmp_path: Path) -> None:
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text(name)
+    wanted = [
+        attachments.PageAttachmentOptions(str(tmp_path / "a.txt"), "Plan.txt"),
+        attachments.PageAttachmentOptions(str(tmp_path / "b.txt"), "plan.TXT"),
+    ]
+    with pytest.raises(ToolchainError, match=r"'plan.TXT' is used twice \(also as 'Plan.txt'\)"):
+        attachments.files_of(wanted)
+
+
+def test_xml_file_of_another_kind_is_a_file(folder: Folder) -> None:
+    folder.write(
+        **{
+            "x.md": "[a](pom.xml)",
+            "pom.xml": "<?xml version='1.0'?>\n<!-- <p> --><project><p/></project>",
+            "broken.xml": "<project>",
+            "mixed.xml": "<p>a</p><project/>",
+            "page.xml": "<!-- b --><ac:image/><p>a</p>",
+            "only/data.xml": "<data/>",
+        }
+    )
+    (folder.path / "utf16.xml").write_bytes("<project/>".encode("utf-16"))
+    pages = folder()
+    assert set(pages) == {"./", "x.md", "page.xml"}
+    assert list(pages["x.md"].files) == ["pom.xml"]
+    folder.write(**{"wrong.xml": "<p>\n<b></p>", "head.xml": "---\ntitle: T\n---\n<other/>"})
+    (problem,) = folder.problems()
+    assert problem.startswith("wrong.xml:2: <b>")
+    with pytest.raises(ToolchainError, match=r"pom.xml is neither a .md file nor an .xml file in"):
+        folder("pom.xml")
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+@pytest.mark.parametrize("src", ["", "x.md"])
+def test_file_names_compare_in_nfc(folder: Folder, form: Any, src: str) -> None:
+    other = "NFD" if form == "NFC" else "NFC"
+    folder.file(unicodedata.normalize(form, "bür.png"), "")
+    folder.file(unicodedata.normalize(form, "tür.md"), "# T")
+    link = "" if src else unicodedata.normalize(other, "[a](tür.md)")
+    folder.file("x.md", unicodedata.normalize(other, "![](bür.png)") + link)
+    page = folder(src)["x.md"]
+    assert list(page.files) == [unicodedata.normalize("NFC", "bür.png")]
+    assert os.path.exists(next(iter(page.files.values())))
+    assert src or 'ri:content-title="T"' in page.body
+
+
+def test_names_that_are_equal_in_nfc_are_a_problem(folder: Folder) -> None:
+    folder.file(unicodedata.normalize("NFC", "ü.md"), "a")
+    folder.file(unicodedata.normalize("NFD", "ü.md"), "b")
+    assert any("differ only in their Unicode form" in problem for problem in folder.problems())
+
+
+def test_titles_of_one_folder_get_the_file_names(folder: Folder) -> None:
+    folder.write(**{"a/x.md": "# T", "a/y.md": "# t", "b/x.md": "# T", "c.md": "# U"})
+    titles = {path: page.title for path, page in folder(by_folder=True).items()}
+    assert (titles["a/x.md"], titles["a/y.md"]) == ("T (a/x)", "t (a/y)")
+    assert (titles["b/x.md"], titles["c.md"]) == ("T (b)", "U")
+
+
+def test_elements_without_equivalent_are_reported_with_file_and_line(folder: Folder) -> None:
+    folder.file("a/x.md", "---\ntitle: T\n---\n\n<video>b</video>")
+    folder()
+    assert folder.warnings == ["a/x.md:5: the wiki has no <video>, so only its text is kept"]
+
+
+def test_raw_html_is_checked_like_markdown(folder: Folder) -> None:
+    folder.file("x.md", "a\n\n<img src='b.png'>\n<a href='c.md'>d</a>\n\n<a href='y.md#e'>f</a>")
+    folder.file("y.md", "<h2 id='E'>g</h2>\n\n## h")
+    assert folder.problems() == [
+        "x.md:3: the image 'b.png' does not exist",
+        "x.md:4: the target of the link 'c.md' does not exist",
+    ]
+    folder.write(**{"b.png": "", "c.md": "# C"})
+    body = folder()["x.md"].body
+    assert '<ri:attachment ri:filename="b.png"/>' in body
+    assert (
+        '<ac:link><ri:page ri:content-title="C"/><ac:link-body>d</ac:link-body></ac:link>' in body
+    )
+    assert '<ac:link><ri:page ri:content-title="g"/>' in body  # the heading is the title of y.md
