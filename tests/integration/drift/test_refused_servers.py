@@ -116,3 +116,56 @@ def test_unmanaged_objects_of_other_services_are_listed(fresh: Fresh, tmp_path: 
     assert found.count(("tracker", "unmanaged")) == 3
     assert _refused(sandbox) <= 2
     assert report["result"] == "failed"
+
+
+#: Objects of the other services, and a wrong login of each service.
+OTHERS: dict[str, dict[str, Any]] = {
+    "repo": {
+        "desired_state_repositories": [
+            {"key": f"r{number}", "rclass": "local", "package_type": "generic"}
+            for number in range(3)
+        ],
+        "desired_state_groups": [{"name": f"g{number}"} for number in range(3)],
+        "desired_state_users": [
+            {"name": f"u{number}", "email": "u@example.org", "user_password": "Pass-word-1"}
+            for number in range(3)
+        ],
+        "desired_state_permissions": [{"name": f"p{number}"} for number in range(3)],
+        "repo_housekeeping_rules": [{"repo": "generic-snapshot-local", "name": "1.txt"}],
+    },
+    "tracker": {
+        "desired_state_versions": [{"project": "REL", "name": f"9.{n}"} for n in range(3)],
+        "desired_state_components": [{"project": "REL", "name": f"c{n}"} for n in range(3)],
+        "desired_state_project_roles": [{"project": "REL", "role": "Developers", "users": []}],
+    },
+    "wiki": {
+        "desired_state_spaces": [{"key": f"S{n}", "name": "x"} for n in range(3)],
+        "desired_state_pages": [
+            {"space": "REL", "title": f"P{n}", "body": "<p>x</p>"} for n in range(3)
+        ],
+        "desired_state_restrictions": [
+            {"space": "REL", "title": "Handbook", "read": {"users": []}},
+            {"space": "REL", "title": "Home", "read": {"users": []}},
+        ],
+    },
+    "analysis": {
+        "analysis_config_users": [{"name": f"u{n}", "password": "pass-word-123"} for n in range(3)],
+        "analysis_config_groups": [{"name": f"g{n}"} for n in range(3)],
+    },
+}
+
+
+@pytest.mark.parametrize("service", OTHERS)
+def test_every_service_refuses_at_most_two_logins(
+    service: str, fresh: Fresh, tmp_path: Path
+) -> None:
+    sandbox = fresh("real")
+    login = connections.connection(service, sandbox.urls[service])
+    connected = {service: {**login, **connections.WRONG_LOGINS[service]}}
+    variables = {**{name: [] for name in (*STATE, *TRACKER)}, **OTHERS[service]}
+    output, report = _run(tmp_path, "drift", connected, **variables)
+    count = sum(map(len, OTHERS[service].values()))
+    (finding,) = report["findings"]
+    assert finding["text"].endswith(f"; {count} objects not compared"), output.output
+    requests = sandbox.requests(service)
+    assert 1 <= len(requests) <= 2, [request["path"] for request in requests]
