@@ -102,7 +102,7 @@ class Server:
 
     def note(self, result: Mapping[str, Any]) -> None:
         """Store whether the server has refused a task, from the result of its module."""
-        error = result.get("error")
+        error = result.get("error") or {}
         if refusal_of(error):
             # a connection fails for all accounts
             file = self._file if error["kind"] == "auth" else self._lock

@@ -273,7 +273,7 @@ class Contents:
         for place in sorted(places):
             found = _counted(places[place])
             found["ok"] += self._unnamed.get(place, 0)
-            rows.append(Row(*place, **found))
+            rows.append(Row(*place, *(found[name] for name in COUNTS)))
         return rows
 
     def sentence(self) -> str:
