@@ -387,7 +387,7 @@ CHAIN: dict[str, Any] = {
         {
             "name": "chain",
             "email": "chain@example.org",
-            "password": "Secret-1234",
+            "user_password": "Secret-1234",
             "groups": ["chain"],
         }
     ],
@@ -490,11 +490,13 @@ def _apply(sandbox: Sandbox, folder: Path, kind: dict[str, Any], step: str, **op
 def _found(
     sandbox: Sandbox, folder: Path, variables: dict[str, Any]
 ) -> tuple[dict[str, dict[str, Any]], int]:
-    """Return the findings of a drift by their id, and the number of its requests."""
+    """Return the differences of a drift by their id, and the number of its requests."""
     run = _run(sandbox, folder, "drift", {**variables, "drift_report": "now"})
     report = json.loads((folder / "now/report.json").read_text("utf-8"))
     found = {
-        finding["id"]: {**finding, "first_seen": "", "since": ""} for finding in report["findings"]
+        finding["id"]: {**finding, "first_seen": "", "since": ""}
+        for finding in report["findings"]
+        if finding["status"] != "unknown"
     }
     return found, _asked(run)
 
