@@ -260,6 +260,10 @@ def test_group_without_a_name_is_not_the_group_none() -> None:
     )
     make = tracker_project_role.TrackerProjectRoleOperation
     assert site.run(options, make)["changed"] is True
+    site.more["myself"] = {"accountId": None}  # cannot show whether the account stays
+    with pytest.raises(ToolchainError) as caught:
+        site.run(options, make)
+    assert caught.value.kind == "protocol"
     site.more["project/APP/role/10002"] = {**role, "actors": [{**actor, "actorGroup": {}}]}
     with pytest.raises(ToolchainError) as caught:
         site.run(options, make)

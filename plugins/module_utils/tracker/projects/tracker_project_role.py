@@ -17,7 +17,7 @@ from ...core.module.typed_options import Option
 from ...core.plan import Plan, plan
 from .. import permissions
 from ..client import TrackerClient
-from ..editing.site import Site
+from ..editing.site import Site, identity
 from .by_project import ByProject
 from .project_objects import name_key
 from .project_roles import GROUPS, USERS, ProjectRole, ProjectRoles, actor_in
@@ -172,7 +172,7 @@ class ManagedProjectRole:
         query = {"expand": "groups"}
         response = self._client.read("reading the task's account", "rest/api/2/myself", query=query)
         reported = response.json()
-        if not isinstance(reported, Mapping):
+        if not isinstance(reported, Mapping) or identity(reported) is None:
             raise unexpected_body(response, "an account")
         shown = reported.get("groups")
         items = shown.get("items") if isinstance(shown, Mapping) else None
