@@ -13,6 +13,8 @@ description:
   - Ensures that files exist in a repository with their content and properties, or that an item does not exist.
   - Content that the server already has is not sent. Uploads are streamed, so memory use does not depend on the file size.
   - The stored checksums are compared with those of the sent files, if the server reports them.
+  - Before it replaces a file that belongs to a promoted build, the task adds a warning that names the build. In the dialect V(jfrog), one
+    query finds such builds, if the account may use it.
   - If the server reports neither checksums nor properties, all files are sent in every run, and the task reports C(changed).
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:

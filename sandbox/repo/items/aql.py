@@ -169,46 +169,59 @@ def _wanted(query: Query) -> list[str]:
 
 
 def _matching(current: Context, query: Query) -> Iterator[Row]:
-    text = json.dumps(query.criteria)
+    text = json.dumps([query.criteria, query.calls.get("include")])
     rows = _item_rows(current, text) if query.domain == "items" else _build_rows(current)
     if ".module.build." in text:
         rows = _with_builds(current, rows)
     typed = query.domain != "items" or '"type"' in text
-    last = None
+    last: Row | None = None
     for row in rows:
-        # yield an item once, even if several of its builds match
-        again = last is not None and row.get("id") == last
         # the default type is `file`, unless the query has a criterion for the type
-        if not again and (typed or row["type"] == "file") and _all(current, query.criteria, row):
-            last = row.get("id")
-            yield row
+        if not (typed or row["type"] == "file") or not _all(current, query.criteria, row):
+            continue
+        if last is not None and last.get("id") is not None and row.get("id") == last["id"]:
+            # an item is a single row, even if several of its builds match
+            last["produced"] += row["produced"]
+            continue
+        if last is not None:
+            yield last
+        last = row
+    if last is not None:
+        yield last
 
 
 def _with_builds(current: Context, rows: Iterator[Row]) -> Iterator[Row]:
     """Yield item rows joined with the builds whose artifacts or dependencies have the same SHA-1.
 
     Server fact [repo-27]: the join is by SHA-1, so every copy of a file matches. An item is yielded
-    once for each of its builds.
+    once for each of its builds and their promotions.
     """
     joined: dict[tuple[str, str], list[Row]] = {}
     for build in current.store.values(builds.KIND):
         for part in ("artifact", "dependency"):
             plural = "artifacts" if part == "artifact" else "dependencies"
-            prefix = f"{part}.module.build."
-            shown = {f"{prefix}name": build["name"], f"{prefix}number": build["number"]}
             for sha1 in digests(build, plural, None):
-                joined.setdefault((part, sha1), []).append(shown)
+                joined.setdefault((part, sha1), []).extend(_joined_rows(part, build))
     none = {
         f"{part}.module.build.{name}": None
         for part in ("artifact", "dependency")
-        for name in ("name", "number")
+        for name in ("name", "number", "promotion.status")
     }
     for row in rows:
         sha1 = str(row["actual_sha1"])
         place = (row["repo"], row["path"], row["name"])
         for produced in joined.get(("artifact", sha1), [{}]):
             for used in joined.get(("dependency", sha1), [{}]):
-                yield {**row, **none, **produced, **used, "id": place}
+                listed = [produced] if produced else []
+                yield {**row, **none, **produced, **used, "id": place, "produced": listed}
+
+
+def _joined_rows(part: str, build: builds.Build) -> list[Row]:
+    """Return the fields of a build for a query, once for each of its promotions."""
+    prefix = f"{part}.module.build."
+    fields = {f"{prefix}name": build["name"], f"{prefix}number": build["number"]}
+    states = [entry["status"] for entry in build["info"].get("statuses", [])]
+    return [{**fields, f"{prefix}promotion.status": status} for status in states or [None]]
 
 
 def _item_rows(current: Context, text: str) -> Iterator[Row]:
@@ -347,7 +360,20 @@ def _shown(row: Row, wanted: list[str], domain: str, real: bool) -> Row:
                 for value in values
                 if not name.startswith("@") or name[1:] in ("*", key)
             ]
+        elif name.startswith("artifact.module.build."):
+            shown["artifacts"] = [_nested(fields, wanted) for fields in row["produced"]]
         elif name in row:
             # server fact [repo-17]: fields of builds have the prefix `build.`
             shown[f"build.{name}" if domain == "builds" and real else name] = row[name]
     return shown
+
+
+def _nested(fields: Row, wanted: list[str]) -> Row:
+    """Return the fields of a build as part of an item row.
+
+    Server fact [repo-27]: each domain between the item and the build is a nested list.
+    """
+    prefix = "artifact.module.build."
+    names = [name.removeprefix(prefix) for name in wanted if name.startswith(prefix)]
+    build = {f"build.{name}": fields[f"{prefix}{name}"] for name in names}
+    return {"modules": [{"builds": [build]}]}

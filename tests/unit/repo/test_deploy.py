@@ -194,7 +194,56 @@ def test_check_mode_plans_without_writing(server: Server) -> None:
     assert plan.after == {"r/a": {"size": 4, "sha256": sums("new!")["sha256"]}}
     assert plan.action == "update"
     assert actions(values) == [("a", "uploaded")]
-    assert [name.split()[0] for name in server.asked] == ["GET", "HEAD"]
+    # the query finds the promoted builds of the replaced file
+    assert server.asked == ["GET /api/repositories/r", "HEAD /r/a", "POST /api/search/aql"]
+
+
+def replaced(*names: str, build: str = "app") -> Reply:
+    builds = [{"build.name": build, "build.number": number} for number in ("8", "7", "7")]
+    nested = [{"modules": [{"builds": [entry]}]} for entry in builds]
+    rows = [{"repo": "r", "path": "a", "name": name, "artifacts": nested} for name in names]
+    return Reply(body={"results": rows})
+
+
+def test_promoted_builds_of_replaced_files_are_named(server: Server, tmp_path: Path) -> None:
+    server.on["GET /api/repositories/r"] = LOCAL
+    files = [{"uri": f"/{name}", "size": 3, "sha1": sums("old")["sha1"]} for name in "123"]
+    server.on["GET /api/storage/r/a?list"] = Reply(body={"files": files})
+    server.on["POST /api/search/aql"] = replaced("1", "2", "9")
+    for name, content in {"1": "new", "2": "old", "3": "new", "4": "new"}.items():
+        (tmp_path / name).write_text(content)
+    server.run(ArtifactDeployOperation, options(path="a/", src=f"{tmp_path}/"), check=True)
+    (said,) = server.warnings
+    assert "replaces files of promoted builds: 'r/a/1' (build app/7, app/8)" in said
+    (query,) = [seen.body.decode() for seen in server.stub.seen if seen.method == "POST"]
+    assert '"$or": [{"path": "a"}, {"path": {"$match": "a/*"}}]' in query
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(400, "no such field"),
+        Reply(403),
+        Reply(503),
+        Reply(body="<html>"),
+        Reply(body={"results": [{"repo": "r", "path": "a", "name": "1"}]}),
+    ],
+)
+def test_unknown_promotions_do_not_prevent_a_deployment(server: Server, reply: Reply) -> None:
+    server.on["GET /api/repositories/r"] = LOCAL
+    server.on["HEAD /r/a/1"] = head("old")
+    server.on["POST /api/search/aql"] = reply
+    given = options(path="a/1", content="new")
+    plan, _values = server.run(ArtifactDeployOperation, given, check=True)
+    assert (plan.changed, server.warnings) == (True, [])
+
+
+@pytest.mark.parametrize("current", [Reply(404), Reply(405)])
+def test_new_and_unknown_files_are_not_searched_for(server: Server, current: Reply) -> None:
+    server.on["GET /api/repositories/r"] = LOCAL
+    server.on["HEAD /r/a/1"] = current
+    server.run(ArtifactDeployOperation, options(path="a/1", content="new"), check=True)
+    assert "POST /api/search/aql" not in server.asked
 
 
 @pytest.mark.parametrize("check", [True, False])

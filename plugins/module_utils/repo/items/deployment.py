@@ -19,6 +19,7 @@ from ..properties import Properties
 from . import listing
 from .archives import entries_of
 from .file_states import FileState, read_moved, read_states, with_known_content
+from .replaced_files import promoted_builds
 from .sources import FileSource, LocalFile, WantedFile, read_all
 from .uploads import Uploader
 
@@ -46,6 +47,12 @@ class FileAction:
     @property
     def name(self) -> str:
         return f"{self.repo}/{self.wanted.path}"
+
+    @property
+    def replaces(self) -> bool:
+        """Return whether an item with other content is known to exist at the path."""
+        stored = self.found.stored
+        return stored is not None and stored.holds(self.wanted.digests) is False
 
 
 class FileDeployment:
@@ -116,7 +123,21 @@ class FileDeployment:
         before = {file.name: _before(file) for file in differing if file.found.stored is not None}
         after = {file.name: _after(file) for file in differing}
         action: Action = "update" if before else "create"
+        self._warn_of_promoted(repo, differing)
         return Plan(before, after, action, result=result, data=(repo, actions))
+
+    def _warn_of_promoted(self, repo: str, files: Sequence[FileAction]) -> None:
+        """Warn of files of promoted builds whose content the deployment replaces."""
+        paths = {file.wanted.path for file in files if file.repo == repo and file.replaces}
+        found = promoted_builds(self._client, repo, paths)
+        if found:
+            named = ", ".join(
+                f"'{repo}/{path}' (build {', '.join(builds)})" for path, builds in found.items()
+            )
+            self._task.warn(
+                f"this deployment replaces files of promoted builds: {shorten(named, 400)}. The new"
+                " content is not in their build records"
+            )
 
     def predict(self, plan: Plan) -> None:
         _repo, actions = plan.data
