@@ -192,3 +192,38 @@ def test_image_names_are_equal_in_all_lookups(fresh: Fresh, tmp_path: Path) -> N
     assert found["image"] == [{"name": "delivery/agent", "tags": ["1.0.0"]}]
     assert found["trace"] == found["trace tag"]
     assert found["trace"][0]["artifact"]["path"] == "delivery/agent/1.0.0/list.manifest.json"
+
+
+def test_references_to_other_builds_are_followed(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    files = [{"name": "a.jar", "sha1": "0" * 40}]
+    records: list[dict[str, Any]] = [
+        {
+            "build_name": "team/lib",
+            "artifacts": files,
+            "vcs": [{"url": "https://git/l", "revision": "1a"}],
+        },
+        {"build_name": "app", "artifacts": files, "issues": [{"key": "REL-2"}]},
+        {
+            "build_name": "all",
+            "modules": [
+                {"id": f"{name}/1", "type": "build"} for name in ("app", "team/lib", "gone")
+            ],
+            "vcs": [{"url": "https://git/a", "revision": "2b", "message": "REL-1"}],
+        },
+    ]
+    tasks = [
+        playbook.task("build_publish", {"build_number": "1", **record}, record["build_name"])
+        for record in records
+    ]
+    defaults = connections.module_defaults(sandbox.urls)
+    named = variables(sandbox, "repo")
+    play = playbook.play(
+        [*tasks, lookup("all", "build:all/1")], module_defaults=defaults, vars=named
+    )
+    run = playbook.run(tmp_path, [play])
+    found = answers(run)["all"]
+    assert [record["name"] for record in found["aggregated"]] == ["app", "team/lib"]
+    assert [commit["id"] for commit in found["commits"]] == ["2b", "1a"]
+    assert sorted(issue["key"] for issue in found["issues"]) == ["REL-1", "REL-2"]
+    assert "refers to the build 'gone' #1, which has no build record" in run.output
