@@ -89,7 +89,7 @@ _list:
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -173,7 +173,7 @@ def _run(ci: Options | None, address: str | None) -> changes.TracedBuild | None:
 
 
 def _commits(
-    records: list[Record], runs: list[changes.TracedBuild | None]
+    records: Sequence[Record], runs: Sequence[changes.TracedBuild | None]
 ) -> list[dict[str, Any]] | None:
     """Return the commits of the CI builds, each followed by other revisions in its build record.
 
@@ -193,7 +193,7 @@ def _commits(
 
 
 def _issues(
-    tracker: Options | None, records: list[Record], commits: list[dict[str, Any]] | None
+    tracker: Options | None, records: Sequence[Record], commits: list[dict[str, Any]] | None
 ) -> list[dict[str, Any]] | None:
     """Return the issues in the build records, and those whose keys are in commit messages.
 

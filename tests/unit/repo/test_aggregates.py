@@ -138,6 +138,17 @@ def test_referenced_builds_are_promoted_first(server: Server) -> None:
     assert posts(server) == []
 
 
+def test_aggregated_build_without_status_has_no_promotion_of_its_own(server: Server) -> None:
+    serve(server, info("all/1", *refers("app/7")), info("app/7", files("a")))
+    in_target = {"repo": "rel", "path": ".", "name": "a", "actual_sha1": digest("a")}
+    server.on[AQL] = [Reply(body={"results": found}) for found in ([], [], [in_target], [])]
+    given = promotion("all/1", aggregated="follow", status=None)
+    plan, _values = server.run(BuildPromoteOperation, given)
+    assert (plan.changed, posts(server)) == (True, ["app/7"])
+    plan, _values = server.run(BuildPromoteOperation, given)
+    assert not plan.changed
+
+
 def test_interrupted_promotion_of_many_builds_is_continued(server: Server) -> None:
     serve(server, info("all/1", *refers("app/7", "lib/2")), info("app/7"), info("lib/2"))
     promoted = server.on["POST /api/build/promote/lib/2"]
