@@ -11,7 +11,7 @@ short_description: Create, change or delete a space of the wiki
 version_added: 1.0.0
 description:
   - Manages a space and, on Data Center 9.1 or newer, its permissions. Only differences are sent.
-  - A space with other pages than its home page is only deleted with O(force).
+  - A space with blog posts, or other pages than its home page, is only deleted with O(force).
   - The task fails if its account, its groups included, would no longer administer the space, unless O(force) is set.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:

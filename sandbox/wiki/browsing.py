@@ -147,7 +147,9 @@ class Browsing:
         return JSONResponse(views.space(key, expansions(request)))
 
     async def space_content(self, request: Request) -> Response:
-        """GET /space/{key}/content/page: all pages, or those at the top with `depth=root`."""
+        """GET /space/{key}/content/{type}: all pages, those at the top with `depth=root`, or all
+        blog posts.
+        """
         views = self._views(request)
         key = views.pages.access.space(request.path_params["key"])["key"]
         if request.query_params.get("depth") == "root":
@@ -155,7 +157,8 @@ class Browsing:
         found = [
             page
             for page in views.pages.all()
-            if page["space"] == key and page["status"] == "current" and page["type"] == "page"
+            if (page["space"], page["status"]) == (key, "current")
+            and page["type"] == request.path_params["type"]
         ]
         return self._pages(request, views, found)
 

@@ -214,7 +214,7 @@ class WikiService(Service):
             self._route(space + "/{key}/permissions", self.spaces.permissions, "GET", "POST"),
             self._route("/rest/api/user", self.spaces.user),
             self._route(space + "/{key}", browsing.space),
-            self._route(space + "/{key}/content/page", browsing.space_content),
+            self._route(space + "/{key}/content/{type}", browsing.space_content),
             self._route("/rest/api/search", browsing.search),
             self._route("/rest/api/user/current", browsing.current_user),
         ]

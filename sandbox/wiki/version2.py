@@ -54,6 +54,7 @@ class Version2:
         return [
             self._route(f"{_BASE}/spaces", self.spaces),
             self._route(f"{_BASE}/spaces/{{id}}/pages", self.pages_of_space),
+            self._route(f"{_BASE}/spaces/{{id}}/blogposts", self.blog_posts_of_space),
             self._route(f"{_BASE}/pages", self.find),
             self._route(f"{_BASE}/pages", self.create, "POST"),
             self._route(page, self.read),
@@ -108,6 +109,13 @@ class Version2:
 
     def pages_of_space(self, request: Request) -> Response:
         """GET /spaces/{id}/pages: the current and archived pages of all levels."""
+        return self._content_of_space(request, "page")
+
+    def blog_posts_of_space(self, request: Request) -> Response:
+        """GET /spaces/{id}/blogposts: the current and archived blog posts."""
+        return self._content_of_space(request, "blogpost")
+
+    def _content_of_space(self, request: Request, kind: str) -> Response:
         views = self._views(request)
         spaces = views.pages.store.items("wiki.space")
         wanted = request.path_params["id"]
@@ -118,7 +126,7 @@ class Version2:
             _shown(request, views, page)
             for page in views.pages.all()
             if page["space"] == key
-            and page["type"] == "page"
+            and page["type"] == kind
             and page["status"] in ("current", "archived")
         ]
         return _part(request, views, found)

@@ -170,11 +170,13 @@ class WikiClient:
         """
         return self._read(lambda pages: pages.space(key))
 
-    def pages_of(self, key: str, most: int) -> list[Any]:
-        """Return the pages of a space as JSON objects, without bodies. After more than `most`
-        pages, others may be missing.
+    def content_of(self, purpose: str, key: str, kind: str, most: int) -> list[Any]:
+        """Return the pages or blog posts of a space as JSON objects, without bodies.
+
+        :param kind: `page` or `blogpost`
+        :param most: after more objects than this, others may be missing
         """
-        return self._read(lambda pages: pages.pages_of(key, most))
+        return self._read(lambda pages: pages.content_of(purpose, key, kind, most))
 
     def listing(self, purpose: str, route: str, **query: str) -> list[Any]:
         """Return the entries of a list of version 1."""

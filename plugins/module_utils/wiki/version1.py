@@ -132,9 +132,8 @@ class PagesOfVersion1:
         text = member(shown, "description", "plain", "value")
         return space_of(response, shown, member(shown, "homepage", "title"), text)
 
-    def pages_of(self, key: str, most: int) -> list[Any]:
-        purpose = f"counting the pages of the space {key}"
-        route = path("rest", "api", "space", key, "content", "page")
+    def content_of(self, purpose: str, key: str, kind: str, most: int) -> list[Any]:
+        route = path("rest", "api", "space", key, "content", kind)
         return self._exchange.listing(purpose, route, {}, most)
 
     def _space(self, key: str) -> Response:

@@ -147,10 +147,9 @@ class PagesOfVersion2:
         text = member(shown, "description", "plain", "value")
         return space_of(response, shown, page and page.title, text)
 
-    def pages_of(self, key: str, most: int) -> list[Any]:
+    def content_of(self, purpose: str, key: str, kind: str, most: int) -> list[Any]:
         self.require_space(key)
-        purpose = f"counting the pages of the space {key}"
-        route = f"{_SPACES}/{path(str(member(self._space(key), 'id')), 'pages')}"
+        route = f"{_SPACES}/{path(str(member(self._space(key), 'id')), f'{kind}s')}"
         return self._listing(purpose, route, most)
 
     def descendants(self, purpose: str, page_id: str) -> list[tuple[str, str]]:

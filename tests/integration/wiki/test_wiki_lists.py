@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -51,5 +52,5 @@ def test_prune_finds_all_pages(cut: Sandbox, tmp_path: Path) -> None:
 
 def test_all_groups_of_the_account_count(cut: Sandbox) -> None:
     cut.seed({"wiki": {"groups": {f"group-{number:02}": ["reporter"] for number in range(12)}}})
-    restricted = {"page_id": "1002", "update": {"groups": ["group-11"]}}
+    restricted: Any = {"page_id": "1002", "update": {"groups": ["group-11"]}}
     assert test_wiki_restriction.run(cut, **restricted)[0].changed

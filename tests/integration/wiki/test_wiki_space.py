@@ -77,16 +77,21 @@ def test_space_is_created_updated_and_deleted(fresh: Fresh) -> None:
 
 @pytest.mark.parametrize("cloud", [False, True])
 @pytest.mark.parametrize(
-    ("home", "words"), [(None, "has 1 page: set force"), ("1801", "has 1 page besides its home")]
+    ("home", "kind", "words"),
+    [
+        (None, "page", "has 1 page: set force"),
+        ("1801", "page", "has 1 page besides its home page 'Home': set force"),
+        ("1801", "blogpost", "has 1 blog post: set force"),
+    ],
 )
-def test_space_with_one_other_page_is_kept(
-    fresh: Fresh, home: str | None, words: str, *, cloud: bool
+def test_space_with_other_content_than_its_home_page_is_kept(
+    fresh: Fresh, home: str | None, kind: str, words: str, *, cloud: bool
 ) -> None:
     sandbox = fresh("real")
     login = {"dialect": "cloud_v2" if cloud else "server", **connections.LOGINS["wiki"]}
     if cloud:
         sandbox.settings("wiki", deployment="Cloud", version_2=True)
-    pages = [{"id": "1800", "space": "DOC", "title": "Notes"}]
+    pages = [{"id": "1800", "space": "DOC", "title": "Notes", "type": kind}]
     pages += [] if home is None else [{"id": home, "space": "DOC", "title": "Home"}]
     sandbox.seed({"wiki": {"spaces": [{"key": "DOC", "name": "D", "home": home}], "pages": pages}})
     for check in (True, False):

@@ -15,7 +15,7 @@ from ..page import member
 
 _SPACE, _USER = "rest/api/space", "rest/api/user"
 _ADMINISTER = "space:administer"
-MOST_COUNTED = 200
+_MOST_COUNTED = 200
 #: Maximum number of subjects in a request [wiki-21].
 _MAX_SUBJECTS = 40
 _ATTEMPTS = 60
@@ -36,13 +36,29 @@ class Spaces:
         """Return `id`, `name`, `description` and `home_page` (its title), or None if missing."""
         return self._client.space(key)
 
-    def other_pages(self, key: str, home: str | None) -> int:
-        """Return the number of pages except the home page, counted up to `MOST_COUNTED`.
+    def content(self, key: str, home: str | None) -> str:
+        """Describe the pages except the home page or, without such pages, the blog posts.
+
+        Returns an empty string for a space without both.
 
         :param home: title of the home page, which no other page of the space has
         """
-        titles = [member(page, "title") for page in self._client.pages_of(key, MOST_COUNTED)]
-        return min(len(titles) - titles.count(home), MOST_COUNTED)
+        purpose = f"counting the pages of the space {key}"
+        pages = self._client.content_of(purpose, key, "page", _MOST_COUNTED)
+        titles = [member(page, "title") for page in pages]
+        besides = "" if home is None else f" besides its home page '{home}'"
+        return _counted(len(titles) - titles.count(home), "page", besides) or _counted(
+            self._count_blog_posts(key), "blog post"
+        )
+
+    def _count_blog_posts(self, key: str) -> int:
+        purpose = f"counting the blog posts of the space {key}"
+        try:
+            return len(self._client.content_of(purpose, key, "blogpost", _MOST_COUNTED))
+        except ToolchainError as error:
+            if error.status != 404:
+                raise
+            return 0  # a wiki without blogs
 
     def create(self, key: str, wanted: Mapping[str, Any]) -> None:
         self._client.send(
@@ -176,6 +192,14 @@ class Spaces:
         ).json()
         groups = self._client.groups_of({"username": str(member(reported, "username"))})
         return {f"user:{member(reported, 'userKey')}", *(f"group:{name}" for name in groups)}
+
+
+def _counted(count: int, noun: str, suffix: str = "") -> str:
+    """Return a number with its noun, or an empty string for 0."""
+    if count == 0:
+        return ""
+    shown = f"at least {_MOST_COUNTED}" if count >= _MOST_COUNTED else str(count)
+    return f"{shown} {noun}{'' if count == 1 else 's'}{suffix}"
 
 
 _MEMBERS = {"group": "groupName", "user": "userKey"}

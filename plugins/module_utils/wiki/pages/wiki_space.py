@@ -15,7 +15,7 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Plan, plan, unchanged, without_none
 from ..client import WikiClient
-from .spaces import MOST_COUNTED, Permissions, Spaces, administers
+from .spaces import Permissions, Spaces, administers
 
 _KEY = re.compile(r"~?[A-Za-z0-9._-]{1,255}")
 _OPERATION = re.compile(r"[a-z]+:[a-z_]+")
@@ -166,15 +166,11 @@ class SpaceKind(EntryKind[SpaceEntry]):
     def _removal(self, entry: SpaceEntry, found: dict[str, Any] | None) -> Plan:
         if found is None:
             return unchanged({"space": None})
-        home = found["home_page"]
-        count = 0 if entry.force else self._spaces.other_pages(entry.key, home)
-        if count > 0:
-            least = "at least " if count == MOST_COUNTED else ""
-            pages = f"{least}{count} {'page' if count == 1 else 'pages'}"
-            besides = "" if home is None else f" besides its home page '{home}'"
+        content = "" if entry.force else self._spaces.content(entry.key, found["home_page"])
+        if content:
             raise ToolchainError(
                 "conflict",
-                f"the space {entry.key} has {pages}{besides}: set force to delete them with it",
+                f"the space {entry.key} has {content}: set force to delete them with it",
             )
         return plan(found, None).with_result(space=None)
 
