@@ -159,7 +159,8 @@ def test_variables_are_compared_by_name_without_showing_secrets(ci: Ci, key: str
     done = ci.lives(**env("/usr/bin", "new-value-2"))
     path, token = done["changes"]
     assert path == {"path": "unclassified.env[PATH].value", "before": "/bin", "after": "/usr/bin"}
-    assert token["path"] == "unclassified.env[DEPLOY_TOKEN].value"
+    secret_path = "unclassified.env[DEPLOY_TOKEN].value"
+    assert token == {"path": secret_path, "before": "(secret)", "after": "(secret) (new)"}
     for secret in ("old-value-1", "new-value-2"):
         assert secret not in str(done["changes"]) + str(done["diff"])
 

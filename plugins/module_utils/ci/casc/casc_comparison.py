@@ -76,6 +76,8 @@ class ConfigurationComparison:
 
     def _add(self, path: str, before: Any, after: Any, name: str) -> None:
         shown = {"before": shown_value(name, before), "after": shown_value(name, after)}
+        if isinstance(shown["after"], str) and shown["after"] == shown["before"]:
+            shown["after"] += " (new)"  # only the masked part differs
         self.changes.append({"path": path, **shown})
 
 
