@@ -165,8 +165,9 @@ class Credentials(EntryKind[CiCredentialEntry]):
         if live is not None:
             require_same_kind(live, wanted, kind)
         found = plan(None if live is None else wanted.current(live), wanted.fields(live))
-        fingerprint = self._fingerprint(entry, location, live, wanted)
-        state = "same" if live is None else _secret_state(live, wanted, entry, fingerprint)
+        state, fingerprint = "same", None
+        if live is not None:
+            state, fingerprint = self._compared_secret(entry, location, live, wanted)
         found = self._with_secret(entry, found, state)
         if found.changed:
             found = replace(found, failure=_missing_secrets_error(wanted, live, found))
@@ -177,17 +178,22 @@ class Credentials(EntryKind[CiCredentialEntry]):
         shown = _shown(location, kind, found.after, state)
         return found.with_result(credential={**shown, "fingerprint": fingerprint})
 
-    def _fingerprint(
+    def _compared_secret(
         self,
         entry: CiCredentialEntry,
         location: CredentialLocation,
-        live: XmlElement | None,
+        live: XmlElement,
         wanted: Wanted,
-    ) -> str | None:
-        """Return the fingerprint of the credential if it is needed to compare the secret."""
-        if live is None or not (entry.fingerprint or _matches(live, wanted)):
-            return None
-        return self._stores.fingerprint(location)
+    ) -> tuple[str, str | None]:
+        """Return the state of the secret, and the fingerprint if it was needed."""
+        is_recorded, known = _is_recorded(live, wanted), entry.fingerprint
+        fingerprint = None
+        if known or is_recorded:
+            fingerprint = self._stores.fingerprint(location)
+        if known == secret_record.replaced_in(_record(live)):
+            known = None
+        has_secret = wanted.secret is not None
+        return secret_record.compared(is_recorded, known, fingerprint, has_secret), fingerprint
 
     def _warn_of_unknown(
         self,
@@ -278,7 +284,7 @@ class Credentials(EntryKind[CiCredentialEntry]):
             return True
         # another host may have created an equal credential
         same = not plan(wanted.current(live), wanted.fields(live)).changed
-        return same and (creates or not record) and not _differs(live, wanted)
+        return same and (creates or not record) and _is_recorded(live, wanted) is not False
 
     def _verify(self, location: CredentialLocation, wanted: Wanted) -> None:
         """Raise `rejected` for fields that the server did not save."""
@@ -327,32 +333,15 @@ def _record(live: XmlElement) -> str:
     return secret_record.split(text_of(live, "description"))[1]
 
 
-def _matches(live: XmlElement, wanted: Wanted) -> bool:
-    """Return whether the description has the digest of the secret."""
-    return wanted.secret is not None and secret_record.matches(_record(live), wanted.secret)
+def _is_recorded(live: XmlElement, wanted: Wanted) -> bool | None:
+    """Return whether the digest in the description is that of the secret.
 
-
-def _differs(live: XmlElement, wanted: Wanted) -> bool:
-    """Return whether the description has the digest of another secret."""
-    return wanted.secret is not None and bool(_record(live)) and not _matches(live, wanted)
-
-
-def _secret_state(
-    live: XmlElement, wanted: Wanted, entry: CiCredentialEntry, fingerprint: str | None
-) -> str:
-    """Compare the secret with the server: "same", "different" or "unknown".
-
-    The digest in the description only tells which secret the last task wrote. A user may have
-    changed it since; then the fingerprint differs from the one that the task knows.
+    Returns `None` if the task has no secret, or the description no digest.
     """
-    if _differs(live, wanted):
-        return "different"
-    known = entry.fingerprint
-    if fingerprint is None or known in (None, secret_record.replaced_in(_record(live))):
-        return "unknown"
-    if fingerprint != known:
-        return "different"
-    return "same" if wanted.secret is None or _matches(live, wanted) else "unknown"
+    record = _record(live)
+    if wanted.secret is None or not record:
+        return None
+    return secret_record.matches(record, wanted.secret)
 
 
 def _shown(

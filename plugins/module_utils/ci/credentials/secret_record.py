@@ -57,5 +57,25 @@ def matches(record: str, secret: str) -> bool:
     )
 
 
+def compared(
+    is_recorded: bool | None, known: str | None, fingerprint: str | None, has_secret: bool
+) -> str:
+    """Compare the secret with the server: "same", "different" or "unknown".
+
+    The digest in the description only tells which secret the last task wrote. A user may have
+    changed it since; then the fingerprint differs from the one that the task knows.
+
+    :param is_recorded: whether the record is that of the secret; `None` without record or secret
+    :param known: the fingerprint that the task knows, if it is not older than the last write
+    """
+    if is_recorded is False:
+        return "different"
+    if fingerprint is None or known is None:
+        return "unknown"
+    if fingerprint != known:
+        return "different"
+    return "same" if is_recorded or not has_secret else "unknown"
+
+
 def _digest(secret: str, salt: bytes) -> str:
     return hashlib.pbkdf2_hmac("sha256", secret.encode(), salt, _ROUNDS, _DIGEST).hex()
