@@ -198,6 +198,18 @@ def test_empty_name_takes_the_assignee_off(kind: str, option: str) -> None:
     assert Site(people, kind, assignee=None).run(options)["changed"] is False
 
 
+@pytest.mark.parametrize("watchers", [[], [ANN]])
+def test_account_is_not_both_added_and_removed(watchers: list[Person]) -> None:
+    site = Site([ANN])
+    site.watchers = watchers
+    remove = IssueRemovals(watchers=["Ann Example"])
+    with pytest.raises(ToolchainError, match="is the account 'a1' in watchers") as caught:
+        site.run(Options(issue="APP-1", watchers=["a1"], remove=remove))
+    assert caught.value.kind == "invalid"
+    result = site.run(Options(issue="APP-1", watchers=["a1", "Ann Example"]))
+    assert len(changes(result)) == 1 - len(watchers)
+
+
 def test_unseen_watcher_cannot_be_removed() -> None:
     site = Site([ANN])
     site.watchers, site.watch_count = [HIDDEN], 3

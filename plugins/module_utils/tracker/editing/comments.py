@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from ...core.errors import ToolchainError
+from ...core.errors import ToolchainError, invalid
 from ...core.http.messages import unexpected_body
 from ...core.json_text import as_text
 from ...core.plan import Change
@@ -163,15 +163,21 @@ class WatchersPart:
 
     def edits(self, issue: TrackerIssue) -> list[Edit]:
         there, hidden = self._read(issue)
-        edits = []
-        for name in self._added:
-            account = self._account(name, there)
-            if not self._is_among(there, account):
-                edits.append(self._edit(issue, "POST", account, Change("watchers", None, name)))
+        added = {self._account(name, there): name for name in self._added}
+        edits = [
+            self._edit(issue, "POST", account, Change("watchers", None, name))
+            for account, name in added.items()
+            if not self._is_among(there, account)
+        ]
         for name in self._removed:
-            found = self._present(issue, name, there, hidden)
-            if found is not None:
-                edits.append(self._edit(issue, "DELETE", found, Change("watchers", name, None)))
+            gone = self._existing(name, there)
+            if gone in added:
+                raise invalid(
+                    f"'{name}' in remove.watchers is the account '{added[gone]}' in watchers:"
+                    " remove it from one of them"
+                )
+            if gone is not None and self._is_watching(issue, name, gone, there, hidden):
+                edits.append(self._edit(issue, "DELETE", gone, Change("watchers", name, None)))
         return edits
 
     def _edit(self, issue: TrackerIssue, method: str, account: str, change: Change) -> Edit:
@@ -181,29 +187,36 @@ class WatchersPart:
     def _is_among(self, watchers: Iterable[Mapping[str, Any]], account: str) -> bool:
         return any(self._site.accounts.has_id(watcher, account) for watcher in watchers)
 
-    def _present(
-        self, issue: TrackerIssue, name: str, there: list[Mapping[str, Any]], hidden: int
-    ) -> str | None:
-        """Return the id of the watcher, or None if the account does not watch the issue.
-
-        Raises `permission` if that cannot be told, because the server hides watchers.
-        """
+    def _existing(self, name: str, there: list[Mapping[str, Any]]) -> str | None:
+        """Return the id of an account, or None if it does not exist."""
         try:
-            account = self._account(name, there)
+            return self._account(name, there)
         except ToolchainError as error:
             if error.kind != "not_found":
                 raise
             return None
-        if self._is_among(there, account):
-            return account
-        if hidden and self._needed([account]):
+
+    def _is_watching(
+        self,
+        issue: TrackerIssue,
+        name: str,
+        account: str,
+        there: list[Mapping[str, Any]],
+        hidden: int,
+    ) -> bool:
+        """Return whether an account watches an issue.
+
+        Raises `permission` if the server hides watchers, and the account may be one of them.
+        """
+        is_there = self._is_among(there, account)
+        if not is_there and hidden and self._needed([account]):
             raise ToolchainError(
                 "permission",
                 f"remove.watchers: the issue '{issue.key}' has {hidden} watchers that this account"
                 f" cannot see, so '{name}' may be one of them; the permission to view watchers is"
                 " missing",
             )
-        return None
+        return is_there
 
     def expected(self) -> tuple[Change, ...]:
         for name in self._added:
