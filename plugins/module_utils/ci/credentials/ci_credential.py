@@ -172,7 +172,7 @@ class Credentials(EntryKind[CiCredentialEntry]):
         if found.changed:
             found = replace(found, failure=_missing_secrets_error(wanted, live, found))
             fingerprint = None  # the write gives the credential another one
-        elif live is not None and state == "unknown" and (wanted.secret or entry.fingerprint):
+        elif live is not None and state == "unknown" and _should_be_compared(entry, live, wanted):
             found = found.with_unknown("secret")
             self._warn_of_unknown(location, entry, _record(live), fingerprint)
         shown = _shown(location, kind, found.after, state)
@@ -331,6 +331,11 @@ def _missing_secrets_error(
 
 def _record(live: XmlElement) -> str:
     return secret_record.split(text_of(live, "description"))[1]
+
+
+def _should_be_compared(entry: CiCredentialEntry, live: XmlElement, wanted: Wanted) -> bool:
+    """Return whether an unknown secret is reported: with a digest, only `fingerprint` asks more."""
+    return entry.fingerprint is not None or (wanted.secret is not None and not _record(live))
 
 
 def _is_recorded(live: XmlElement, wanted: Wanted) -> bool | None:
