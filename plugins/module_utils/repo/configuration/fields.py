@@ -166,12 +166,7 @@ def _from_server(name: str, value: Any) -> Any:
             for member in value
             if isinstance(member, Mapping)
         ]
-    if value is None and name in (
-        "description",
-        "notes",
-        "remote_username",
-        "default_deployment_repo",
-    ):
+    if value is None and name in _EMPTY_TEXTS:
         return ""
     return [] if value is None and name in ("environments", "repositories") else value
 
