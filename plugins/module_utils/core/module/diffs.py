@@ -37,8 +37,8 @@ def _masked(value: Any, other: Any = None) -> Any:
     :param other: the value before the task; strings that differ from it only in a secret say so
     """
     if isinstance(value, Mapping):
-        others = other if isinstance(other, Mapping) else {}
-        return {name: _masked(item, others.get(name)) for name, item in value.items()}
+        named = other if isinstance(other, Mapping) else {}
+        return {name: _masked(item, named.get(name)) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
         others = other if isinstance(other, (list, tuple)) else ()
         return [_masked(item, old) for item, old in zip_longest(value, others[: len(value)])]
