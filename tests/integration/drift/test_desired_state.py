@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -298,6 +300,34 @@ def test_environment_and_unmanaged_objects_are_supported(fresh: Fresh, tmp_path:
 
     run = _run(tmp_path, "drift", {**variables, "desired_state_environment": "tset"}, code=2)
     assert "has no environment 'tset': it has test" in run.output
+
+
+def test_pipeline_of_the_guide_fails_for_unmanaged_objects(fresh: Fresh, tmp_path: Path) -> None:
+    """Verify the documented script, and that a summary of its report fails, too."""
+    sandbox = fresh("real")
+    _describe(tmp_path, tracker="versions: [{project: REL, name: 1.0.0}]\n")
+    variables = {
+        "desired_state_folder": "desired",
+        "desired_state_unmanaged": "fail",
+        "enforce_connections": {"tracker": _logins(sandbox)["tracker"]},
+    }
+    guide = (Path(__file__).resolve().parents[3] / "docs/drift.md").read_text("utf-8")
+    (script,) = re.findall(r"```sh\n(ansible-playbook[^`]*\ncase [^`]*)```", guide)
+    environment = playbook.environment(tmp_path)
+    path = f"{Path(sys.executable).parent}:{environment['PATH']}"
+
+    def code() -> int:
+        (tmp_path / "desired.yml").write_text(json.dumps(variables), encoding="utf-8")
+        return subprocess.run(
+            ["sh", "-c", script], cwd=tmp_path, env={**environment, "PATH": path}, check=False
+        ).returncode
+
+    assert code() == 10
+    assert _report(tmp_path)["result"] == "unmanaged"
+    summary = {"summary_reports": ["report"], "summary_folder": "all"}
+    assert "Result: unmanaged" in _run(tmp_path, "drift_summary", summary, code=2).output
+    variables["drift_ignore"] = [{"kind": "version", "until": "2999-12-31"}]
+    assert code() == 0
 
 
 #: Objects that an export leaves out: jobs of branches, secrets, sections that another list describes.
