@@ -69,6 +69,7 @@ def test_folder_is_applied_before_roles() -> None:
     [
         ({"enforce_rolse": []}, "does not know enforce_rolse (did you mean enforce_roles?)"),
         ({"drift_fial": True}, "does not know drift_fial (did you mean drift_fail?)"),
+        ({"toolchain_ci_ulr": "x"}, "toolchain_ci_ulr is unknown: did you mean toolchain_ci_url?"),
         ({"drift_workers": "local"}, "does not know drift_workers"),
         ({"drift_slices": 2}, "does not know drift_slices"),
         ({"enforce_roles": "ci_baseline, analysis"}, "enforce_roles has no role analysis: the"),
