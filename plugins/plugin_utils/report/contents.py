@@ -82,14 +82,15 @@ class Refused:
     def finding(self, service: str, server: str) -> dict[str, Any]:
         """Return the single finding of the server. Its host is the first one by name."""
         lost = f"; {_many(self.count, 'object')} not compared" if self.count else ""
+        name = server or service
         return {
             "host": min(self.hosts),
             "service": service,
             "server": server,
             "kind": "server",
-            "name": server,
+            "name": name,
             "action": "none",
-            "text": f"server {server}: {self.reason}{lost}",
+            "text": f"server {name}: {self.reason}{lost}",
             "task": self.task,
             "status": "failed",
         }
