@@ -104,9 +104,13 @@ class Server:
         """Store whether the server has refused a task, from the result of its module."""
         error = result.get("error") or {}
         if refusal_of(error):
-            # a connection fails for all accounts
-            file = self._file if error["kind"] == "auth" else self._lock
-            _store(file, json.dumps(error))
+            refused = self._lock.with_suffix(".refused")
+            # a connection fails for all accounts, and so may the second login
+            if error["kind"] != "auth" or refused.exists():
+                _store(self._lock, json.dumps(error))
+            else:
+                refused.touch()
+                _store(self._file, json.dumps(error))
         elif (result.get("http") or {}).get("requests") and not self._file.exists():
             _store(self._file, "{}")
 

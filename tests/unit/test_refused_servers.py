@@ -66,8 +66,19 @@ def test_refused_login_concerns_the_account() -> None:
     )
     assert server("boris").error() is None
     assert server(url="https://other.example.com").error() is None
+
+
+def test_refused_token_concerns_this_token() -> None:
     note(AUTH, server(None, "one"))
+    assert server(None, "one").error() == AUTH
     assert server(None, "two").error() is None
+
+
+def test_second_refused_login_concerns_all_accounts() -> None:
+    note(AUTH, server("alice"))
+    note(AUTH, server("boris"))
+    assert server("carol").error() == AUTH
+    assert server("carol", url="https://other.example.com").error() is None
 
 
 def test_refused_connection_concerns_all_accounts() -> None:
