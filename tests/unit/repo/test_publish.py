@@ -293,10 +293,19 @@ def test_values_without_secrets_are_published_unchanged(server: Server) -> None:
         "opts": "-Dx.password=$PASS -Dy={{ token }}",
         "message": "Add a bearer token; key=value; token rotation",
         "clone": "git@host:group/x.git",
+        "link": "https://host/x?token=$TOKEN",
     }
     _plan, found = server.run(Operation, given(properties=values))
     assert sent(server)["properties"] == values
     assert (found["withheld"], server.warnings) == ([], [])
+
+
+def test_variables_among_properties_are_left_out_like_variables(server: Server) -> None:
+    serve(server)
+    names = ("HTTP_AUTH_HEADER", "TOKEN_PROD")
+    values = {f"buildInfo.env.{name}": "x" for name in names}
+    server.run(Operation, given(properties={**values, "buildInfo.env.PATH": "/bin"}))
+    assert sent(server)["properties"] == {"buildInfo.env.PATH": "/bin"}
 
 
 def test_user_name_in_an_address_is_no_secret(server: Server) -> None:

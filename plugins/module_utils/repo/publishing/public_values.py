@@ -15,6 +15,7 @@ from ...core.secret import (
     secrets_of_url,
     without_user_info,
 )
+from .publication import ENVIRONMENT
 
 #: Names of variables that are usually left out [repo-29], such as `GIT_AUTH`, but not `AUTHOR`.
 _SECRET_VARIABLE = re.compile(
@@ -52,7 +53,7 @@ class PublicValues:
             if "value" in value and isinstance(name, str) and is_secret_name(name):
                 self.withheld.append(f"{place}.{name}")
                 return {member: item for member, item in value.items() if member != "value"}
-            return self._members(place, value, is_secret_name)
+            return self._members(place, value, _is_secret_property)
         if isinstance(value, list):
             items = enumerate(value)
             return [self.properties(f"{place}[{number}]", item) for number, item in items]
@@ -81,9 +82,20 @@ class PublicValues:
         masked = mask_free_text(_PAIR.sub(_masked_pair, _BEARER.sub(rf"\g<1>{MASK}", public)))
         for secret in self._secrets:
             masked = masked.replace(secret, MASK)
-        if masked != public or any(map(secrets_of_url, addresses)):
+        if masked != public or any(map(_has_login, addresses)):
             self.withheld.append(place)
         return masked
+
+
+def _has_login(address: str) -> bool:
+    """Return whether the user info of an address is secret, unlike `git@`."""
+    return secrets_of_url(address) != secrets_of_url(without_user_info(address))
+
+
+def _is_secret_property(name: str) -> bool:
+    """Return whether a property is secret; a record stores variables among its properties."""
+    is_variable = name.startswith(ENVIRONMENT)
+    return is_secret_name(name) or (is_variable and _is_secret_variable(name[len(ENVIRONMENT) :]))
 
 
 def _is_secret_variable(name: str) -> bool:
