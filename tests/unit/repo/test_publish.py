@@ -327,7 +327,7 @@ def test_entries_that_name_no_file_are_kept(server: Server) -> None:
         {"id": "g:a:1.0:compile", "type": "pom", "scopes": ["compile"]},
         {"id": "left-pad:1.3.0", "sha1": "d" * 40, "requestedBy": [["app:1"]]},
     ]
-    modules = [
+    modules: list[dict[str, Any]] = [
         {"id": "b", "type": "python", "dependencies": dependencies},
         {"id": "team/lib/3", "type": "build", "sha1": "a" * 40, "md5": "b" * 32},
     ]
