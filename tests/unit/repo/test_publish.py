@@ -308,6 +308,17 @@ def test_variables_among_properties_are_left_out_like_variables(server: Server) 
     assert sent(server)["properties"] == {"buildInfo.env.PATH": "/bin"}
 
 
+def test_secrets_of_the_existing_record_are_not_in_the_diff(server: Server) -> None:
+    serve(server)
+    server.run(Operation, given())
+    old = {"buildInfo.env.DB_PASS": CANARY, "dsn": f"password={CANARY}", "kept": "x"}
+    found = sent(server)
+    server.on[RECORD] = Reply(body={"buildInfo": {**found, "properties": old}})
+    plan, _values = server.run(Operation, given(ci_url="https://ci/2", replace=True), check=True)
+    assert plan.before["properties"] == {"dsn": "password=***", "kept": "x"}
+    assert CANARY not in json.dumps([plan.before, plan.after])
+
+
 def test_user_name_in_an_address_is_no_secret(server: Server) -> None:
     serve(server)
     source = {"url": "ssh://git@host/group/git-tools.git", "message": "Use git"}

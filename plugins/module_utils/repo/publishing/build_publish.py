@@ -181,7 +181,8 @@ class BuildPublishOperation:
         result = {"build": _shown(data.record), "marked": marked, "withheld": self._withheld}
         if not data.sends and not marked:
             return Plan({}, {}, result=result)
-        before, after = data.sides()
+        # the existing record may have secrets, which the diff must not show
+        before, after = (PublicValues().properties("", side) for side in data.sides())
         if marked:
             before["marks"], after["marks"] = self._mark_sides(data)
         action: Action = "create" if data.there is None else "update"
