@@ -174,6 +174,17 @@ def test_encrypted_attributes_are_secrets() -> None:
     assert ENCRYPTED in kept_secrets.with_kept_secrets(live, wanted)
 
 
+def test_secret_is_masked_next_to_a_difference() -> None:
+    found = configuration.drift(
+        f"<a><b x='1' token='same-token'>{ENCRYPTED}</b></a>",
+        "<a><b x='2' token='same-token'>hush-hush</b></a>",
+    )
+    assert [difference.path for difference in found.differences] == ["b"]
+    assert found.secrets == ("hush-hush",)
+    assert found.before == '<a>\n  <b token="***" x="1">***</b>\n</a>\n'
+    assert found.after == '<a>\n  <b token="***" x="2">***</b>\n</a>\n'
+
+
 def test_secret_of_an_unknown_class_is_returned() -> None:
     found = configuration.drift(f"<a><b>{ENCRYPTED}</b></a>", "<a><b>hush-hush</b></a>")
     assert (found.uncompared, found.secrets) == (("b",), ("hush-hush",))

@@ -15,7 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from ...core.secret import MASK
 from ..xml_reader import XmlElement, parse, shown, without_declaration, written
@@ -213,43 +213,53 @@ def class_of(element: XmlElement) -> str:
     return "" if _COLLECTION.match(name) else name
 
 
+class _ValuePair(NamedTuple):
+    """A value with different strings in two elements: the text, or an attribute with this name."""
+
+    live: XmlElement
+    wanted: XmlElement
+    name: str
+
+
+def _differing_values(live: XmlElement, wanted: XmlElement) -> list[_ValuePair]:
+    shared = live.attributes.keys() & wanted.attributes.keys()
+    names = [name for name in sorted(shared) if live.attributes[name] != wanted.attributes[name]]
+    text = [] if live.text == wanted.text else [secret_values.TEXT]
+    return [_ValuePair(live, wanted, name) for name in (*text, *names)]
+
+
 class _Comparison:
     """Compares two element trees, and removes ignored differences from both."""
 
     def __init__(self) -> None:
         self.differences: list[Difference] = []
         self.uncompared: list[str] = []
-        #: Elements with differences, and elements with secrets that cannot be compared.
-        self._changed: list[tuple[XmlElement, XmlElement]] = []
-        self._secrets: list[tuple[XmlElement, XmlElement]] = []
+        #: Values with differences, and secrets that cannot be compared.
+        self._changed: list[_ValuePair] = []
+        self._secrets: list[_ValuePair] = []
 
     def resend(self) -> None:
         """Report the secrets as differences, because the task sends them again."""
         for path in self.uncompared:
             self._add(path, "changed")
         self._changed += self._secrets
-        self.uncompared = []
+        self._secrets, self.uncompared = [], []
 
     def mask(self, live: XmlElement, wanted: XmlElement) -> list[str]:
         """Mask the secrets in both trees. Return the values that the server has encrypted."""
         found = []
-        for element, other in self._secrets:
-            if secret_values.text_of(element, None).is_encrypted:
-                found.append(other.text)
-                other.text = MASK
-            for name in element.attributes:
-                if secret_values.attribute_of(element, name).is_encrypted:
-                    found.append(other.attributes[name])
-                    other.attributes[name] = MASK
+        for pair in (*self._secrets, *self._changed):
+            if secret_values.value_of(pair.live, pair.name).is_encrypted:
+                found.append(secret_values.value_of(pair.wanted, pair.name).text.strip())
+                secret_values.mask_value(pair.wanted, pair.name)
         for root in (live, wanted):
             secret_values.mask(root)
-        for element, other in self._changed:
-            if element.text == other.text:
-                other.text = other.text.replace(MASK, _NEW_SECRET)
-            for name, text in other.attributes.items():
-                if text == element.attributes.get(name):
-                    other.attributes[name] = text.replace(MASK, _NEW_SECRET)
-        return [text for text in map(str.strip, found) if len(text) >= secret_values.SHORTEST]
+        for pair in self._changed:
+            shown = secret_values.value_of(pair.wanted, pair.name).text
+            if shown == secret_values.value_of(pair.live, pair.name).text:
+                new = shown.replace(MASK, _NEW_SECRET)
+                secret_values.set_value(pair.wanted, pair.name, new)
+        return [text for text in found if len(text) >= secret_values.SHORTEST]
 
     def compare(self, live: XmlElement, wanted: XmlElement) -> None:
         if live.name != wanted.name:
@@ -262,17 +272,19 @@ class _Comparison:
         self, live: XmlElement, wanted: XmlElement, parent: XmlElement | None, path: str
     ) -> None:
         """Compare two elements. `parent` is the parent of the expected element."""
-        equal = live.text == wanted.text and live.attributes == wanted.attributes
-        if not equal and _is_equal_without_secrets(live, wanted, parent):
-            self.uncompared.append(path or live.name)
-            self._secrets.append((live, wanted))
-        elif not equal:
+        pairs = _differing_values(live, wanted)
+        secrets = [pair for pair in pairs if _is_secret(pair, parent)]
+        changed = [pair for pair in pairs if not _is_secret(pair, parent)]
+        if changed or live.attributes.keys() != wanted.attributes.keys():
             self._add(path or live.name, "changed")
-            self._changed.append((live, wanted))
+        elif secrets:
+            self.uncompared.append(path or live.name)
+        self._changed += changed
+        self._secrets += secrets
         in_list = is_list(live.children) or is_list(wanted.children)
         pair = _pairs_by_position if in_list else _pairs_by_name
-        pairs = list(pair(live.children, wanted.children))
-        self._children(live, wanted, pairs, path, in_list)
+        children = list(pair(live.children, wanted.children))
+        self._children(live, wanted, children, path, in_list)
 
     def _children(
         self,
@@ -299,25 +311,14 @@ class _Comparison:
         self.differences.append(Difference(path, kind))
 
 
-def _is_equal_without_secrets(
-    live: XmlElement, wanted: XmlElement, parent: XmlElement | None
-) -> bool:
-    """Return whether two elements differ only in values that the server encrypts."""
-    pairs = [(secret_values.text_of(live, parent), secret_values.text_of(wanted, parent))]
-    if live.attributes.keys() != wanted.attributes.keys():
-        return False
-    pairs += [
-        (secret_values.attribute_of(live, name), secret_values.attribute_of(wanted, name))
-        for name in live.attributes
-    ]
-    return all(
-        one.text == other.text
-        or (bool(other.text.strip()) and one.is_of_encrypted_kind)
-        or (
-            secret_values.without_encrypted(one.text) == secret_values.without_encrypted(other.text)
-        )
-        for one, other in pairs
-    )
+def _is_secret(pair: _ValuePair, parent: XmlElement | None) -> bool:
+    """Return whether a value differs only because the server has encrypted it."""
+    live = secret_values.value_of(pair.live, pair.name, parent)
+    wanted = secret_values.value_of(pair.wanted, pair.name, parent)
+    if live.is_of_encrypted_kind:
+        return bool(wanted.text.strip())
+    shown = map(secret_values.without_encrypted, (live.text, wanted.text))
+    return len(set(shown)) == 1
 
 
 class _ChildPaths:

@@ -14,6 +14,8 @@ from typing import NamedTuple
 from ...core.secret import MASK, is_secret_name
 from ..xml_reader import XmlElement
 
+#: Stands for the text of an element where a name of an attribute is expected.
+TEXT = ""
 #: Placeholder for a secret in an exported configuration.
 KEPT = "(kept by the server)"
 #: Minimum length of a secret that is masked everywhere. A shorter one may occur in other words.
@@ -107,6 +109,25 @@ def text_of(element: XmlElement, parent: XmlElement | None) -> XmlValue:
 
 def attribute_of(element: XmlElement, name: str) -> XmlValue:
     return XmlValue(element.attributes[name], name, _simple(element.name))
+
+
+def value_of(element: XmlElement, name: str, parent: XmlElement | None = None) -> XmlValue:
+    """Return the attribute with this name, or for `TEXT` the text."""
+    return text_of(element, parent) if name == TEXT else attribute_of(element, name)
+
+
+def set_value(element: XmlElement, name: str, text: str) -> None:
+    """Set the attribute with this name, or for `TEXT` the text."""
+    if name == TEXT:
+        element.text = text
+    else:
+        element.attributes[name] = text
+
+
+def mask_value(element: XmlElement, name: str) -> None:
+    """Mask the attribute with this name, or for `TEXT` the text, unless it is empty."""
+    if value_of(element, name).text.strip():
+        set_value(element, name, MASK)
 
 
 def values_of(root: XmlElement) -> Iterator[XmlValue]:
