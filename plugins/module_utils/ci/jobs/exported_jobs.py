@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Export jobs and folders as entries for `ci_job`, without secrets."""
+"""Export jobs and folders as entries for `ci_job`, without encrypted secrets."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Keep secrets out of exported job configurations.
+"""Keep encrypted secrets, and passwords in addresses, out of exported job configurations.
 
-An exported configuration contains the placeholder `(kept by the server)` instead of each secret.
-Before the configuration is saved, the current secret of the job replaces the placeholder.
+An exported configuration contains the placeholder `(kept by the server)` instead of them. Before
+the configuration is saved, the current secret of the job replaces the placeholder.
 """
 
 from __future__ import annotations
