@@ -38,7 +38,6 @@ class Plan:
         changes. The runner raises it if there are no other changes
     :param make_diff: computes the diff instead of `before` and `after`, if that takes long; must
         depend on the plan only
-    :param unknown: names of the fields that could not be compared, for reports
     :param waits: `apply` changes nothing, but waits for an operation on the server
     :param data: state of the server and decisions that `apply` needs
     """
@@ -50,7 +49,6 @@ class Plan:
     result: Mapping[str, Any] = field(default_factory=dict)
     failure: ToolchainError | None = None
     make_diff: Callable[[], tuple[Any, Any]] | None = None
-    unknown: tuple[str, ...] = ()
     waits: bool = False
     data: Any = field(default=None, repr=False)  # may have secrets
 
@@ -72,8 +70,8 @@ class Plan:
         return replace(self, result={**self.result, **result})
 
     def with_unknown(self, *names: str) -> Plan:
-        """Return a copy of the plan with the names of fields that could not be compared."""
-        return replace(self, unknown=names)
+        """Return the plan with the fields that cannot be compared as return value `unknown`."""
+        return self.with_result(unknown=list(names)) if names else self
 
     def with_data(self, data: Any) -> Plan:
         return replace(self, data=data)

@@ -85,6 +85,7 @@ def test_unknown_secret_gives_a_warning_and_is_not_written(ci: Ci) -> None:
         found = ci.run(**given)
         assert not found["changed"]
         assert found["credential"]["secret"] == "unknown"
+        assert found["unknown"] == ["secret"]
         assert "has no digest to compare" in ci.warnings[0]
     assert not ci.run(**given, update_secret="on_create")["changed"]
     assert ci.run(**given, update_secret="always")["changed"]

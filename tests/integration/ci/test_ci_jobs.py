@@ -339,7 +339,11 @@ def test_secret_is_kept_if_other_parts_change(ci: Ci) -> None:
     ci.run(job="delivery/x", config=changed)
     assert ci.secrets("delivery/x") == ["hush-hush"]
     assert "secrets are not compared" in ci.warnings[0]
-    assert ci.run(job="delivery/x", config=changed)["changed"] is False
+    again = ci.run(job="delivery/x", config=changed)
+    assert again["changed"] is False
+    assert [path.rpartition("/")[2] for path in again["unknown"]] == ["defaultValue"]
+    kept = ci.run(job="delivery/x", config=changed.replace("new-secret", "(kept by the server)"))
+    assert (kept["changed"], kept.get("unknown")) == (False, None)
 
 
 def test_secret_is_resent_on_request(ci: Ci) -> None:

@@ -202,17 +202,16 @@ class CiJobOperation:
                 f"{self._store.purpose}: secrets are not compared, because the server encrypts"
                 f" them again with each save: {_listed(found.uncompared)}"
             )
-        kept = tuple(marked(self._text or ""))  # the task does not set these secrets
-        unknown = [path for path in found.uncompared if not kept or not path.endswith(kept)]
         if not found.found:
-            return unchanged({"differences": []}, state=found.before).with_unknown(*unknown)
+            same = unchanged({"differences": []}, state=found.before)
+            return same.with_unknown(*found.uncompared)
         self._refuse_stars(live, "this job")
         self._warn_of_pinned(wanted)
         sent = wanted if always else with_kept_secrets(live, wanted)
         steps = [lambda: self._save(sent, live), lambda: self._verify(sent, found.before)]
         result = {"differences": [difference.path for difference in found.differences]}
         plan = Plan(found.before, found.after, "update", result=result, data=steps)
-        return plan.with_unknown(*unknown)
+        return plan.with_unknown(*found.uncompared)
 
     def _save(self, wanted: str, before: str) -> None:
         """Save a configuration. Server fact [ci-15]: each save encrypts the secrets again, so a

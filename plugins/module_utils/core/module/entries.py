@@ -213,8 +213,8 @@ class ObjectsOperation(Generic[Entry]):
             "action": _DONE[obj.plan.action],
             "changes": [vars(change) for change in obj.plan.changes],
         }
-        if obj.plan.unknown:
-            item["unknown"] = list(obj.plan.unknown)
+        if "unknown" in obj.plan.result:
+            item["unknown"] = obj.plan.result["unknown"]
         if obj.error is not None:
             item["error"] = {**obj.error.as_dict(), "msg": single_line(obj.error.message)}
         return item

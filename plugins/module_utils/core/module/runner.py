@@ -222,8 +222,6 @@ def _must_apply(operation: Operation, plan: Plan, check_mode: bool) -> bool:
 def _values(plan: Plan, applied: Mapping[str, Any], with_diff: bool) -> dict[str, Any]:
     values = {**plan.result, **applied}
     values["changed"] = values.get("changed", plan.changed)
-    if plan.unknown:
-        values["unknown"] = list(plan.unknown)
     if with_diff and "diff" not in values:  # an info module may return a diff of its own
         before, after = plan.diff()
         values["diff"] = {"before": before, "after": after if values["changed"] else before}
