@@ -85,6 +85,12 @@ build:
       type: bool
       returned: if the server reports it
   sample: {project: toolchain, name: release_1.0, id: 3, date: 1772323200000, keepit: false}
+unknown:
+  description: Names of the options that cannot be compared.
+  returned: if something cannot be compared
+  type: list
+  elements: str
+  sample: [keepit]
 http:
   description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always

@@ -66,6 +66,12 @@ defect_type:
       type: bool
       returned: if the server reports it
   sample: {project: toolchain, code: MISRA.CAST.INT, enabled: false}
+unknown:
+  description: Names of the options that cannot be compared.
+  returned: if something cannot be compared
+  type: list
+  elements: str
+  sample: [enabled]
 http:
   description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always

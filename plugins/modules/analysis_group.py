@@ -85,6 +85,12 @@ group:
       type: bool
       returned: if the server reports it
   sample: {name: developers, users: [alice, "Carol, QA"], readonly: false}
+unknown:
+  description: Names of the options that cannot be compared.
+  returned: if something cannot be compared
+  type: list
+  elements: str
+  sample: [users]
 http:
   description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always

@@ -108,6 +108,12 @@ module:
     name: library
     allow_all: true
     paths: ["**/lib/*", "**/include/*"]
+unknown:
+  description: Names of the options that cannot be compared.
+  returned: if something cannot be compared
+  type: list
+  elements: str
+  sample: [paths]
 http:
   description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always

@@ -106,6 +106,12 @@ project:
       description: Name of the project after the task.
       type: str
   sample: {name: bootloader}
+unknown:
+  description: Names of the options that cannot be compared.
+  returned: if something cannot be compared
+  type: list
+  elements: str
+  sample: [description]
 http:
   description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always

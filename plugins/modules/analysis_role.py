@@ -129,6 +129,12 @@ role:
     permissions: {create_project: false, manage_roles: false, change_issue_status: true}
     allowed_status_transitions: [{from: Any, to: Analyze}, {from: Analyze, to: Fix}]
     readonly: false
+unknown:
+  description: Names of the options that cannot be compared.
+  returned: if something cannot be compared
+  type: list
+  elements: str
+  sample: [permissions]
 http:
   description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always

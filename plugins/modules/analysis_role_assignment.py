@@ -89,6 +89,12 @@ role_assignment:
       description: Whether the account is a group.
       type: bool
   sample: {name: Developer, account: developers, project: legacy, group: true}
+unknown:
+  description: Names of the options that cannot be compared.
+  returned: if something cannot be compared
+  type: list
+  elements: str
+  sample: [users]
 http:
   description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always

@@ -659,7 +659,7 @@ def test_hidden_members_are_not_written_alone() -> None:
     shown = {"name": "dev", "readonly": False}
     plan, values, _forms, warnings = manage("group", lines(shown), name="dev", users=["alice"])
     assert not plan.changed
-    assert values == {"group": shown}
+    assert values == {"group": shown, "unknown": ["users"]}
     assert "cannot compare users of the group 'dev'" in warnings[0]
 
 
