@@ -104,7 +104,7 @@ def _surplus(
     found: list[str] = []
     for sha256, paths in wanted.items():
         known = there.get(sha256, {})
-        # an artifact whose path is unknown is one of those with a path
+        # without a path it is unknown which of these artifacts a source means
         labels = {path: label for path, label in paths.items() if path} or paths
         # labels and paths of bundles may begin with the repository
         seen = {*known, *known.values()}
