@@ -69,6 +69,19 @@ options:
     type: str
     choices: [drop, keep]
     default: drop
+  link_base:
+    description:
+      - Address of the root of the repository that contains O(src), such as C(https://git.example/team/app/blob/main). Links to its files that
+        are no pages of the tree become absolute links. If O(src) is in no Git repository, it is the address of O(src).
+      - Such files are outside O(src) or excluded, or their path starts with a slash. Files that are missing in O(src) stay broken links.
+    type: str
+  broken_links:
+    description:
+      - What to do about links and images without a target, including those that need O(link_base).
+      - V(fail) lists them in an error before anything is written. V(warn) keeps their text, with a warning for each.
+    type: str
+    choices: [fail, warn]
+    default: fail
   title_prefix:
     description: Prefix of every title, such as V(Release 2:). End it with a space to separate it from the title.
     type: str
@@ -234,7 +247,7 @@ problems:
   returned: if the files have errors
   type: list
   elements: str
-  sample: ["guide/install.md:12: the link to 'setup.md' leads to nothing"]
+  sample: ["guide/install.md:12: the target of the link 'setup.md' does not exist in src"]
 comments:
   description:
     - Inline comments of readers in the pages that the task saves, as C(kept) and C(lost). A comment stays where its text is still there.

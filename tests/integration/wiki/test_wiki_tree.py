@@ -410,10 +410,10 @@ PROBLEMS: dict[str, tuple[dict[str, str], list[str]]] = {
     "links": (
         {"x.md": "# X\n\n[a](no.md)\n[b](../../etc/passwd)\n\n![c](no.png) [d](/etc/passwd)"},
         [
-            "x.md:3: the target of the link 'no.md' does not exist",
-            "x.md:4: the target of the link '../../etc/passwd' does not exist",
-            "x.md:6: the image 'no.png' does not exist",
-            "x.md:6: the target of the link '/etc/passwd' does not exist",
+            "x.md:3: the target of the link 'no.md' does not exist in src",
+            "x.md:4: the target of the link '../../etc/passwd' does not exist in src",
+            "x.md:6: the image 'no.png' does not exist in src",
+            "x.md:6: the target of the link '/etc/passwd' does not exist in src",
         ],
     ),
     "titles": (

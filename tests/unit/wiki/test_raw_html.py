@@ -240,3 +240,20 @@ def test_html_takes_linear_time(part: str) -> None:
         return time.process_time() - begin
 
     assert seconds(80_000) < 40 * seconds(10_000) + 0.5
+
+
+@pytest.mark.parametrize("text", ["[TOC]", "[[_TOC_]]"])
+def test_table_of_contents_becomes_a_macro(text: str) -> None:
+    toc = '<ac:structured-macro ac:name="toc"></ac:structured-macro>'
+    assert _converted(f"{text}\n\na") == (f"{toc}<p>a</p>", [])
+
+
+@pytest.mark.parametrize(
+    "text", ["!!! note\n    a", "??? tip 'b'\n    a", ":::note\na\n:::", '+++\ntitle = "a"\n+++\n']
+)
+def test_notes_of_other_dialects_are_reported(text: str) -> None:
+    body, warnings = _converted(f"\n\n{text}")
+    assert len(warnings) == 1
+    assert warnings[0].startswith("line 3: ")
+    assert "is not converted" in warnings[0]
+    assert "a" in body

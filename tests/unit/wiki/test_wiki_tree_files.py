@@ -204,6 +204,9 @@ def test_titles_of_one_folder_get_the_file_names(folder: Folder) -> None:
     titles = {path: page.title for path, page in folder(by_folder=True).items()}
     assert (titles["a/x.md"], titles["a/y.md"]) == ("T (a/x)", "t (a/y)")
     assert (titles["b/x.md"], titles["c.md"]) == ("T (b)", "U")
+    folder.write(**{"d/index.md": "# V", "d/d.md": "# V"})
+    titles = {path: page.title for path, page in folder(by_folder=True).items()}
+    assert (titles["d/index.md"], titles["d/d.md"]) == ("V (d/index)", "V (d/d)")
 
 
 def test_elements_without_equivalent_are_reported_with_file_and_line(folder: Folder) -> None:
@@ -216,8 +219,8 @@ def test_raw_html_is_checked_like_markdown(folder: Folder) -> None:
     folder.file("x.md", "a\n\n<img src='b.png'>\n<a href='c.md'>d</a>\n\n<a href='y.md#e'>f</a>")
     folder.file("y.md", "<h2 id='E'>g</h2>\n\n## h")
     assert folder.problems() == [
-        "x.md:3: the image 'b.png' does not exist",
-        "x.md:4: the target of the link 'c.md' does not exist",
+        "x.md:3: the image 'b.png' does not exist in src",
+        "x.md:4: the target of the link 'c.md' does not exist in src: correct it, or set link_base",
     ]
     folder.write(**{"b.png": "", "c.md": "# C"})
     body = folder()["x.md"].body
@@ -226,3 +229,40 @@ def test_raw_html_is_checked_like_markdown(folder: Folder) -> None:
         '<ac:link><ri:page ri:content-title="C"/><ac:link-body>d</ac:link-body></ac:link>' in body
     )
     assert '<ac:link><ri:page ri:content-title="g"/>' in body  # the heading is the title of y.md
+
+
+LINKS = {
+    "[a](../LICENSE)": "https://git.example/main/LICENSE",
+    "[a](../src/a%20b.py?raw=1#L3)": "https://git.example/main/src/a%20b.py#L3",
+    "<a href='/README.md'>a</a>": "https://git.example/main/README.md",
+    "[a](/src/)": "https://git.example/main/src/",
+    "[a](.hidden/b.md)": "https://git.example/main/docs/.hidden/b.md",
+}
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_links_to_other_files_of_the_repository_get_the_base(folder: Folder, link: str) -> None:
+    (folder.path.parent / ".git").mkdir()
+    folder.file(".hidden/b.md", "")
+    folder.file("x.md", link)
+    page = folder(link_base="https://git.example/main/")["x.md"]
+    assert page.body == f'<p><a href="{LINKS[link]}">a</a></p>'
+    assert "does not exist in src" in folder.problems()[0]
+
+
+def test_base_without_a_repository_is_that_of_src(folder: Folder) -> None:
+    folder.file(".hidden/b.md", "")
+    folder.file("x.md", "[a](.hidden/b.md)")
+    page = folder(link_base="https://git.example")["x.md"]
+    assert 'href="https://git.example/.hidden/b.md"' in page.body
+
+
+@pytest.mark.parametrize("link", ["[a](missing.md)", "[a](../../above)", "![a](../b.png)"])
+def test_broken_links_become_text_with_a_warning(folder: Folder, link: str) -> None:
+    (folder.path.parent / ".git").mkdir()
+    folder.file("x.md", link)
+    page = folder(link_base="https://git.example", allow_broken=True)["x.md"]
+    assert page.body == "<p>a</p>"
+    assert len(folder.warnings) == 1
+    assert folder.warnings[0].startswith("x.md:1: the ")
+    assert "does not exist in src" in folder.problems()[0]

@@ -41,12 +41,12 @@ class AttachmentNames:
         known = self._names.get(path)
         if known is not None:
             return known
-        name = posixpath.basename(path)
+        file = name = posixpath.basename(path)
         if attachment_key(name) in self._taken:
             name = path.replace("/", "_")
-        stem, extension = posixpath.splitext(posixpath.basename(path))
+        stem, extension = posixpath.splitext(file)
         while attachment_key(name) in self._taken:
-            self._numbers[attachment_key(path)] += 1
-            name = f"{stem}-{self._numbers[attachment_key(path)] + 1}{extension}"
+            self._numbers[attachment_key(file)] += 1
+            name = f"{stem}-{self._numbers[attachment_key(file)] + 1}{extension}"
         self.reserve(name, path)
         return name

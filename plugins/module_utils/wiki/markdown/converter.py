@@ -27,6 +27,9 @@ _MACRO_OF_ALERT = {
     "WARNING": "warning",
     "CAUTION": "warning",
 }
+#: Paragraphs of other dialects of Markdown: a table of contents, and the first lines of notes.
+_CONTENTS = re.compile(r"\[TOC\]|\[\[TOC\]\]", re.IGNORECASE)
+_FOREIGN = re.compile(r"(?:!!!|\?\?\?\+?)\s+\w.*|:::+\s*\{?\w.*|\+\+\+\s*")
 _TASK = re.compile(r"\[([ xX])\]\s")
 _START = re.compile(r"-?[0-9]{1,9}")
 _BLANKS = " \t\r\n\f"
@@ -156,10 +159,23 @@ class StorageRenderer:
             return [anchors, *parts]
         if any(not isinstance(node, str) and _is_block(node) for node in element.children):
             return [anchors, *self._parts(element.children)]
+        if self._is_contents(element):
+            return [_Part(markup.macro("toc", ""))]
         content = anchors.content + self._run(element.children)
         if element.tag == TIGHT:
             return [_Part(content, is_run=True)]
         return [_Part(f"<p{aligned(element)}>{content}</p>" if content else "")]
+
+    def _is_contents(self, paragraph: Element) -> bool:
+        """Return whether a paragraph is a table of contents. Report notes of other dialects."""
+        first = paragraph.children[0] if paragraph.children and not paragraph.raw else ""
+        if not isinstance(first, str):
+            return False
+        if _FOREIGN.fullmatch(first):
+            what = "TOML front matter" if first[0] == "+" else f"'{first[:40]}'"
+            problem = f"{what} is not converted, so it is shown as text; use YAML or > [!NOTE]"
+            self._resolver.warn(problem, paragraph.line)
+        return first[:1] == "[" and _CONTENTS.fullmatch(paragraph.text()) is not None
 
     # -- blocks ----------------------------------------------------------------------------------
 

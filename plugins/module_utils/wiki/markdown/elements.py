@@ -48,8 +48,8 @@ _TRANSPARENT = frozenset({"div", "span", "center", "picture", "source", "figure"
 _BREAKING = frozenset(
     (
         *("div", "center", "figure", "address", "article", "aside", "body", "dir", "fieldset"),
-        *("footer", "form", "header", "html", "iframe", "legend", "main", "menu", "nav", "option"),
-        *("section", "select", "textarea", "video", "audio", "noscript", "optgroup", "hgroup"),
+        *("footer", "form", "header", "html", "legend", "main", "menu", "nav", "option"),
+        *("section", "noscript", "optgroup", "hgroup"),
     )
 )
 #: Open elements that a start tag closes, and the elements that limit this.

@@ -106,8 +106,8 @@ def link(target: LinkTarget, content: str, title: str = "") -> str:
     if target.kind == "address":
         more = f' title="{attribute(title)}"' if title.strip() else ""
         return f'<a href="{attribute(target.name)}"{more}>{content}</a>'
-    if (target.kind, target.name, target.anchor) == ("page", "", ""):
-        return content  # a link to the top of the same page
+    if target.kind == "text" or (target.kind, target.name, target.anchor) == ("page", "", ""):
+        return content  # no target, or the top of the same page
     position = f' ac:anchor="{attribute(target.anchor)}"' if target.anchor else ""
     inner = ""
     if target.kind == "file":
@@ -118,7 +118,9 @@ def link(target: LinkTarget, content: str, title: str = "") -> str:
 
 
 def image(target: LinkTarget, properties: dict[str, str]) -> str:
-    """Return an image. `properties`: attributes such as `alt`."""
+    """Return an image, or its alternative text. `properties`: attributes such as `alt`."""
+    if target.kind == "text":
+        return escaped(properties.get("alt", ""))
     shown = "".join(f' ac:{name}="{attribute(text)}"' for name, text in properties.items())
     source = f'<ri:url ri:value="{attribute(target.name)}"/>'
     source = source if target.kind == "address" else _attachment(target.name)

@@ -20,11 +20,11 @@ _SCHEME = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:|//)")
 class LinkTarget:
     """Target of a link or an image.
 
+    `kind`: `text` has no target. `anchor`: target on the page.
     `name`: an address, the title of a page ("" is the same page), or the name of an attachment.
-    `anchor`: target on the page.
     """
 
-    kind: Literal["address", "page", "file"]
+    kind: Literal["address", "page", "file", "text"]
     name: str
     anchor: str = ""
 

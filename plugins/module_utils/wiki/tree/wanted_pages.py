@@ -99,6 +99,8 @@ class WantedPages:
     :param attachments: whether to attach files that pages refer to
     :param by_folder: whether to append the folder to titles that several files have
     :param drop_heading: whether to leave out the heading that became the title
+    :param link_base: address of the root of the repository, for links to its other files
+    :param allow_broken: whether to warn about broken links and images, which become text
     """
 
     def __init__(
@@ -111,7 +113,10 @@ class WantedPages:
         attachments: bool = True,
         by_folder: bool = False,
         drop_heading: bool = True,
+        link_base: str | None = None,
+        allow_broken: bool = False,
     ) -> None:
+        self._link_base, self._allow_broken = link_base, allow_broken
         self._by_folder, self._drop_heading = by_folder, drop_heading
         self._folder, self._prefix, self._labels, self._warn = folder, prefix, labels, warn
         self._attachments = attachments
@@ -126,7 +131,7 @@ class WantedPages:
         self._reject_duplicates(read)
         wanted = list(self._converted({page.source.key: page for page in read}))
         if self._problems:
-            raise _rejection(self._problems)
+            raise _rejection(list(dict.fromkeys(self._problems)))
         return wanted
 
     # -- reading -------------------------------------------------------------------------------
@@ -176,7 +181,8 @@ class WantedPages:
         for page in pages:
             place, key = self._folder_name(page.source), title_key(page.title)
             if within[key, _folder_of(page.source)] > 1 and page.source.key != ROOT:
-                place = f"{place}/{page.source.name}"
+                name = posixpath.basename(page.source.path.rstrip("/"))
+                place = f"{place}/{posixpath.splitext(name)[0]}"
             more = f" ({place})" if times[key] > 1 else ""
             unique.append(replace(page, title=f"{page.title}{more}"))
         return unique
@@ -202,15 +208,14 @@ class WantedPages:
     # -- converting ----------------------------------------------------------------------------
 
     def _converted(self, pages: dict[str, _ReadPage]) -> Iterator[WantedPage]:
-        folder = FolderLinks(self._folder)
+        folder = FolderLinks(self._folder, self._link_base)
+        report = self._warn if self._allow_broken else self._problems.append
         titles = {key: page.title for key, page in pages.items()}
         known = {key: page.targets() for key, page in pages.items()}
         targets = {key: found for key, found in known.items() if found is not None}
         linked = _linked_fragments(pages, folder)
         for key, page in pages.items():
-            links = PageLinks(
-                page.source, folder, titles, targets, self._problems.append, self._warn
-            )
+            links = PageLinks(page.source, folder, titles, targets, report, self._warn)
             if self._attachments:
                 self._attach_listed(links, page)
             body = page.body

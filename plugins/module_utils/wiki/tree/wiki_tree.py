@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -31,6 +32,7 @@ from .tree_plan import TreePlanner, deletions
 from .tree_writer import TreeWriter
 from .wanted_pages import WantedPages
 
+_ADDRESS = re.compile(r"https?://[^\s/?#]+(?:/[^\s?#]*)?\Z")
 #: Further members to expand.
 _MORE = (
     *(EXPANSION, "space.homepage", "children.page"),
@@ -47,6 +49,8 @@ class WikiTreeOptions:
     parent_id: str | None = None
     unique_titles: Literal["none", "folder"] = "none"
     title_heading: Literal["drop", "keep"] = "drop"
+    link_base: str | None = None
+    broken_links: Literal["fail", "warn"] = "fail"
     title_prefix: Annotated[str, Option(empty=True)] = ""
     exclude: list[str] = field(default_factory=list)
     labels: list[str] | None = None
@@ -96,6 +100,11 @@ class WikiTreeOperation:
         if wrong is not None:
             raise invalid(f"title_prefix: {wrong}")
         require_labels(options.labels)
+        if options.link_base is not None and not _ADDRESS.match(options.link_base):
+            raise invalid(
+                f"link_base is '{options.link_base}', but must be an address that starts with"
+                " https:// or http://"
+            )
         if options.prune and not options.mark:
             raise invalid("prune requires the marks on the pages: remove mark: false")
         self._task, self._options = task, options
@@ -125,6 +134,8 @@ class WikiTreeOperation:
             attachments=options.attachments,
             by_folder=options.unique_titles == "folder",
             drop_heading=options.title_heading == "drop",
+            link_base=options.link_base,
+            allow_broken=options.broken_links == "warn",
         ).all()
         reader = TreeReader(self._client, options.space, options.parallel, task.progress)
         planner = TreePlanner(
