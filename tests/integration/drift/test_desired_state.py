@@ -292,7 +292,7 @@ def test_environment_and_unmanaged_objects_are_supported(fresh: Fresh, tmp_path:
     assert {one["since"] for one in report["findings"]} == {"still"}
     stats = run.event("Set the findings as statistics").result["ansible_stats"]["data"]
     assert (stats["drift_result"], len(stats["drift_findings"])) == ("unmanaged", 3)
-    accepted = {**failing, "drift_ignore": [{"kind": "version", "name": "REL/*"}]}
+    accepted: dict[str, Any] = {**failing, "drift_ignore": [{"kind": "version", "name": "REL/*"}]}
     assert "Result: as wanted" in _run(tmp_path, "drift", accepted).output
     accepted["drift_ignore"][0]["name"] = "REL/1.*"
     run = _run(tmp_path, "drift", accepted, code=2)
@@ -306,7 +306,7 @@ def test_pipeline_of_the_guide_fails_for_unmanaged_objects(fresh: Fresh, tmp_pat
     """Verify the documented script, and that a summary of its report fails, too."""
     sandbox = fresh("real")
     _describe(tmp_path, tracker="versions: [{project: REL, name: 1.0.0}]\n")
-    variables = {
+    variables: dict[str, Any] = {
         "desired_state_folder": "desired",
         "desired_state_unmanaged": "fail",
         "enforce_connections": {"tracker": _logins(sandbox)["tracker"]},

@@ -83,7 +83,7 @@ def test_wrong_password_of_several_hosts_is_sent_at_most_twice(
     fresh: Fresh, tmp_path: Path
 ) -> None:
     sandbox = fresh("real")
-    hosts = {"all": {"hosts": {f"h{number}": {} for number in range(6)}}}
+    hosts: dict[str, Any] = {"all": {"hosts": {f"h{number}": {} for number in range(6)}}}
     (tmp_path / "hosts.json").write_text(json.dumps(hosts), encoding="utf-8")
     arguments = ("-i", "hosts.json", "-e", "enforce_hosts=all", "-f", "6")
     connected = _connected(sandbox, password="wrong-password-12345")
