@@ -103,7 +103,7 @@ READERS: list[Callable[[str], object]] = [
     _lines,
     _rows,
     _storage,
-    raw_html.text_of_html,
+    lambda text: list(raw_html.split_html(text)),
     lambda text: list(ignored_differences._spelling(text)),
     lambda text: list(ignored_differences._spelling(f"<a{text}/>")),
 ]
