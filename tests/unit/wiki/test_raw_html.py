@@ -139,6 +139,13 @@ def test_other_elements_keep_their_text_with_a_warning() -> None:
     assert warnings == ["line 3: the wiki has no <script>, so it is left out"]
 
 
+def test_unknown_names_are_kept_as_text() -> None:
+    names = ("code-block", "tight", "break", "footnote-reference", "ac:link", "x.y")
+    body, warnings = _converted("".join(f"<{name}>a</{name}>" for name in names))
+    assert body == "<p>aaaaaa</p>"
+    assert len(warnings) == len(names)
+
+
 def test_unsafe_addresses_are_left_out() -> None:
     body, warnings = _converted("<a href='javascript:b()'>a</a><img src='vbscript:c' alt='d'>")
     assert body == "<p>ad</p>"

@@ -209,6 +209,20 @@ def test_attachments_are_exported_next_to_their_page_and_restored(tmp_path: Path
     assert not list(tmp_path.rglob("*evil*"))
 
 
+def test_attachments_that_differ_only_in_case_are_reported(tmp_path: Path) -> None:
+    """Verify that `wiki_tree` reads the exported folder: it rejects two such names."""
+    files = {"Plan.png": (1, b"a", ""), "plan.PNG": (1, b"b", "")}
+    with Stub(response=server.Wiki(server.page(files=files))) as stub:
+        result, _changed = export(stub, tmp_path)
+    (left_out,) = result["left_out"]
+    assert left_out["name"] == "plan.PNG of the page Notes"
+    assert left_out["reason"] == "its name equals 'Plan.png' without regard to case"
+    (tree,) = yaml.safe_load((tmp_path / "wiki.yml").read_text("utf-8"))["trees"]
+    folder = read_folder(str(tmp_path / tree["src"]), [])
+    (page,) = WantedPages(folder, "", None, lambda text: None).all()
+    assert list(page.files) == ["Plan.png"]
+
+
 class Broken(server.Wiki):
     """A wiki whose downloads break off, or that sends another file than it announced."""
 

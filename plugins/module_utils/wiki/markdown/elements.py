@@ -17,12 +17,13 @@ if TYPE_CHECKING:
 
 #: Maximum nesting depth of elements, in Markdown and raw HTML.
 DEEPEST = 60
-#: Tag of a code block, whose attribute `info` is the first line after the fence.
-CODE = "code-block"
+#: Tag of a code block, whose attribute `info` is the first line after the fence. No tag of raw HTML
+#: can have a name with a `#`.
+CODE = "#code"
 #: Tag of the paragraph of a list item without blank lines.
-TIGHT = "tight"
+TIGHT = "#tight"
 #: Tag of the end of a paragraph that is not an element, such as the end of a `div`.
-BREAK = "break"
+BREAK = "#break"
 
 HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 CELLS = ("td", "th")
