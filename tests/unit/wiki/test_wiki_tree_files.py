@@ -182,7 +182,7 @@ def test_xml_file_of_another_kind_is_a_file(folder: Folder) -> None:
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
 @pytest.mark.parametrize("src", ["", "x.md"])
 def test_file_names_compare_in_nfc(folder: Folder, form: Any, src: str) -> None:
-    other = "NFD" if form == "NFC" else "NFC"
+    other: Any = "NFD" if form == "NFC" else "NFC"
     folder.file(unicodedata.normalize(form, "bür.png"), "")
     folder.file(unicodedata.normalize(form, "tür.md"), "# T")
     link = "" if src else unicodedata.normalize(other, "[a](tür.md)")
