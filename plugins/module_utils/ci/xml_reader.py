@@ -13,9 +13,11 @@ from dataclasses import dataclass, field
 from xml.parsers import expat
 
 _DECLARATION = re.compile(r"\A\ufeff?\s*<\?xml\s[^>]*\?>")
-#: A reference to a character. In comments and CDATA sections it is plain text.
+#: A reference to a character. In comments and CDATA sections it is plain text. An open section
+#: reaches to the end of the text, so that many of them take linear time.
 _REFERENCE = re.compile(
-    r"<!--[\s\S]*?-->|<!\[CDATA\[[\s\S]*?\]\]>|&#(?:x([0-9A-Fa-f]{1,6})|([0-9]{1,7}));"
+    r"<!--[\s\S]*?(?:-->|\Z)|<!\[CDATA\[[\s\S]*?(?:\]\]>|\Z)"
+    r"|&#(?:x([0-9A-Fa-f]{1,6})|([0-9]{1,7}));"
 )
 #: Private-use characters that replace control characters, which XML 1.0 does not allow.
 _PRIVATE_START = 0xE000
