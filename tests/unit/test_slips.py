@@ -90,7 +90,8 @@ def secrets(spec: Spec) -> dict[str, Any]:
         if option.get("no_log"):
             found[name] = f"canary-{name}"
         elif option.get("private"):
-            found[name] = dict(PRIVATE) if option["type"] == "dict" else PRIVATE_TEXT
+            shapes = {"dict": dict(PRIVATE), "list": [dict(PRIVATE)]}
+            found[name] = shapes.get(option["type"], PRIVATE_TEXT)
         elif option.get("options"):
             inside = {**needed(option["options"]), **secrets(option["options"])}
             found[name] = [inside] if option["type"] == "list" else inside
