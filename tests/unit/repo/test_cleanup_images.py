@@ -458,6 +458,17 @@ def test_repository_of_another_type_is_not_read(image: Image) -> None:
     assert not [asked for asked in image.server.asked if "manifest" in asked]
 
 
+@pytest.mark.parametrize("kind", ["file", "folder", "any"])
+def test_names_of_attached_tags_mean_nothing_without_images(image: Image, kind: str) -> None:
+    image.server.on["GET /api/repositories"] = Reply(body='[{"key": "r", "packageType": "generic"}]')
+    folder = f"cache/x/sha256-{'a' * 64}"
+    image.found += [row(f"{folder}/data", 100), row(f"{folder}/manifest.json", 100)]
+    rule = {"path": "cache/x" if kind == "folder" else f"{folder}", "created_before": "30d"}
+    result = clean(image, {**rule, "type": kind})
+    expected = [folder] if kind == "folder" else [f"{folder}/data", f"{folder}/manifest.json"]
+    assert paths(result["deleted"]) == expected
+
+
 def test_left_out_index_leaves_out_its_parts(image: Image) -> None:
     child = image.push(None)
     index = image.index("1.0", child, days=90)

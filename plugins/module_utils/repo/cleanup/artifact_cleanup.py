@@ -129,6 +129,7 @@ class ArtifactCleanupOperation:
             ) from None
 
     def _validate(self, rule: CleanupRule, found: aql.QueryResult) -> list[CleanupVerdict]:
+        self._reader.check_type(rule, found.rows)
         items = matching(rule, found.rows, self._parts)
         judged = verdicts(rule, items, found.moment, self._parts)
         if self._reader.read(rule, judged):

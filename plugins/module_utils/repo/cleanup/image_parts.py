@@ -152,6 +152,8 @@ class ImageParts:
         self._images: dict[tuple[str, str], dict[str, Manifest]] = {}
         #: Folders that match a rule.
         self._matched: set[tuple[str, str]] = set()
+        #: Repositories of other package types, where names of attached tags mean nothing.
+        self.without_images: set[str] = set()
 
     def learn(self, files: Iterable[CleanupItem], covers: Callable[[str], bool]) -> list[Manifest]:
         """Return the manifests among files of a repository; add those of complete images.
@@ -163,7 +165,7 @@ class ImageParts:
         for folder, manifest in listed.items():
             found.setdefault((manifest.item.repo, manifest.item.parent), {})[folder] = manifest
         for key, manifests in found.items():
-            if covers(key[1]):
+            if covers(key[1]) and key[0] not in self.without_images:
                 # those that are known may have been read
                 self._images[key] = {**manifests, **self._images.get(key, {})}
                 link(list(self._images[key].values()))
@@ -185,7 +187,8 @@ class ImageParts:
         for item in items:
             self._matched.add((item.repo, _folder(item)))
             manifest, tag = self.of(item), _folder(item).rpartition("/")[2]
-            if not (subject_of(tag) if manifest is None else manifest.is_part):
+            is_attached = item.repo not in self.without_images and subject_of(tag) is not None
+            if not (is_attached if manifest is None else manifest.is_part):
                 found.append(item)
         return found
 

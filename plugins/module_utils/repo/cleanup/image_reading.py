@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from ...core.concurrency import bounded
 from ...core.errors import ToolchainError, looks_like_html
@@ -12,6 +13,7 @@ from ...core.http.messages import unexpected_body
 from ...core.progress import ProgressCounter
 from .. import aql, repositories
 from ..client import RepoClient, item_path
+from ..image_names import subject_of
 from ..images import manifests
 from .image_parts import ImageParts, Manifest, image_of, link
 from .items import CleanupVerdict, items_in
@@ -49,6 +51,14 @@ class ImageReader:
     ) -> None:
         self._client, self._parts, self._show_progress = client, parts, show_progress
         self._blocked: list[str] = []
+
+    def check_type(self, rule: CleanupRule, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Learn whether the repository may have images, if a name is that of an attached tag."""
+        folders = {f"{row['path']}/{row['name']}" for row in rows}
+        names = {name for folder in folders for name in folder.split("/")}
+        is_asked = rule.kind != "image" and any(map(subject_of, names))
+        if is_asked and not self._may_have_images(rule.repo):
+            self._parts.without_images.add(rule.repo)
 
     def read(self, rule: CleanupRule, verdicts: Iterable[CleanupVerdict]) -> bool:
         """Read the images from which a rule deletes; return whether anything was read."""
