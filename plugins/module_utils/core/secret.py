@@ -67,7 +67,10 @@ _HEADER = re.compile(
 )
 _BEARER = re.compile(r"\b(Bearer)([ \t]+)((?=[\w~+/=-]*[\d.])[\w.~+/=-]{8,})", re.IGNORECASE)
 _LOGIN = re.compile(r"""(?<=://)([^/?#\s:@"'<>]*)(:)([^/?#\s"'<>]+)(?=@)""")
-_USER = re.compile(r"""(?<=\s)((?:-u|--user)[ =]["']?[^\s:"'=]*)(:)(?!//|\d+\s)([^\s"']+)""")
+# Two numbers are the ids of a user and a group.
+_USER = re.compile(
+    r"""(?<=\s)((?:-u|--user)[ =]["']?(?!\d+:\d+(?:[\s"']|$))[^\s:"'=]*)(:)(?!//)([^\s"']+)"""
+)
 # Programs whose option `-p` is a password, up to the end of the command.
 _PROGRAM = re.compile(
     r"\b(?:(?:mysql|mariadb)\w*|sshpass|(?:docker|podman|helm)[ \t]+(?:registry[ \t]+)?login)\b"

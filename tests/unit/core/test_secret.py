@@ -280,6 +280,8 @@ def test_other_names_are_not_secret(name: str) -> None:
         ("helm registry login -p abc h", "helm registry login -p *** h"),
         ("curl -u me:abc http://h", "curl -u me:*** http://h"),
         ("docker run -u 1000:1000 x; git push -u http://h", None),
+        ("args '-v /a:/b -u 1000:1000'", None),
+        ("curl -u me:1234 http://h", "curl -u me:*** http://h"),
         ("PASSWORD=abc ./x; export A_TOKEN='a b'", "PASSWORD=*** ./x; export A_TOKEN='***'"),
         ("jdbc:x;User=u;Password=abc;Server=z", "jdbc:x;User=u;Password=***;Server=z"),
         ("java -Dx.password=abc -Dx=y", "java -Dx.password=*** -Dx=y"),

@@ -294,6 +294,8 @@ def test_values_without_secrets_are_published_unchanged(server: Server) -> None:
         "message": "Add a bearer token; key=value; token rotation",
         "clone": "git@host:group/x.git",
         "link": "https://host/x?token=$TOKEN",
+        "contacts": "https://host.example,ann@host.example",
+        "CONTAINER": "-v /a:/b --user 1000:1000",
     }
     _plan, found = server.run(Operation, given(properties=values))
     assert sent(server)["properties"] == values

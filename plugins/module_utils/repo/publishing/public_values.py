@@ -22,6 +22,8 @@ _SECRET_VARIABLE = re.compile(
     r"passw|pwd|psw|pass$|secret|token|credential|key|auth(?!or(?!i))", re.IGNORECASE
 )
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"]+")
+#: A user name without a password. A later `@` belongs to a mail address after the URL.
+_USER_NAME = re.compile(r"(?<=://)[\w.%+~-]*@")
 # At the start of a value, so not in prose. Not a reference to a variable, and not yet masked.
 _BEARER = re.compile(r"((?:^|[:='\"])\s*bearer\s+)(?![$%{*])[^\s\"',;]+", re.IGNORECASE)
 #: A pair of a connection string, whose value may contain blanks.
@@ -78,13 +80,17 @@ class PublicValues:
     def text(self, place: str, text: str) -> str:
         """Return a string without user info in addresses, and with other secrets masked."""
         addresses = _ADDRESS.findall(text)
-        public = _ADDRESS.sub(lambda found: without_user_info(found[0]), text)
+        public = _ADDRESS.sub(lambda found: _without_login(found[0]), text)
         masked = mask_free_text(_PAIR.sub(_masked_pair, _BEARER.sub(rf"\g<1>{MASK}", public)))
         for secret in self._secrets:
             masked = masked.replace(secret, MASK)
         if masked != public or any(map(_has_login, addresses)):
             self.withheld.append(place)
         return masked
+
+
+def _without_login(address: str) -> str:
+    return without_user_info(address) if _has_login(address) else _USER_NAME.sub("", address)
 
 
 def _has_login(address: str) -> bool:
