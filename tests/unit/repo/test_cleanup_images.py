@@ -460,7 +460,9 @@ def test_repository_of_another_type_is_not_read(image: Image) -> None:
 
 @pytest.mark.parametrize("kind", ["file", "folder", "any"])
 def test_names_of_attached_tags_mean_nothing_without_images(image: Image, kind: str) -> None:
-    image.server.on["GET /api/repositories"] = Reply(body='[{"key": "r", "packageType": "generic"}]')
+    image.server.on["GET /api/repositories"] = Reply(
+        body='[{"key": "r", "packageType": "generic"}]'
+    )
     folder = f"cache/x/sha256-{'a' * 64}"
     image.found += [row(f"{folder}/data", 100), row(f"{folder}/manifest.json", 100)]
     rule = {"path": "cache/x" if kind == "folder" else f"{folder}", "created_before": "30d"}

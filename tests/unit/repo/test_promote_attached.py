@@ -157,6 +157,22 @@ def test_later_signature_is_promoted(registry: Registry) -> None:
     assert actions(registry.promote(tag="1.0")) == {"1.0": "unchanged", signature: "promoted"}
 
 
+@pytest.mark.parametrize("options", [{"tag": "1.0"}, {"all_tags": True}])
+@pytest.mark.parametrize("copy", [True, False])
+def test_second_signature_in_the_target_is_not_lost(
+    registry: Registry, options: dict[str, Any], copy: bool
+) -> None:
+    """Signatures of the same image have the same payload, and differ in their annotations."""
+    first, second = ({"digest": "sha256:1", "annotations": {"signature": n}} for n in "ab")
+    signature = registry.sign(registry.push("1.0"), layers=[first])
+    registry.promote(tag="1.0")
+    both = json.dumps({"layers": [first, second]}).encode()
+    registry.tags["dst"][signature] = both
+    values = registry.promote(**options, copy=copy)
+    assert actions(values) == {"1.0": "unchanged" if copy else "promoted", signature: "unchanged"}
+    assert registry.tags["dst"][signature] == both
+
+
 def test_move_leaves_what_other_tags_need(registry: Registry) -> None:
     shared = registry.push(None)
     image = registry.push("1.0", label="same", manifests=[{"digest": shared}])

@@ -67,6 +67,22 @@ class Attachments:
             for state in self._read(names)
         ]
 
+    def marked(self, states: Sequence[TagState]) -> list[TagState]:
+        """Return the states; attached tags whose target has additional content stay in the source.
+
+        Signatures of the target, for example, are added to the same tag.
+        """
+        return list(bounded(self._client.connections, self._marked, states))
+
+    def _marked(self, state: TagState) -> TagState:
+        if subject_of(state.tag) is None or state.is_same or None in (state.source, state.target):
+            return state
+        own = self._content(state.tag)[1].parts
+        found = registry.content(self._client, self._target, state.target_tag)
+        if not own or found is None or not own < found[1].parts:
+            return state
+        return replace(state, copy=True, is_extended=True)
+
     def _read(self, names: Sequence[str]) -> list[TagState]:
         source = {tag: digest for tag in names if (digest := self._content(tag)[0]) is not None}
         target = registry.manifests_of(self._client, self._target.repo, self._target.name, names)

@@ -99,25 +99,22 @@ class DockerPromoteOperation:
         if self._options.attached and states and self._source != self._target:
             attachments = Attachments(self._client, self._source, self._target, copy=self._copy)
             states += attachments.states(states, self._task.warn)
+            states = states if self._options.force else attachments.marked(states)
         pending = [state for state in states if self._is_pending(state)]
         if not pending:
             return Plan({}, {}, result=self._result(states, {}))
         requests = [PromotionRequest(state.tag, [state]) for state in pending]
-        if self._promotes_image:
+        if self._promotes_image and not any(state.is_extended for state in states):
             # a single request for the image promotes all of its tags
             pending, requests = states, [PromotionRequest(None, states)]
         if not any(state.target for state in pending):
             repositories.require_shown(self._client, self._target.repo)
         for state in pending:
             self._warn_of_overwriting(state)
-        before = _shown(
-            self._target, {tag_state.target_tag: tag_state.target for tag_state in pending}
-        )
+        before = _shown(self._target, {state.target_tag: state.target for state in pending})
         moved = {state.tag: state.source for state in pending if not state.copy}
         before = {**_shown(self._source, moved), **before}
-        after = _shown(
-            self._target, {tag_state.target_tag: tag_state.source for tag_state in pending}
-        )
+        after = _shown(self._target, {state.target_tag: state.source for state in pending})
         action: Action = "update" if before else "create"
         result = self._result(states, {tag_state.tag: tag_state.promoted for tag_state in pending})
         return Plan(before, after, action, result=result, data=(states, requests))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,10 +17,12 @@ class ManifestContent:
 
     :param lists: digests of the manifests that an index lists
     :param subject: digest of the image to which the manifest is attached
+    :param parts: all that the manifest lists, with annotations, such as signatures
     """
 
     lists: tuple[str, ...] = ()
     subject: str | None = None
+    parts: frozenset[str] = frozenset()
 
 
 def parse(content: bytes, *, index: bool) -> ManifestContent | None:
@@ -35,7 +38,10 @@ def parse(content: bytes, *, index: bool) -> ManifestContent | None:
     lists = tuple(digest for digest in found if digest is not None)
     if len(lists) < len(found):
         return None
-    return ManifestContent(lists, _digest(data.get("subject")))
+    layers = data.get("layers")
+    listed = [*entries, *(layers if isinstance(layers, list) else [])]
+    parts = frozenset(json.dumps(entry, sort_keys=True) for entry in listed)
+    return ManifestContent(lists, _digest(data.get("subject")), parts)
 
 
 def _digest(descriptor: Any) -> str | None:

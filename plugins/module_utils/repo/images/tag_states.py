@@ -19,6 +19,8 @@ class TagState:
 
     :param copy: whether the tag is copied; otherwise it is moved
     :param owners: tags of the images to which the tag is attached
+    :param is_extended: whether the target has all content of an attached tag, and more, such as
+        another signature, which a promotion would remove
     """
 
     tag: str
@@ -27,6 +29,7 @@ class TagState:
     target: str | None
     copy: bool = True
     owners: tuple[str, ...] = ()
+    is_extended: bool = False
 
     @property
     def is_same(self) -> bool:
@@ -46,6 +49,8 @@ class TagState:
         A move is done if the tag is only in the target. A copy is done if both digests are equal,
         or if the source is gone and the digest of the target is unknown.
         """
+        if self.is_extended:
+            return True
         if not self.copy:
             return self.source is None and self.target is not None
         return self.is_same or (self.source is None and self.target == PRESENT)
