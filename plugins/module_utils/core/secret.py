@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A type for secrets that tracebacks and f-strings do not print, a list of secrets to mask, and how
-to recognise secrets by a name, in an address and in free text [C12.6].
+to recognise secrets by a name, in an address and in free text [C12].
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class Secret:
 
 
 def is_secret_name(name: str) -> bool:
-    """Return whether the last word of a name says that its value is a secret [C12.6].
+    """Return whether the last word of a name says that its value is a secret [C12].
 
     `DB_PASSWORD`, `apiKey` and `GH_PAT` are such names; `tokenId` and `passwordStrategy` are not.
     """
@@ -138,7 +138,7 @@ def is_secret_name(name: str) -> bool:
 
 def mask_free_text(text: str) -> str:
     """Mask the secrets in free text: passwords in addresses, headers, assignments, arguments of
-    programs, private keys and JSON web tokens [C12.6].
+    programs, private keys and JSON web tokens [C12].
 
     References to variables (`$TOKEN`, `%TOKEN%`, `{{ token }}`) stay.
     """

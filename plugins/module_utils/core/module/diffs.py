@@ -15,7 +15,7 @@ _NEW = f"{MASK} (new)"
 
 
 def printable_diff(diff: Mapping[str, Any]) -> dict[str, Any]:
-    r"""Return a diff with control characters escaped and the secrets in free text masked [C12.6].
+    r"""Return a diff with control characters escaped and the secrets in free text masked [C12].
 
     If `before` or `after` contains characters outside ASCII, both become JSON strings, because
     Ansible would print such characters of a mapping as escapes (`Gr\u00f6`).
