@@ -71,12 +71,12 @@ _list:
     aggregated:
       description:
         - Unchanged records of the builds to which the build refers by modules of the type C(build), directly or not. Their commits and
-          issues are in RV(_list.commits) and RV(_list.issues).
+          issues are in C(commits) and C(issues).
         - A referenced build without a record adds a warning. References that form a loop, and more than ten in a row, are an error.
       type: list
       elements: dict
     ci_build:
-      description: CI build of RV(_list.build) as C(job), C(number), C(url), C(result), C(building), C(started) (ISO 8601, UTC) and C(duration) (milliseconds).
+      description: CI build of C(build) as C(job), C(number), C(url), C(result), C(building), C(started) (ISO 8601, UTC) and C(duration) (milliseconds).
       type: dict
     commits:
       description: Commits as C(id), C(message), C(author) and C(date).

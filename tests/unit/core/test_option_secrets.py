@@ -98,7 +98,7 @@ def test_unparsed_private_string_is_hidden(given: Any) -> None:
 
 
 def test_secrets_in_free_text_are_masked() -> None:
-    spec = {
+    spec: dict[str, dict[str, Any]] = {
         "xml": {"type": "str"},
         "script": {"type": "str", "private": True},
         "arguments": {"type": "dict", "private": True},

@@ -273,8 +273,9 @@ def test_tags_attached_to_each_other_stay(image: Image) -> None:
     image.found.clear()
     for digest, content in zip(digests, reversed(contents), strict=True):
         assert isinstance(content, Reply)
+        assert isinstance(content.body, bytes)
         tag = digest.replace(":", "-") + ".sig"
-        image.store(tag, 90, bytes(content.body), "manifest.json")
+        image.store(tag, 90, content.body, "manifest.json")
     image.push("1.0", 90)
     image.push("1.1", 10)
     clean(image, {**BY_IMAGE, "keep_last": 1})
@@ -387,7 +388,9 @@ def test_nothing_that_stays_is_broken(image: Image, data: st.DataObject) -> None
         tag, days = data.draw(tags), data.draw(st.integers(0, 3))
         if tag in image.tags:
             continue
-        parts = data.draw(st.lists(st.sampled_from(pushed), unique=True)) if pushed else []
+        parts: list[str] = []
+        if pushed:
+            parts = data.draw(st.lists(st.sampled_from(pushed), unique=True))
         content = {"subject": {"digest": parts[0]}} if parts and data.draw(st.booleans()) else {}
         known = data.draw(st.integers(0, 9)) == 9
         if parts and data.draw(st.booleans()):
