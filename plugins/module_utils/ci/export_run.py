@@ -33,7 +33,7 @@ class ExportRun:
     :param requested: whether the task explicitly requests the current kind of objects; a missing
         permission or plugin is then an error
     :param names: generator of unique file names
-    :param unread: messages about objects whose response cannot be parsed
+    :param unread: messages about objects whose response is not that of the server
     """
 
     task: Task
@@ -81,13 +81,14 @@ class ExportRun:
                 yield item, found
 
     def leave_out(self, kind: str, name: str, error: ToolchainError) -> None:
-        """Add an object to `left_out`, or to `unread` if its response cannot be parsed.
+        """Add an object to `left_out`, or to `unread` if its response cannot be parsed or is that
+        of a proxy.
 
         Raises `error` for a missing permission if the task explicitly requests this kind.
         """
         if self.requested and error.kind == "permission":
             raise error
-        if error.kind == "protocol":
+        if error.kind == "protocol" or error.other_server is not None:
             self.unread.append(f"{kind} '{name}': {error.message}")
         else:
             self.state.leave_out(kind, name, error.message)

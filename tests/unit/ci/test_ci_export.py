@@ -179,6 +179,7 @@ def test_patterns_select_jobs_and_folders(tmp_path: Path) -> None:
         Reply(body="<!DOCTYPE html><html><body>busy</body></html>"),
         Reply(body="<!DOCTYPE x><x/>"),
         Reply(body="no gzip", headers={"Content-Encoding": "gzip"}),
+        Reply(404, body="no such page"),
     ],
 )
 def test_damaged_configuration_fails_and_keeps_all_files(tmp_path: Path, damaged: Reply) -> None:

@@ -226,6 +226,24 @@ def test_environment_is_used_at_its_own_origin(own: str, url: str, used: bool) -
     assert not resolve(environ=environ("repo", {"url": own}), url=url).has_credentials
 
 
+@pytest.mark.parametrize(
+    ("service", "option"), [("repo", "platform_url"), ("tracker", "cloud_gateway")]
+)
+def test_further_address_does_not_receive_the_credentials_of_the_environment(
+    service: str, option: str
+) -> None:
+    own = {"username": "u", "password": "p", "url": URL}
+    other = {option: "https://other.example"}
+    message = refused(service, environ(service, own), **other)
+    assert "are not sent to https://other.example" in message
+    assert f"next to its {option}" in message
+    for variables in ({**own, **other}, {"username": "u", "password": "p"}):
+        assert resolve(service, environ(service, variables), **other).has_credentials
+    same = resolve(service, environ(service, own), **{option: "https://host.example:8443/x"})
+    assert same.has_credentials
+    assert resolve(service, environ(service, own), username="u", password="p", **other)
+
+
 def test_incomplete_credential_of_task_is_not_completed_by_environment() -> None:
     variables = environ("repo", {"username": "u", "password": "p"})
     assert "username without password" in refused(environ=variables, username="v")

@@ -47,6 +47,8 @@ _SECRET_OPTIONS = (
     "oauth_access_token",
     "oauth_access_token_secret",
 )
+#: Further addresses to which the login is sent.
+_BASES = {"platform_url", "cloud_gateway"}
 _PATH_OPTIONS = ("credentials_file", "ltoken_file", "ca_path", "client_cert", "client_key")
 
 
@@ -167,6 +169,7 @@ def resolve(
     if not is_credential(service, named):
         if is_credential(service, from_env):
             require_own_server("the environment", own, env.get(own), address)
+            _require_own_bases(service, get, env)
         named = {**from_env, **named}
     if named and named.items() <= from_env.items():
         source = "the environment"
@@ -215,11 +218,18 @@ def _describe_login(login: Mapping[str, Any], named: Mapping[str, Any], source: 
     return f"{credential}{who}, from {source}"
 
 
+def _require_own_bases(service: str, get: Callable[[str], Any], env: Mapping[str, str]) -> None:
+    """Raise `invalid` if one of `_BASES` is another server than that of the environment."""
+    own, known = environment_name(service, "url"), settings_options(service)
+    for option in known.keys() & _BASES:
+        mine = (None, known[option].get("default"), env.get(environment_name(service, option)))
+        if (base := get(option)) not in mine:
+            require_own_server("the environment", own, env.get(own), str(base), option)
+
+
 def _check_bases(settings: Mapping[str, Any]) -> None:
-    """Raise `invalid` if `platform_url` or `cloud_gateway` is not a base address."""
-    for name in ("platform_url", "cloud_gateway"):
-        if settings.get(name) is None:
-            continue
+    """Raise `invalid` if one of `_BASES` is not a base address."""
+    for name in sorted(name for name in _BASES if settings.get(name) is not None):
         clean, user, _secret = _base_address(str(settings[name]), f"of {name}")
         if user is not None:
             message = "must not have user info: the login of url is used"
