@@ -11,6 +11,7 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 from urllib.parse import quote, quote_plus, unquote
 
 MASK = "***"
@@ -134,6 +135,19 @@ def is_secret_name(name: str) -> bool:
     if last == "credentials":
         return name.isupper()
     return _SECRET_WORD.fullmatch(last) is not None
+
+
+def members_of(value: Mapping[Any, Any]) -> Iterator[tuple[Any, str, Any]]:
+    """Yield key, name and value of the members of an object.
+
+    The name decides whether the value is a secret. For the value of a variable it is the name of
+    the variable.
+    """
+    variable = next((value[key] for key in ("key", "name", "id") if key in value), None)
+    is_variable = "value" in value and isinstance(variable, str)
+    for key, item in value.items():
+        member = {"key": "", "value": variable}.get(key, str(key)) if is_variable else str(key)
+        yield key, str(member), item
 
 
 def mask_free_text(text: str) -> str:

@@ -197,6 +197,7 @@ def test_items_without_a_name_have_a_number(ci: Ci) -> None:
         ({"script": "curl -H 'Authorization: Bearer {}'"}, "script"),
         ({"list": [{"key": "API_TOKEN", "value": "{}"}] * 2}, "list[0]"),
         ({"list": [{"id": "API_TOKEN", "value": "{}"}]}, "list[API_TOKEN].value"),
+        ({"list": [{"name": "https://u:{}@h.example", "value": "x"}]}, "list[0]"),
     ],
 )
 def test_secrets_of_both_sides_are_never_shown(ci: Ci, content: Any, path: str) -> None:
@@ -211,6 +212,17 @@ def test_secrets_of_both_sides_are_never_shown(ci: Ci, content: Any, path: str) 
     assert done["changes"][0]["path"] == f"unclassified.tool.{path}"
     assert "-value-" not in hidden.mask(str({name: done[name] for name in ("changes", "diff")}))
     assert "-value-" not in "".join(ci.warnings)
+
+
+def test_value_in_braces_is_compared(ci: Ci) -> None:
+    def tool(user: str) -> dict[str, Any]:
+        return {"unclassified": {"tool": {"user": user}}}
+
+    ci.run(config=tool("{username}"))
+    done = ci.lives(config=tool("{givenName}"))
+    assert done["changes"] == [
+        {"path": "unclassified.tool.user", "before": "{username}", "after": "{givenName}"}
+    ]
 
 
 def test_parts_of_paths_are_not_masked(ci: Ci) -> None:

@@ -130,6 +130,22 @@ def test_entries_are_compared_with_one_read() -> None:
     assert kind.log == ["update b", "create c", "delete d"]
 
 
+def test_secrets_in_free_text_of_changes_are_masked() -> None:
+    kind = Shelves(a="password=hunter1 b", b="red")
+    entries = [Shelf("a", "password=hunter2 b"), Shelf("b", "--password=hunter3")]
+    one = operation(kind, Options(entries=entries))
+    found = one.plan()
+    changes = [item["changes"][0] for item in found.result["results"]]
+    assert [(change["before"], change["after"]) for change in changes] == [
+        ("password=*** b", "password=*** (new) b"),
+        ("red", "--password=***"),
+    ]
+    assert [obj.plan.after["colour"] for obj in found.data] == [
+        "password=hunter2 b",
+        "--password=hunter3",
+    ]
+
+
 def test_unchanged_entries_are_not_written() -> None:
     found = operation(Shelves(a="blue"), Options(entries=[Shelf("a", "blue")])).plan()
     assert (found.changed, found.diff(), found.failure) == (False, ({}, {}), None)

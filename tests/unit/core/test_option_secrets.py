@@ -53,6 +53,16 @@ def hidden(given: dict[str, Any], *, failed: bool = False) -> tuple[dict[str, An
             {"arguments": {"db_pwd": HIDDEN, "n": "d"}},
             set(),
         ),
+        (
+            {"arguments": {"env": [{"key": "DB_PASSWORD", "value": "abc"}, {"key": "N"}]}},
+            {"arguments": {"env": [{"key": "DB_PASSWORD", "value": HIDDEN}, {"key": "N"}]}},
+            set(),
+        ),
+        (
+            {"arguments": {"users": [{"id": "operator", "password": "operator"}]}},
+            {"arguments": {"users": [{"id": "operator", "password": HIDDEN}]}},
+            set(),
+        ),
         ({"properties": {"issue.key": "REL-1"}}, {"properties": {"issue.key": "REL-1"}}, set()),
     ],
 )

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...core.secret import is_secret_name
-from .casc_secrets import is_encrypted, members_of, shown_value
+from ...core.secret import is_secret_name, members_of
+from .casc_secrets import is_encrypted, shown_value
 from .list_items import MISSING, is_nested, pairs_of
 
 #: Marker in a value that the server could not export.

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...core.module.task import Task
-from ...core.secret import is_secret_name, mask_free_text, secrets_of_url
-from .list_items import name_of
+from ...core.secret import is_secret_name, mask_free_text, members_of, secrets_of_url
+from .list_items import label_of
 
-_ENCRYPTED = re.compile(r"\{[A-Za-z0-9+/]{8,}={0,2}\}")
+_ENCRYPTED = re.compile(r"\{AQAA[A-Za-z0-9+/]{8,}={0,2}\}")
 _SECRET = "(secret)"
 #: Shorter secrets occur in other strings by chance.
 _SHORTEST_SECRET = 4
@@ -23,19 +23,6 @@ def hide_secrets(task: Task, *configurations: Any) -> None:
     for secret in {text for value in configurations for text in _secrets_in("", value)}:
         if len(secret) >= _SHORTEST_SECRET and not any(secret in word for word in words):
             task.hide(secret)
-
-
-def members_of(value: Mapping[Any, Any]) -> Iterator[tuple[Any, str, Any]]:
-    """Yield key, name and value of the members of an object.
-
-    The name decides whether the value is a secret. For the value of a variable it is the name of
-    the variable.
-    """
-    variable = next((value[key] for key in ("key", "name", "id") if key in value), None)
-    is_variable = "value" in value and isinstance(variable, str)
-    for key, item in value.items():
-        member = {"key": "", "value": variable}.get(key, str(key)) if is_variable else str(key)
-        yield key, str(member), item
 
 
 def shown_value(name: str, value: Any) -> Any:
@@ -76,5 +63,5 @@ def _path_words(value: Any) -> Iterator[str]:
     elif isinstance(value, list):
         for item in value:
             if isinstance(item, Mapping):
-                yield name_of(item) or ""
+                yield label_of(item) or ""
             yield from _path_words(item)

@@ -68,12 +68,15 @@ def is_nested(value: Any) -> bool:
     return isinstance(value, (Mapping, Sequence)) and not isinstance(value, str)
 
 
-def _is_secret(entry: Any, secret: bool) -> bool:
-    """Return whether an item is a string with a secret, for example in an address."""
-    if is_nested(entry):
-        return False
-    text = str(entry)
-    return secret or bool(secrets_of_url(text)) or mask_free_text(text) != text
+def label_of(entry: Any, *, secret: bool = False) -> str | None:
+    """Return the name of a list item, or `None` if it has none or the name contains a secret.
+
+    :param secret: items that are strings are secrets
+    """
+    name = name_of(entry)
+    if name is None or (secret and not is_nested(entry)) or secrets_of_url(name):
+        return None
+    return name if mask_free_text(name) == name else None
 
 
 def _kind_of(entry: Any) -> str | None:
@@ -108,7 +111,7 @@ def _by_key(
 
 
 def _labels(side: Sequence[Any], *, secret: bool) -> list[str]:
-    names = [None if _is_secret(item, secret) else name_of(item) for item in side]
+    names = [label_of(item, secret=secret) for item in side]
     return [
         str(number) if name is None or names.count(name) > 1 else name
         for number, name in enumerate(names)

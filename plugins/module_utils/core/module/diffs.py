@@ -9,6 +9,7 @@ from itertools import zip_longest
 from typing import Any
 
 from ..errors import escape_controls
+from ..plan import Change
 from ..secret import MASK, mask_free_text
 
 _NEW = f"{MASK} (new)"
@@ -29,6 +30,12 @@ def printable_diff(diff: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: _json(state) if isinstance(state, dict) else state for name, state in escaped.items()
     }
+
+
+def shown_change(change: Change) -> dict[str, Any]:
+    """Return a change with the secrets in free text masked, for a return value."""
+    shown = {"before": _masked(change.before), "after": _masked(change.after, change.before)}
+    return {**vars(change), **shown}
 
 
 def _masked(value: Any, other: Any = None) -> Any:

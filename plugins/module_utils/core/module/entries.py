@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from ..errors import ToolchainError, invalid, single_line
 from ..plan import Plan, unchanged
 from ..plans.sealing import PlannedChange
+from .diffs import shown_change
 
 Entry = TypeVar("Entry")
 
@@ -211,7 +212,7 @@ class ObjectsOperation(Generic[Entry]):
             **(returned if isinstance(returned, Mapping) else {}),
             "name": obj.name,
             "action": _DONE[obj.plan.action],
-            "changes": [vars(change) for change in obj.plan.changes],
+            "changes": [shown_change(change) for change in obj.plan.changes],
         }
         if "unknown" in obj.plan.result:
             item["unknown"] = obj.plan.result["unknown"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ..secret import clean_url, is_secret_name, mask_free_text, secrets_of_url
+from ..secret import clean_url, is_secret_name, mask_free_text, members_of, secrets_of_url
 from .input_check import Options, canonical_name
 from .masking import HIDDEN
 
@@ -79,13 +79,16 @@ class OptionSecrets:
             return [self._private(item) for item in value]
         if not isinstance(value, Mapping):
             return HIDDEN
-        self._mask(_secrets_by_name(value))
+        names = set(_names_in(value))
+        secrets = _secrets_by_name(value)
+        self._mask(text for text in secrets if not any(text in name for name in names))
         return dict(self._hidden(value, secret=False))
 
     def _hidden(self, value: Any, secret: bool) -> Any:
         if isinstance(value, Mapping):
             return {
-                name: self._hidden(item, is_secret_name(str(name))) for name, item in value.items()
+                name: self._hidden(item, is_secret_name(member))
+                for name, member, item in members_of(value)
             }
         if isinstance(value, list):
             return [self._hidden(item, secret) for item in value]
@@ -105,13 +108,23 @@ def _without_secrets(value: Any) -> Any:
 def _secrets_by_name(values: Any, secret: bool = False) -> Iterator[str]:
     """Yield the values whose names suggest that they are secrets, at any depth."""
     if isinstance(values, Mapping):
-        for name, value in values.items():
-            yield from _secrets_by_name(value, is_secret_name(str(name)))
+        for _key, name, value in members_of(values):
+            yield from _secrets_by_name(value, is_secret_name(name))
     elif isinstance(values, list):
         for value in values:
             yield from _secrets_by_name(value, secret)
     elif secret:
         yield from _strings_in(values)
+
+
+def _names_in(value: Any) -> Iterator[str]:
+    """Yield the names of objects, which are a part of paths in messages."""
+    if isinstance(value, Mapping):
+        yield from (str(value[key]) for key in ("id", "key", "name") if key in value)
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            yield from _names_in(item)
 
 
 def _can_be_masked(text: str) -> bool:
