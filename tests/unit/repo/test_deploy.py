@@ -17,6 +17,9 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items impo
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items.artifact_deploy import (
     ArtifactDeployOperation,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items.replaced_files import (
+    promoted_builds,
+)
 from tests.unit.repo.conftest import Server
 from tests.unit.stub import Reply, Seen
 
@@ -216,7 +219,22 @@ def test_promoted_builds_of_replaced_files_are_named(server: Server, tmp_path: P
     (said,) = server.warnings
     assert "replaces files of promoted builds: 'r/a/1' (build app/7, app/8)" in said
     (query,) = [seen.body.decode() for seen in server.stub.seen if seen.method == "POST"]
-    assert '"$or": [{"path": "a"}, {"path": {"$match": "a/*"}}]' in query
+    assert '"$or": [{"path": "a", "name": "1"}, {"path": "a", "name": "3"}]' in query
+
+
+@pytest.mark.parametrize(
+    ("paths", "places"),
+    [
+        (["a/1", "2"], '"$or": [{"path": ".", "name": "2"}, {"path": "a", "name": "1"}]'),
+        ([f"a/{n:0200}" for n in range(30)], '"$or": [{"path": "a"}, {"path": {"$match": "a/*"}}]'),
+    ],
+)
+def test_query_for_promoted_builds_names_the_files(
+    server: Server, paths: list[str], places: str
+) -> None:
+    server.on["POST /api/search/aql"] = Reply(body={"results": []})
+    promoted_builds(server.client(), "r", paths)
+    assert places in server.stub.seen[-1].body.decode()
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,8 @@ from .file_states import common_folder
 
 _NAME, _NUMBER = "artifact.module.build.name", "artifact.module.build.number"
 _PROMOTION = "artifact.module.build.promotion.status"
+#: Maximum length of a list of files in a query, and that of each entry without the file.
+_LONGEST, _OVERHEAD = 4000, 30
 
 
 def promoted_builds(client: RepoClient, repo: str, paths: Collection[str]) -> dict[str, list[str]]:
@@ -23,13 +25,13 @@ def promoted_builds(client: RepoClient, repo: str, paths: Collection[str]) -> di
     """
     if not paths or not client.dialect.query_by_property:
         return {}
-    criteria: dict[str, Any] = {"repo": repo, "type": "file", _PROMOTION: {"$match": "*"}}
     folder = common_folder(list(paths))
-    if len(paths) == 1:
-        (path,) = paths
-        criteria |= {"path": folder or ".", "name": path.rpartition("/")[2]}
-    elif folder:
-        criteria["$or"] = [{"path": folder}, {"path": {"$match": f"{folder}/*"}}]
+    criteria = {
+        "repo": repo,
+        "type": "file",
+        _PROMOTION: {"$match": "*"},
+        **_places(paths, folder),
+    }
     purpose = f"searching for promoted builds with files below '{repo}/{folder}'"
     try:
         rows = aql.ask_if_supported(client, purpose, criteria, [_NAME, _NUMBER])
@@ -42,6 +44,14 @@ def promoted_builds(client: RepoClient, repo: str, paths: Collection[str]) -> di
         if path in paths and builds:
             found[path] = builds
     return found
+
+
+def _places(paths: Collection[str], folder: str) -> dict[str, Any]:
+    """Return criteria that match files; all files in their common folder if a list is too long."""
+    if sum(map(len, paths)) + _OVERHEAD * len(paths) <= _LONGEST:
+        parts = (path.rpartition("/") for path in sorted(paths))
+        return {"$or": [{"path": parent or ".", "name": name} for parent, _slash, name in parts]}
+    return {"$or": [{"path": folder}, {"path": {"$match": f"{folder}/*"}}]} if folder else {}
 
 
 def _builds_in(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
