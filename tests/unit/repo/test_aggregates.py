@@ -138,6 +138,13 @@ def test_referenced_builds_are_promoted_first(server: Server) -> None:
     assert posts(server) == []
 
 
+def test_ignored_references_need_no_name(server: Server) -> None:
+    serve(server, info("all/1", *refers("lib")))
+    given = promotion("all/1", aggregated="ignore", status=None)
+    plan, _values = server.run(BuildPromoteOperation, given)
+    assert not plan.changed
+
+
 def test_aggregated_build_without_status_has_no_promotion_of_its_own(server: Server) -> None:
     serve(server, info("all/1", *refers("app/7")), info("app/7", files("a")))
     in_target = {"repo": "rel", "path": ".", "name": "a", "actual_sha1": digest("a")}

@@ -40,6 +40,12 @@ class AggregatedBuild:
     record: Mapping[str, Any]
 
 
+def aggregated_modules(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the modules of a record that refer to another build."""
+    modules = objects(record.get("modules"))
+    return [module for module in modules if as_text(module.get("type")).lower() == "build"]
+
+
 def references(record: Mapping[str, Any], key: BuildKey) -> list[BuildKey]:
     """Return the builds to which a record refers: its modules of the type `build`.
 
@@ -50,9 +56,7 @@ def references(record: Mapping[str, Any], key: BuildKey) -> list[BuildKey]:
     :raises ToolchainError: `conflict` if an id does not name a build
     """
     found: dict[BuildKey, None] = {}
-    for module in objects(record.get("modules")):
-        if as_text(module.get("type")).lower() != "build":
-            continue
+    for module in aggregated_modules(record):
         label = as_text(module.get("id"))
         name, _slash, number = label.rpartition("/")
         if not name.strip() or not number.strip():

@@ -16,7 +16,7 @@ from ...core.json_text import as_text
 from .. import aql
 from ..client import RepoClient, objects
 from ..items import listing
-from .aggregates import BuildKey, references
+from .aggregates import BuildKey, aggregated_modules
 
 #: Paths of files by SHA-1.
 Paths: TypeAlias = Mapping[str, set[str]]
@@ -184,7 +184,7 @@ def relocated(
     if rows is None:
         return None
     recorded = recorded_files(record)
-    if not rows and not recorded and references(record, build):
+    if not rows and not recorded and aggregated_modules(record):
         return True  # an aggregated build has no files of its own
     if build.project is not None:
         contents = {file.sha1 for file in recorded}
