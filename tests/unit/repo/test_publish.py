@@ -294,6 +294,7 @@ def test_values_without_secrets_are_published_unchanged(server: Server) -> None:
         "message": "Add a bearer token; key=value; token rotation",
         "clone": "git@host:group/x.git",
         "link": "https://host/x?token=$TOKEN",
+        "subject": "Bearer tokens: renew them",
         "contacts": "https://host.example,ann@host.example",
         "CONTAINER": "-v /a:/b --user 1000:1000",
     }
@@ -327,6 +328,15 @@ def test_user_name_in_an_address_is_no_secret(server: Server) -> None:
     _plan, found = server.run(Operation, given(vcs=[source]))
     assert sent(server)["vcs"] == [{**source, "url": "ssh://host/group/git-tools.git"}]
     assert (found["withheld"], server.warnings) == ([], [])
+
+
+def test_login_in_the_address_of_an_issue_is_removed(server: Server) -> None:
+    serve(server)
+    issue = {"key": "A-1", "summary": "Bearer tokens fail", "url": f"https://me:{CANARY}@host/A-1"}
+    _plan, found = server.run(Operation, given(issues=[issue]))
+    (sent_issue,) = sent(server)["issues"]["affectedIssues"]
+    assert sent_issue == {**issue, "url": "https://host/A-1", "aggregated": False}
+    assert found["withheld"] == ["issues[0].url"]
 
 
 # --- records of other tools

@@ -311,7 +311,9 @@ def _publication(options: BuildPublishOptions, values: PublicValues) -> Publicat
         None
         if options.vcs is None
         else [_source(f"vcs[{number}]", entry, values) for number, entry in enumerate(options.vcs)],
-        None if options.issues is None else [without_none(vars(issue)) for issue in options.issues],
+        None
+        if options.issues is None
+        else [_issue(f"issues[{n}]", issue, values) for n, issue in enumerate(options.issues)],
         None if options.environment is None else _environment(options, values),
         properties,
     )
@@ -333,6 +335,11 @@ def _source(place: str, entry: Mapping[str, Any], values: PublicValues) -> dict[
     texts = {name: str(value) for name, value in entry.items() if value is not None}
     url = _public(f"{place}.url", texts.pop("url"), values)
     return {**values.properties(place, texts), "url": url}
+
+
+def _issue(place: str, issue: AffectedIssueOptions, values: PublicValues) -> dict[str, Any]:
+    url = None if issue.url is None else values.text(f"{place}.url", issue.url)
+    return without_none({**vars(issue), "url": url})
 
 
 def _public(place: str, url: str, values: PublicValues) -> str:

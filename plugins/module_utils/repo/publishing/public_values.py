@@ -24,8 +24,11 @@ _SECRET_VARIABLE = re.compile(
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"]+")
 #: A user name without a password. A later `@` belongs to a mail address after the URL.
 _USER_NAME = re.compile(r"(?<=://)[\w.%+~-]*@")
-# At the start of a value, so not in prose. Not a reference to a variable, and not yet masked.
-_BEARER = re.compile(r"((?:^|[:='\"])\s*bearer\s+)(?![$%{*])[^\s\"',;]+", re.IGNORECASE)
+# At the start of a value, and not a word of a sentence. Not a reference to a variable, and not yet
+# masked.
+_BEARER = re.compile(
+    r"""((?:^|[:='"])\s*bearer\s+)(?![$%{*]|[a-z]{1,15}[:,]?\s+[a-z]+)[^\s"',;]+""", re.IGNORECASE
+)
 #: A pair of a connection string, whose value may contain blanks.
 _PAIR = re.compile(r"(?:^|(?<=;))([^=;]+)=(?!\s*[$%{*])[^;]+")
 #: Minimum length of secrets that are searched for: shorter ones may occur in any value by chance.
