@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from time import process_time
 
 import pytest
 from ansible.errors import AnsibleFilterError
@@ -260,6 +261,18 @@ def test_too_long_markdown_is_rejected() -> None:
         AnsibleFilterError, match=r"has 1000001 characters, but the maximum is 1000000"
     ):
         storage_format("[" * (document.LONGEST + 1))
+
+
+def test_opening_brackets_take_little_time() -> None:
+    """Verify that brackets without a pair are text, and that too many others are rejected."""
+    begin = process_time()
+    assert storage_format("![" * 60_000) == f"<p>{'![' * 60_000}</p>"
+    assert storage_format("[0m [a](https://a) [0m") == ('<p>[0m <a href="https://a">a</a> [0m</p>')
+    assert storage_format("[" * 3010 + "]") == f"<p>{'[' * 3010}]</p>"
+    for text in ("a\n\n" + "![" * 60_000 + "]", "a\n\n" + ("[" * 3000 + "]\n\n") * 40):
+        with pytest.raises(AnsibleFilterError, match=r"line [35]: the file has more than 3000"):
+            storage_format(text)
+    assert process_time() - begin < 5
 
 
 @pytest.mark.parametrize("value", [1.1, None, ["a"], True])

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from ...core.errors import invalid
+from .brackets import add_brackets
 from .elements import DEEPEST, HEADINGS, Element, TreeBuilder
 from .footnotes import add_footnotes, definitions_of
 
@@ -77,7 +78,8 @@ def require_markdown() -> None:
 def parse_markdown(text: str) -> MarkdownDocument:
     """Parse Markdown.
 
-    Raises `invalid` if the library is missing, or the source is too long or nested too deeply.
+    Raises `invalid` if the library is missing, or the source is too long, nested too deeply or has
+    too many brackets.
     """
     require_markdown()
     if len(text) > LONGEST:
@@ -103,6 +105,7 @@ def _parser() -> markdown_it.MarkdownIt:
     # The library silently drops content that is nested deeper than `maxNesting`, but the tree
     # rejects it before.
     parser = markdown_it.MarkdownIt("commonmark", {"maxNesting": 2 * DEEPEST})
+    add_brackets(parser)
     add_footnotes(parser)
     return parser.enable(["table", "strikethrough"])
 
