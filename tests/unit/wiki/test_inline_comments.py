@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 
 import pytest
@@ -113,6 +113,28 @@ def test_edits_next_to_equal_passages_move_no_comment(marked: int) -> None:
     after = rows(marked - 1) + edited + rows(1) + edited + rows(298 - marked)
     found = with_comments(rows(300, marked), after)
     assert found == rows(marked - 1) + edited + rows(1, 0) + edited + rows(298 - marked)
+
+
+def items(numbers: Iterable[int], version: str, marked: int = -1) -> str:
+    """Return a list of equal states. Item `marked` has a comment on its state."""
+    states = {marked: mark("open")}
+    return "".join(
+        f"<li>Item {number} in {version} is {states.get(number, 'open')} now</li>"
+        for number in numbers
+    )
+
+
+@pytest.mark.parametrize("marked", [1, 3, 7])
+def test_comment_stays_in_its_item_if_all_items_change(marked: int) -> None:
+    for left in (range(8), range(1, 8), [number for number in range(8) if number != 2]):
+        found = with_comments(items(range(8), "1.0", marked), items(left, "1.1"))
+        assert found == items(left, "1.1", marked)
+
+
+def test_comment_does_not_move_to_the_item_of_another_passage() -> None:
+    left = [number for number in range(8) if number != 3]
+    new = items(left, "1.1")
+    assert with_comments(items(range(8), "1.0", 3), new) == new
 
 
 def test_every_comment_on_many_equal_passages_is_kept() -> None:

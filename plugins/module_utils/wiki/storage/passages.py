@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, starmap
 
 #: Number of characters before and after a passage that distinguish it from equal ones.
 _CONTEXT = 40
@@ -28,6 +28,7 @@ class Passages:
     def __init__(self, old: str, new: str) -> None:
         self._old, self._new = _BlockText(old), _BlockText(new)
         pairs = sorted(aligned(self._old.blocks, self._new.blocks))
+        self._kept = {number for number, _new in pairs}
         self._unchanged = {number for _old, number in pairs}
         #: Begins and ends in both texts, alternately between and inside unchanged blocks.
         self._segments: list[tuple[slice, slice]] = []
@@ -61,25 +62,43 @@ class Passages:
     def similar(self, begin: int, end: int) -> int | None:
         """Return the position of the equal passage with the most similar context, or None.
 
-        Of passages with the same context, the one at the most similar position is chosen.
+        The context in the same block counts first, then that around it. Of passages with the same
+        context, the one at the most similar position is chosen. The result is None if the context
+        of another passage of a changed block is more similar.
         """
         wanted = self._old.text[begin:end]
         here, there = self._old.positions(wanted), self._new.positions(wanted)
-        own, other = self._segment(begin)
-        rank = bisect_left(here, begin) - bisect_left(here, own.start)
-        rank += bisect_left(there, other.start)
+        old, new = self._segment(begin)
+        rank = bisect_left(here, begin) - bisect_left(here, old.start)
+        rank += bisect_left(there, new.start)
         places = (
             there[number]
             for number in _outwards(rank, len(there))
             if self._may_move(begin, there[number])
             and self._free(there[number], len(wanted)) is not None
         )
-        context = self._old.around(begin, end)
+        best = max(
+            islice(places, _MAX_COMPARED),
+            key=lambda at: self._score(begin, at, len(wanted)),
+            default=None,
+        )
+        if best is None:
+            return None
+        own = self._score(begin, best, len(wanted))
+        others = (
+            here[number]
+            for number in _outwards(bisect_left(here, begin), len(here))
+            if self._old.number(here[number]) not in self._kept
+        )
+        rivals = (self._score(at, best, len(wanted)) for at in islice(others, _MAX_COMPARED))
+        return None if any(score > own for score in rivals) else best
 
-        def score(at: int) -> float:
-            return sum(map(_similarity, context, self._new.around(at, at + len(wanted))))
-
-        return max(islice(places, _MAX_COMPARED), key=score, default=None)
+    def _score(self, begin: int, at: int, length: int) -> tuple[float, float]:
+        """Return the similarity of the contexts of a passage in both texts."""
+        end, there = begin + length, at + length
+        inner = zip(self._old.inside(begin, end), self._new.inside(at, there), strict=True)
+        outer = zip(self._old.around(begin, end), self._new.around(at, there), strict=True)
+        return sum(starmap(_similarity, inner)), sum(starmap(_similarity, outer))
 
     def _segment(self, position: int) -> tuple[slice, slice]:
         return self._segments[bisect_right(self._begins, position) - 1]
@@ -126,6 +145,11 @@ class _BlockText:
     def around(self, begin: int, end: int) -> tuple[str, str]:
         """Return the context before and after a range."""
         return self.text[max(0, begin - _CONTEXT) : begin], self.text[end : end + _CONTEXT]
+
+    def inside(self, begin: int, end: int) -> tuple[str, str]:
+        """Return the context in the same blocks."""
+        before, after = self.around(begin, end)
+        return before.rpartition("\n")[2], after.partition("\n")[0]
 
 
 def _outwards(middle: int, count: int) -> Iterator[int]:
