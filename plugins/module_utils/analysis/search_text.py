@@ -90,10 +90,15 @@ def require_exact_build(text: str) -> None:
 
 
 def require_values(text: str) -> None:
-    """Raise `invalid` for a keyword without a value, as in `severity: 1`."""
+    """Raise `invalid` for a keyword without a value, as in `severity: 1` and `severity :1`."""
     for term in _TERM.findall(text):
         keyword, colon, value = term.partition(":")
         values = _QUOTED.sub(lambda quoted: quoted[0][1:-1].replace(",", " "), value).split(",")
+        if colon and not keyword and value:
+            raise invalid(
+                f"the query contains '{term}' without a keyword: write it directly before the"
+                " colon, as in severity:1,2"
+            )
         is_keyword = _KEYWORD.fullmatch(keyword) or not keyword
         if colon and is_keyword and not all(item.strip(" +") for item in values):
             raise invalid(

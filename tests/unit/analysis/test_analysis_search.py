@@ -592,6 +592,7 @@ def test_total_below_the_limit_passes_the_gate() -> None:
         ("status:'' state:New", "without a value"),
         ("build:+", "without a value"),
         ("severity : 1", "':' without a value"),
+        ("severity :1", "':1' without a keyword"),
         ("status:Not a Problem", "quote a value with blanks, as in status:'Not a Problem'"),
         ("state:New status:Fix in Next Release", "as in status:'Fix in Next Release'"),
         ("build:+my build", r"as in build:\+'my build'"),
