@@ -137,8 +137,9 @@ class LookupModule(LookupBase):
             key = os.environ[_KEY]
         else:
             return None
-        is_text = isinstance(key, str | int) and not isinstance(key, bool) and key != 0
-        if not is_text or not str(key).strip():
+        # up to ansible-core 2.18, a value of a vault is an object of another type
+        wrong = key is None or key == 0 or isinstance(key, bool | float | Mapping | list | tuple)
+        if wrong or not str(key).strip():
             raise sealed.PlanError(
                 f"has no valid key: {source} is set, but is empty or not a string. Set it to the key"
                 " of the seal, or remove it"

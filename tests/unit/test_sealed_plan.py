@@ -5,14 +5,18 @@ from __future__ import annotations
 
 import hmac
 import json
+from collections import UserString
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from ansible.errors import AnsibleError
 
+from ansible_collections.delivery.toolchain.plugins.lookup import sealed_plan
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.descriptor import (
     Descriptor,
@@ -373,3 +377,18 @@ def test_seal_age_and_servers_are_verified() -> None:
         verify({**plan("b", key="k"), "seal": made["seal"]}, key="k")
     with pytest.raises(sealed.PlanError, match="has no valid creation time"):
         verify({**made, "created": "?"}, max_age=timedelta(1))
+
+
+def test_key_in_a_vault_is_a_key() -> None:
+    """Verify a value of a vault, which is not a `str` up to ansible-core 2.18."""
+
+    class Encrypted(UserString):
+        pass
+
+    lookup = sealed_plan.LookupModule(templar=SimpleNamespace(template=lambda value: value))
+    lookup.set_options = lambda **_given: None
+    lookup.get_option = {"salt": "s", "key": "drift_plan_key"}.get
+    [made] = lookup.run(["seal"], {"drift_plan_key": Encrypted("k")})
+    verify({**plan("a", key="k"), **made}, key="k", configured={})
+    with pytest.raises(AnsibleError, match="drift_plan_key is set, but is empty"):
+        lookup.run(["seal"], {"drift_plan_key": Encrypted("")})
