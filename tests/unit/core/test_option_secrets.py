@@ -97,14 +97,12 @@ def test_secret_names_are_recognized_at_any_depth() -> None:
     assert secrets.found == {"abcd", "key-of-x", "token-one", "deep-down", "987654"}
 
 
-@pytest.mark.parametrize("given", ["<token>s3cret</token>", ["<token>s3cret</token>"]])
-def test_unparsed_private_string_is_hidden(given: Any) -> None:
-    """Verify this for a failed task. In a successful task, the operation has parsed the string and
-    registered the values to mask.
-    """
+@pytest.mark.parametrize("failed", [True, False])
+@pytest.mark.parametrize("given", ["<value>abcd5</value>", ["<value>abcd5</value>"]])
+def test_private_string_is_hidden(given: Any, *, failed: bool) -> None:
+    """A short secret in it is not masked elsewhere, and only the operation could find it."""
     options = {"config": {"type": "str", "private": True}}
-    assert OptionSecrets(options, failed=True).shown({"config": given}) == {"config": HIDDEN}
-    assert OptionSecrets(options).shown({"config": given}) == {"config": given}
+    assert OptionSecrets(options, failed=failed).shown({"config": given}) == {"config": HIDDEN}
 
 
 def test_secrets_in_free_text_are_masked() -> None:
@@ -120,7 +118,7 @@ def test_secrets_in_free_text_are_masked() -> None:
     masked = "curl http://u:***@host --password=***"
     assert shown == {
         "xml": masked,
-        "script": masked,
+        "script": HIDDEN,
         "arguments": {"a": masked},
         "items": [{"b": masked}],
     }

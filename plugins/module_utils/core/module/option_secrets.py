@@ -56,7 +56,7 @@ class OptionSecrets:
             self._mask(_secrets_by_name(value) if parsed else _strings_in(value))
             return HIDDEN
         if option.get("private") and option.get("type", "str") == "str":
-            return HIDDEN if self._failed else _without_secrets(value)
+            return HIDDEN
         if option.get("private"):
             return self._private(value)
         if option.get("options"):
