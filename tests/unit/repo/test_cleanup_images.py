@@ -391,9 +391,9 @@ def test_nothing_that_stays_is_broken(image: Image, data: st.DataObject) -> None
         parts: list[str] = []
         if pushed:
             parts = data.draw(st.lists(st.sampled_from(pushed), unique=True))
-        content = {"subject": {"digest": parts[0]}} if parts and data.draw(st.booleans()) else {}
+        content = {"subject": {"digest": parts[0]}} if data.draw(st.booleans()) and parts else {}
         known = data.draw(st.integers(0, 9)) == 9
-        if parts and data.draw(st.booleans()):
+        if data.draw(st.booleans()) and parts:
             digest = image.index(tag, *parts, days=days, known=known)
             lists[digest] = parts
         else:
