@@ -448,6 +448,16 @@ def _task(action: str, **variables: Any) -> Any:
     )
 
 
+def test_change_that_no_log_hides_counts_as_a_write() -> None:
+    recorder = Recorder(Contents())
+    hidden = {"censored": "hidden by no_log", "changed": True}
+    for check in (True, False):
+        task = _task("delivery.toolchain.repo_user")
+        task.check_mode = check
+        recorder.result(task, "h", hidden, failed=False)
+    assert recorder.contents.written == 1
+
+
 def test_secrets_of_the_environment_are_masked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOOLCHAIN_CI_PASSWORD", "environment-secret")
     recorder = Recorder(Contents())

@@ -86,13 +86,13 @@ class Recorder:
 
     def result(self, task: Any, host: str, result: Mapping[str, Any], *, failed: bool) -> None:
         """Add the objects in the result of a task, or of a loop item."""
-        http = result.get("http")
-        self.contents.written += int(http.get("writes") or 0) if isinstance(http, Mapping) else 0
+        action = str(getattr(task, "resolved_action", None) or task.action)
+        module = action.removeprefix(_NAME) if action.startswith(_NAME) else ""
+        if module:
+            self.contents.written += _writes(task, result)
         wanted = task.get_vars().get(VARIABLE, "all")
         if wanted == "none" or (wanted == "failures" and not failed):
             return
-        action = str(getattr(task, "resolved_action", None) or task.action)
-        module = action.removeprefix(_NAME) if action.startswith(_NAME) else ""
         self.contents.add_task(
             host, self._line(task.get_name().strip()), whole=_is_whole(module), failed=failed
         )
@@ -239,6 +239,14 @@ class Recorder:
     def is_check(self, *, default: bool) -> bool:
         """Return whether all tasks ran in check mode, or `default` without any task."""
         return all(self._checks) if self._checks else default
+
+
+def _writes(task: Any, result: Mapping[str, Any]) -> int:
+    """Return the number of writes of a task, at least 1 if `no_log` hides those of a change."""
+    if "censored" in result:
+        return int(bool(result.get("changed")) and not boolean(task.check_mode or False))
+    http = result.get("http")
+    return int(http.get("writes") or 0) if isinstance(http, Mapping) else 0
 
 
 def _with_digests(found: list[Any], digests: list[Any]) -> list[Any]:
