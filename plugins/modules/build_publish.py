@@ -112,7 +112,7 @@ options:
         description: Summary of the issue.
         type: str
       url:
-        description: URL of the issue.
+        description: URL of the issue. User info is removed, other secrets are masked.
         type: str
   environment:
     description:

@@ -68,8 +68,8 @@ options:
         belong to other tags, too.
       - The server can only promote tags. If the target lacks a referrer without a tag, it is named in a warning. If the server does not report
         digests, attached tags are named in a warning.
-      - An attached tag stays as it is, in source and target, if the target has all of its content and more, such as a second signature.
-        O(force) replaces it.
+      - An attached tag stays in source and target if the target has all of its content and more, such as a second signature. With O(force),
+        it is promoted too.
       - With O(all_tags), V(false) promotes the other tags one by one.
     type: bool
     default: true
