@@ -95,7 +95,8 @@ def test_pages_of_the_earlier_release_are_recognized(fresh: Fresh, state: Path) 
         ids[page["title"]] = _post(address, content)["id"]
         for key, value in page["properties"].items():
             _post(f"{address}/{ids[page['title']]}/property", {"key": key, "value": value})
-    tree = {"src": "tree/", "space": "REL", "parent_id": "1002"}
+    # that release kept the heading that is the title of its page
+    tree = {"src": "tree/", "space": "REL", "parent_id": "1002", "title_heading": "keep"}
     defaults = connections.module_defaults(sandbox.urls)
     task = playbook.task("wiki_tree", tree, "tree")
     run = playbook.run(state, [playbook.play([task], module_defaults=defaults)])
