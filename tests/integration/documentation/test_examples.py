@@ -38,6 +38,16 @@ FILES = {
     },
     "drift_reports": {"reports/production/report.json": "{}"},
 }
+#: Objects of the sandbox that the examples of a module need in addition.
+SEEDS = {
+    "build_promote": {
+        "repo": {
+            "builds": [
+                {"name": "product", "number": "5", "modules": [{"id": "agent/12", "type": "build"}]}
+            ]
+        }
+    }
+}
 TEXTS = {
     ".xml": "<p>Written for an example.</p>",
     ".html": "<p>Written for an example.</p>",
@@ -104,7 +114,11 @@ def _play(kind: str, name: str, folder: Path, urls: Mapping[str, str]) -> dict[s
         task["name"] = f"{number} {task['name']}"
         # a failure must not stop the plays of other plugins in the same command
         task["ignore_errors"] = True
-    examples[0]["vars"] = {**examples[0].get("vars", {}), "sandbox_reset": {}}
+    examples[0]["vars"] = {
+        **examples[0].get("vars", {}),
+        "sandbox_reset": {},
+        "sandbox_seed": SEEDS.get(name, {}),
+    }
     for file, text in FILES.get(name, {}).items():
         (folder / file).parent.mkdir(parents=True, exist_ok=True)
         (folder / file).write_text(text, encoding="utf-8")

@@ -298,9 +298,12 @@ def test_client_finds_what_is_attached(both: Both, which: str) -> None:
 def test_content_of_manifests_is_read(both: Both, which: str, tag: str) -> None:
     pushed = both.tags[SIGNED][tag]
     client, image = RepoClient(both.task(which)), ImageReference(REPO, SIGNED)
-    listed = [each["digest"] for each in json.loads(pushed).get("manifests", [])]
+    manifest = json.loads(pushed)
+    listed = [each["digest"] for each in manifest.get("manifests", [])]
+    parts = [*manifest.get("manifests", []), *manifest.get("layers", [])]
+    described = frozenset(json.dumps(each, sort_keys=True) for each in parts)
     found = containers.content(client, image, tag)
-    assert found == (digest_of(pushed), ManifestContent(tuple(listed)))
+    assert found == (digest_of(pushed), ManifestContent(tuple(listed), None, described))
     assert containers.content(client, image, "nothing") is None
 
 
