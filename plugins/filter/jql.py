@@ -16,7 +16,8 @@ description:
   - A list value becomes C(in (...)), or C(not in (...)) with C(!=). Null becomes C(is EMPTY), or C(is not EMPTY) with C(!=).
   - An empty query, or an empty part of a query, is an error, because it would match everything.
   - Strings, dates and booleans are quoted, integers are not. A number with a fraction is an error, because YAML reads 1.10 as 1.1. Quote
-    it. A time with a UTC offset is an error, because the query language uses the time zone of the account. A dictionary with C(function) and C(arguments) becomes a call, such as C(currentUser()).
+    it. A time with a UTC offset is an error, because the query language uses the time zone of the account. A dictionary with
+    C(function) and C(arguments) becomes a call, such as C(currentUser()).
   - The keys C(and), C(or) and C(not) contain nested clauses.
   - A list contains dictionaries, dictionaries with C(field), C(operator) and C(value), and strings, which are used unchanged.
 author: delivery.toolchain contributors (@delivery-toolchain)

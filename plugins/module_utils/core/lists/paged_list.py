@@ -98,7 +98,8 @@ def _is_full(shown: Mapping[str, Any], entries: Sequence[Any], requested: int | 
 def _number(shown: Mapping[str, Any], names: Sequence[str]) -> int | None:
     """Return the first of these members that is a number, or None."""
     values = (shown.get(name) for name in names)
-    return next((value for value in values if type(value) is int), None)
+    numbers = (value for value in values if isinstance(value, int) and not isinstance(value, bool))
+    return next(numbers, None)
 
 
 def _identity(entry: Any) -> str:
