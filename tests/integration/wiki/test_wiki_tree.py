@@ -678,3 +678,15 @@ def test_manually_created_pages_are_adopted_without_marks(tree: Tree) -> None:
     assert tree(**options)[0] is False
     assert tree.page("New")["metadata"]["properties"] == {}
     assert "prune" in tree.fails(**options, prune=True).message
+
+
+def test_title_heading_is_kept_and_broken_link_becomes_text(tree: Tree) -> None:
+    tree.write({"index.md": "# Guidebook\n\nSee [more](missing.md).\n"})
+    with pytest.raises(ToolchainError, match=r"missing\.md"):
+        tree()
+    changed, _actions = tree(title_heading="keep", broken_links="warn")
+    assert changed
+    assert any("missing.md" in warning for warning in tree.warnings)
+    assert "<h1>Guidebook</h1>" in tree.diff[1]
+    assert "See more." in tree.diff[1]
+    assert tree(title_heading="keep", broken_links="warn")[0] is False
