@@ -116,10 +116,6 @@ class Renameable(Resource):
         """Return the new name, or the current name if the object is not renamed."""
         return self.name if self.desired is None else str(self.desired["name"])
 
-    def unreadable(self, current: State | None) -> tuple[str, ...]:
-        """Return the options that cannot be compared, because no server returns such values."""
-        return ()
-
     def find(self, objects: Objects) -> State | None:
         """Return the object with the old name, or with the new name if it was renamed before.
 

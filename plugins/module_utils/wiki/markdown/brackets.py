@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from markdown_it.rules_inline import StateInline
 
 _BRACKET = re.compile(r"[\[\]]")
-#: Number of open brackets from which on brackets are counted, and the maximum of that count. Each
-#: of them takes the library up to a millisecond.
+#: Number of open brackets from which on brackets are counted, and the maximum of that count. The
+#: library takes up to a millisecond for a bracket.
 _DEEP, _MAX_DEEP = 10, 3000
 
 
