@@ -205,9 +205,8 @@ class PluginPlan:
 
 def restart_required(plugins: Sequence[Plugin], centre: CentreState) -> bool:
     """Return whether a change takes effect only when the server restarts."""
-    return centre.restart_required or any(
-        found.waits for found in (*plugins, *centre.installations)
-    )
+    waits = any(plugin.waits for plugin in plugins)
+    return waits or centre.restart_required or any(found.waits for found in centre.installations)
 
 
 def compared(
