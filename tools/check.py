@@ -7,8 +7,8 @@
     python -m tools.check module wiki_label    what a module lacks: `tools/module_check.py`
 
 All jobs work on one copy of the checkout in a temporary folder. You can keep editing meanwhile, and
-no files are left behind. `make` prints the output of a job when the job ends. The last line is the
-sum: every test of pytest counts, and any other job counts as 1.
+no files are left behind. Each job prints a line at its start and at its end, and its output if it
+fails. The last line is the sum: every test of pytest counts, and any other job counts as 1.
 """
 
 from __future__ import annotations
@@ -47,7 +47,6 @@ def environment(collections: Path, programs: Path = Path(sys.executable).parent)
         "NO_COLOR": "1",
         "NO_PROXY": "127.0.0.1,localhost",
         "PATH": os.pathsep.join([str(programs), os.environ["PATH"]]),
-        "PYTHONDONTWRITEBYTECODE": "1",
         "no_proxy": "127.0.0.1,localhost",
     }
 
@@ -56,7 +55,7 @@ def run(names: Sequence[str], folder: Path, workers: int) -> int:
     """Run jobs on the copy in `folder/collections`; return the exit status of `make`."""
     out = folder / "out"
     out.mkdir()
-    command = ["make", "--no-print-directory", "--keep-going", "--output-sync=target"]
+    command = ["make", "--no-print-directory", "--keep-going"]
     command += [f"--jobs={workers}", f"--file={JOBS}", f"OUT={out}", f"MYPY_CACHE={CACHE}", *names]
     copy = folder / "collections" / tree.COLLECTION
     variables = environment(folder / "collections")
@@ -84,13 +83,18 @@ def counts(status: int, report: Path) -> tuple[int, int]:
 
 def summarize(out: Path) -> tuple[int, int]:
     """Print a line for every job that has ended; return the sums of passed and failed."""
-    sums = [0, 0]
+    sums, all_processor = [0, 0], 0
     for file in sorted(out.glob("*.status")):
-        status, seconds = map(int, file.read_text(encoding="utf-8").split())
+        status, seconds, processor = map(int, file.read_text(encoding="utf-8").split())
         passed, failed = counts(status, file.with_suffix(".xml"))
         sums = [sums[0] + passed, sums[1] + failed]
+        all_processor += processor
         verdict = "FAILED" if failed else "passed"
-        print(f"{file.stem:20s} {verdict} {seconds:5d} s {passed:5d} passed {failed:4d} failed")
+        print(
+            f"{file.stem:20s} {verdict} {seconds:5d} s {processor:5d} s of processor time"
+            f" {passed:5d} passed {failed:4d} failed"
+        )
+    print(f"{all_processor} s of processor time")
     return sums[0], sums[1]
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # The jobs of `make test`. tools/check.py runs them on a copy of the checkout and adds up what they
-# leave in OUT: NAME.status, and NAME.xml from pytest.
+# leave in OUT: NAME.status from tools/job.py, and NAME.xml from pytest.
 #
 # antsibull-nox has sessions for some of them that need Galaxy, GitHub or a container, install
 # packages that no lock file pins, or only warn: docs-check, ansible-lint, build-import-check,
@@ -17,14 +17,10 @@ all: scenarios drift faults integration contract unit sanity molecule tests stat
 tests: $(TESTS)
 static: $(STATIC)
 
-# Each job has its own home folder and is ended after an hour, far above what any job needs. In the
-# foreground it stays in the process group that tools/check.py ends. Only the cache of mypy remains
-# for the next run.
-run = @start=$$(date +%s); home=$(OUT)/$@; mkdir -p $$home/tmp; \
+# Each job has its own home folder. Only the cache of mypy remains for the next run.
+run = @home=$(OUT)/$@; mkdir -p $$home/tmp; \
 	env $(HOME_OF_JOB) TMPDIR=$$home/tmp ANSIBLE_HOME=$$home/ansible MYPY_CACHE_DIR=$(MYPY_CACHE)/$@ \
-	XDG_CACHE_HOME=$$home/cache timeout --foreground --kill-after=10 3600 $(1); status=$$?; \
-	echo $$status $$(($$(date +%s) - start)) >$(OUT)/$@.status; \
-	echo "=== $@: status $$status after $$(($$(date +%s) - start)) s"; exit $$status
+	XDG_CACHE_HOME=$$home/cache python -m tools.job $@ $(OUT) $(1)
 HOME_OF_JOB = HOME=$$home
 # They look for interpreters and install packages as the user does.
 sanity core-oldest core-newest: HOME_OF_JOB :=

@@ -112,7 +112,6 @@ def environment(folder: Path, collections: Path | None = None) -> dict[str, str]
         "HOME": str(home),
         "LC_ALL": "C.UTF-8",
         "NO_PROXY": "127.0.0.1,localhost",
-        "PYTHONDONTWRITEBYTECODE": "1",
         "no_proxy": "127.0.0.1,localhost",
     }
 

@@ -18,21 +18,22 @@ REPORT = '<testsuites><testsuite tests="{}" failures="{}" errors="{}" skipped="{
 
 
 JOBS = """\
+run = @python -m tools.job $@ $(OUT)
 good:
-	@echo said; echo 0 1 >$(OUT)/good.status
+	$(run) echo said
 bad:
-	@echo 1 1 >$(OUT)/bad.status; exit 1
+	$(run) sh -c "echo why; exit 3"
 settings:
-	@env; echo 0 1 >$(OUT)/settings.status
+	@env
 stray:
-	@sleep 600 & echo $$! >$(OUT)/stray.pid; echo 0 1 >$(OUT)/stray.status
+	$(run) sh -c 'sleep 600 & echo $$! >$(OUT)/stray.pid'
 """
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a folder for `check.run`, with three test jobs instead of the jobs of the project."""
-    (tmp_path / "collections" / tree.COLLECTION).mkdir(parents=True)
+    """Return a folder for `check.run`, with four test jobs instead of the jobs of the project."""
+    tree.link_tree(tmp_path / "collections")
     jobs = tmp_path / "jobs.mk"
     jobs.write_text(JOBS, encoding="utf-8")
     monkeypatch.setattr(check, "JOBS", jobs)
@@ -41,10 +42,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_jobs_continue_after_a_failure(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert check.run(["bad", "good"], folder, 1) != 0
+    lines = [re.sub(r"\d+ s", "N s", line) for line in capfd.readouterr().out.splitlines()]
+    assert lines == [
+        "=== bad: started",
+        "why",
+        "=== bad: FAILED with status 3 after N s (N s of processor time)",
+        "=== good: started",
+        "=== good: passed after N s (N s of processor time)",
+    ]
     assert check.summarize(folder / "out") == (1, 1)
     lines = capfd.readouterr().out.splitlines()
-    assert "said" in lines
-    assert [line.split()[:2] for line in lines[-2:]] == [["bad", "FAILED"], ["good", "passed"]]
+    assert [line.split()[:2] for line in lines[:2]] == [["bad", "FAILED"], ["good", "passed"]]
+    assert lines[2].endswith(" s of processor time")
 
 
 def test_unknown_job_is_reported(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -97,7 +106,7 @@ def test_every_job_has_a_group_and_writes_its_status() -> None:
     jobs = set(re.findall(r"home=/out/(\S+);", text))
     rules = re.findall(r"(?m)^([a-z][a-z -]*):$", check.JOBS.read_text(encoding="utf-8"))
     assert jobs == {name for rule in rules for name in rule.split()}
-    assert jobs == set(re.findall(r">/out/(\S+)\.status", text))
+    assert jobs == set(re.findall(r"tools\.job (\S+) /out ", text))
 
 
 def test_linked_tree_shows_the_checkout(tmp_path: Path) -> None:
