@@ -30,10 +30,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--separate-steps",
-        type=int,
-        default=3,
-        help="how many steps of a contract case run in separate processes; 0: all",
+        "--every-step",
+        action="store_true",
+        help="run every step of the contract cases also in a separate process",
     )
 
 

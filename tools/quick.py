@@ -8,8 +8,7 @@ Tests are found through imports: unit tests that directly or indirectly import a
 contract cases of the modules that do, and tests of the changed service that name such a module. A
 changed role has its Molecule scenario, and tests that are named after it. If a change reaches many
 modules, only the tests of its package and a sample of the contract run. Tests of several services
-(releases, examples, documentation) are left to `make test`, and so are two of the three steps of a
-contract case in separate processes. All commands run side by side.
+(releases, examples, documentation) are left to `make test`. All commands run side by side.
 """
 
 from __future__ import annotations
@@ -147,7 +146,7 @@ def main() -> int:
     if cases:
         # Without the brackets, ci_job would also select ci_job_build.
         chosen = " or ".join(f"[{case}] or [{case}-" for case in cases)
-        contract = ("pytest", "-q", "tests/contract", "--separate-steps", "1")
+        contract = ("pytest", "-q", "tests/contract")
         commands.append((*contract, "-k", chosen))
     if files:
         # importlib: tests of several layers may have files of the same name

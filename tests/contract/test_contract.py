@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Verify the rules for all modules: run the steps of each case file in both modes.
 
-A case runs once in the worker, with a host for every flavour of the sandbox. Its first steps also
-run in separate processes, with a single flavour: they verify that the module starts, gets its
-options and returns the same result. The later steps differ only in the responses of the server.
-`pytest --separate-steps 0` runs all steps in separate processes. Each run starts from the seeds.
+A case runs once in the worker, with a host for every flavour of the sandbox. A step of each module
+also runs in a separate process, with a single flavour: it verifies that the module starts, gets its
+options and returns the same result. All other steps differ only in the responses of the server.
+`pytest --every-step` runs them in separate processes, too. Each run starts from the seeds.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,8 @@ from tests.helpers.cases import CASES, promised, seed, settings
 from tests.helpers.selection import parameters
 
 ROOT = Path(__file__).resolve().parents[2]
+#: The cases that are named after their module: one for each module.
+OWN = [name for name, case in CASES.items() if name == case["module"]]
 VARIANTS = [(name, flavour) for name, case in CASES.items() for flavour in case["flavours"]]
 #: Return values that differ between runs: times, and values that depend on a duration.
 VARYING: dict[str, tuple[tuple[str, ...], ...]] = {
@@ -134,6 +136,13 @@ class Played:
                 yield f"{step.name} ({way})", step, run.event(step.name, flavour)
 
 
+def separate_steps(case: Mapping[str, Any], every: bool) -> list[Step]:
+    """Return the steps of a case that run in separate processes: the first that the server must
+    carry out, or every step.
+    """
+    return [step for step in steps_of(case) if every or step.name == first_step(case)]
+
+
 def flavours(case: Mapping[str, Any], way: str) -> list[str]:
     """Return the flavours to run: all flavours in the worker, a single flavour in separate
     processes.
@@ -169,11 +178,11 @@ def _play_of(name: str, way: str, steps: Sequence[Step]) -> dict[str, Any]:
 
 
 def _play(
-    names: Sequence[str], sandboxes: Mapping[str, Sandbox], folder: Path, most: int | None
+    names: Sequence[str], sandboxes: Mapping[str, Sandbox], folder: Path, every: bool
 ) -> dict[str, Played]:
     """Run several cases together, so that they share the start of Ansible.
 
-    :param most: maximum number of steps of a case to run in separate processes; None: all steps
+    :param every: whether every step also runs in a separate process
     """
     hosts = {
         flavour: {
@@ -186,23 +195,25 @@ def _play(
     inventory = folder / "inventory.json"
     inventory.write_text(json.dumps({"all": {"hosts": hosts}}), encoding="utf-8")
     controls = {flavour: sandbox.control for flavour, sandbox in sandboxes.items()}
-    steps = {way: {name: steps_of(CASES[name]) for name in names} for way in WAYS}
-    steps["separate"] = {name: each[:most] for name, each in steps["separate"].items()}
+    steps = {
+        "in process": {name: steps_of(CASES[name]) for name in names},
+        "separate": {name: separate_steps(CASES[name], every) for name in names if name in OWN},
+    }
     runs = {}
-    for way in WAYS:
+    for way in (way for way in WAYS if steps[way]):
         # files that a module creates in this mode must not exist in the other mode
         (folder / way).mkdir()
         runs[way] = playbook.run_each(
             folder / way,
-            {name: _play_of(name, way, steps[way][name]) for name in names},
+            {name: _play_of(name, way, each) for name, each in steps[way].items()},
             controls=controls,
             arguments=["-vvv", "-i", str(inventory)],
         )
     return {
         name: Played(
             CASES[name],
-            {way: runs[way][name] for way in WAYS},
-            {way: steps[way][name] for way in WAYS},
+            {way: runs[way][name] for way in WAYS if name in steps[way]},
+            {way: steps[way][name] for way in WAYS if name in steps[way]},
         )
         for name in names
     }
@@ -222,7 +233,7 @@ def play(
     folder = tmp_path_factory.mktemp("contract")
     played: dict[str, Played] = {}
     wanted = parameters(request.session, "name")
-    most: int | None = request.config.getoption("--separate-steps") or None
+    every: bool = request.config.getoption("--every-step")
 
     def once(name: str) -> Played:
         if name not in played:
@@ -234,7 +245,7 @@ def play(
             own = folder / str(service)
             own.mkdir()
             sandboxes = {flavour: fresh(flavour) for flavour in used}
-            played.update(_play(names, sandboxes, own, most))
+            played.update(_play(names, sandboxes, own, every))
         return played[name]
 
     return once
@@ -243,12 +254,13 @@ def play(
 Play = Callable[[str], Played]
 each_variant = pytest.mark.parametrize(("name", "flavour"), VARIANTS)
 each_case = pytest.mark.parametrize("name", CASES)
+each_module = pytest.mark.parametrize("name", OWN)
 
 
 def test_every_module_has_a_case() -> None:
     modules = {path.stem for path in (ROOT / "plugins" / "modules").glob("*.py")}
     assert modules
-    assert {case["module"] for case in CASES.values()} == modules
+    assert {case["module"] for case in CASES.values()} == set(OWN) == modules
 
 
 @each_variant
@@ -287,11 +299,16 @@ def test_check_mode_writes_nothing(play: Play, name: str, flavour: str) -> None:
     assert checked
 
 
+def _checked(known: Collection[str]) -> list[str]:
+    """Return the steps that also run in check mode."""
+    return [name for name in known if f"{name} in check mode" in known]
+
+
 @each_variant
 def test_check_mode_predicts_the_diff_of_the_run(play: Play, name: str, flavour: str) -> None:
     for way, run in play(name).ways(flavour):
         known = {step.name for step in play(name).steps[way]}
-        for state in {"create", "update", "delete", "run"} & known:
+        for state in _checked(known):
             checked = run.event(f"{state} in check mode", flavour).result["diff"]
             assert checked == run.event(state, flavour).result["diff"], f"{state} ({way})"
 
@@ -313,7 +330,7 @@ def test_check_mode_returns_the_keys_of_the_run(play: Play, name: str, flavour: 
     module = CASES[name]["module"]
     for way, run in play(name).ways(flavour):
         known = {step.name for step in play(name).steps[way]}
-        for state in {"create", "update", "delete", "run"} & known:
+        for state in _checked(known):
             checked, done = (
                 _keys(run.event(step, flavour).result) - {"warnings"}
                 for step in (f"{state} in check mode", state)
@@ -360,13 +377,8 @@ def test_reported_requests_equal_the_log(play: Play, name: str, flavour: str) ->
 @each_variant
 def test_return_values_are_complete(play: Play, name: str, flavour: str) -> None:
     expected, first = CASES[name].get("after_create", {}), first_step(CASES[name])
-    played = play(name)
-    # with --separate-steps the separate processes may skip the first step
-    ways = [way for way in WAYS if first in [step.name for step in played.steps[way]]]
-    assert "in process" in ways
-    for way, run in played.ways(flavour):
-        if way in ways:
-            assert _part(run.event(first, flavour).result, expected) == expected, way
+    for way, run in play(name).ways(flavour):
+        assert _part(run.event(first, flavour).result, expected) == expected, way
 
 
 def _part(value: Any, shape: Any) -> Any:
@@ -378,7 +390,7 @@ def _part(value: Any, shape: Any) -> Any:
     return value
 
 
-@each_case
+@each_module
 def test_both_modes_return_the_same(play: Play, name: str) -> None:
     runs = play(name).runs
     (flavour,) = flavours(CASES[name], "separate")
@@ -418,7 +430,7 @@ def test_no_deprecated_part_of_ansible_is_used(play: Play, name: str, flavour: s
         assert "deprecations" not in event.result, label
 
 
-@each_case
+@each_module
 def test_both_modes_were_used(play: Play, name: str) -> None:
     runs = play(name).runs
     assert "EXEC /bin/sh" not in runs["in process"].output
