@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.connection import (
+    require_own_server,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
     SERVICES,
     credential_options,
     is_credential,
     variable_name,
-)
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.own_server import (
-    require_own_server,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.settings import (
     settings_options,

@@ -30,7 +30,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues
     IssueSearch,
     SearchRequest,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.connection import (
     Connection,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from dataclasses import asdict, dataclass
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.connection import (
     Connection,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task

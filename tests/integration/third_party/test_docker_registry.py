@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import requests
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.connection import (
     Connection,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task

@@ -18,7 +18,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection
     hide,
     login_of,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.connection import (
     Connection,
     OAuth,
 )

@@ -11,6 +11,9 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.cloud import (
     is_cloud,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.connection import (
+    Connection,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
@@ -30,7 +33,7 @@ TENANT = "/_edge/tenant_info"
 SCOPE_BODY = {"code": 401, "message": "Unauthorized; scope does not match"}
 
 
-def resolved(service: str, url: str, **given: Any) -> options.Connection:
+def resolved(service: str, url: str, **given: Any) -> Connection:
     return options.resolve(service, {"url": url, **given}.get, {})
 
 

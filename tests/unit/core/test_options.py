@@ -8,7 +8,7 @@ import pytest
 from ansible.module_utils.errors import AnsibleFallbackNotFound
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection import options
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.connection import (
     Connection,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.settings import (

@@ -14,7 +14,7 @@ from urllib.parse import quote, urlencode
 from ..address import UnfitRequest, prepared
 from ..errors import ToolchainError, invalid
 from ..secret import Secret, hidden
-from .options import Connection, OAuth
+from .connection import Connection, OAuth
 
 
 class Streamed(Protocol):

@@ -6,14 +6,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 from ..address import origin
 from ..errors import invalid
-
-if TYPE_CHECKING:
-    from .options import Connection
+from .connection import Connection
 
 #: Value of the option `cloud_id` that makes the client read the id from the site.
 AUTO = "auto"

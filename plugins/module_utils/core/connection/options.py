@@ -7,7 +7,6 @@ import netrc
 import os
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
@@ -17,7 +16,7 @@ from ..address import require_address
 from ..errors import invalid
 from ..secret import Secret, clean_url
 from . import cloud
-from .own_server import is_other_server, require_own_server
+from .connection import Connection, OAuth, is_other_server, require_own_server
 from .settings import check_settings, settings_options
 from .token_file import login_of_auth_info, login_of_token_file
 
@@ -50,48 +49,6 @@ _SECRET_OPTIONS = (
 #: Further addresses to which the login is sent.
 _BASES = {"platform_url", "cloud_gateway"}
 _PATH_OPTIONS = ("credentials_file", "ltoken_file", "ca_path", "client_cert", "client_key")
-
-
-@dataclass(frozen=True)
-class OAuth:
-    """An OAuth 1.0a access token that has been authorized already, and the key for signatures."""
-
-    consumer_key: str
-    private_key: Secret
-    access_token: Secret
-    access_token_secret: Secret
-    signature_method: str
-
-
-@dataclass(frozen=True)
-class Connection:
-    """The address of a service and its login, with credentials of at most one kind."""
-
-    service: str
-    url: str
-    username: str | None = None
-    password: Secret | None = None
-    token: Secret | None = None
-    api_key: Secret | None = None
-    ltoken: Secret | None = None
-    oauth: OAuth | None = None
-    #: Description of the credentials and their source, for messages.
-    login: str = field(default="", compare=False)
-    settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    #: Base address of links for people if requests go to a gateway.
-    site: str = ""
-    #: Whether the environment has the address of another server.
-    other_server: bool = field(default=False, compare=False)
-
-    @property
-    def secrets(self) -> tuple[Secret, ...]:
-        oauth = self.oauth
-        keys = (oauth.private_key, oauth.access_token, oauth.access_token_secret) if oauth else ()
-        return tuple(s for s in (self.password, self.token, self.api_key, self.ltoken, *keys) if s)
-
-    @property
-    def has_credentials(self) -> bool:
-        return bool(self.secrets)
 
 
 def environment_name(service: str, option: str) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 
 from ..address import origin
-from ..connection.options import Connection
+from ..connection.connection import Connection
 from ..errors import Kind, kind_of_status, shorten
 from .messages import Response
 

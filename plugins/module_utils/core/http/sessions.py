@@ -9,7 +9,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from ..address import origin
-from ..connection.options import Connection
+from ..connection.connection import Connection
 from ..errors import invalid
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from .. import errors
 from ..accounting import Accounting
 from ..address import NOWHERE, Query, encode, is_forbidden_redirect, is_login_page, origin, target
 from ..connection.auth import Anonymous, Crumb, Login, Outgoing, hide
-from ..connection.options import Connection
+from ..connection.connection import Connection
 from ..errors import ToolchainError, invalid
 from ..secret import clean_url
 from .bodies import Incoming

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ..connection.options import Connection
+from ..connection.connection import Connection
 from ..errors import ToolchainError, append_clause
 
 _CHECK = "check url"

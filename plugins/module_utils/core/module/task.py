@@ -11,7 +11,7 @@ from typing import Any
 from ..accounting import Accounting
 from ..connection.auth import Anonymous, hide, login_of
 from ..connection.cloud import AUTO, at_gateway, site_of
-from ..connection.options import Connection
+from ..connection.connection import Connection
 from ..errors import ToolchainError, printable, single_line
 from ..http.messages import Response, json_or_none, unexpected_body
 from ..http.transport import Transport

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ...core.connection.options import Connection
+from ...core.connection.connection import Connection
 from ...core.errors import ToolchainError, looks_like_html
 from ...core.http.messages import Response, json_or_none
 from ...core.http.writes import Verify
