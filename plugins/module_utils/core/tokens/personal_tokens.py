@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,9 +35,19 @@ class PersonalTokens(NamedTokens):
     """The personal access tokens of the logged-in account with the same name.
 
     :param needs: required product and version of the server, for messages
+    :param read: sends a GET request, with its purpose and address
+    :param write: sends a write, with its purpose, method, address and the parts of
+        `Transport.write`
     """
 
-    def __init__(self, task: Task, options: PersonalTokenOptions, needs: str) -> None:
+    def __init__(
+        self,
+        task: Task,
+        options: PersonalTokenOptions,
+        needs: str,
+        read: Callable[[str, str], Response],
+        write: Callable[..., Response],
+    ) -> None:
         super().__init__(options.name)
         if is_cloud(task.connection):
             raise invalid(
@@ -46,19 +55,12 @@ class PersonalTokens(NamedTokens):
                 f" {needs}: create an API token in the account's settings instead"
             )
         self._lifetime, self._needs = options.lifetime, needs
-
-    @abstractmethod
-    def read(self, purpose: str, address: str) -> Response:
-        """Send a GET request to an address."""
-
-    @abstractmethod
-    def write(self, purpose: str, method: str, address: str, **parts: Any) -> Response:
-        """Send a write. For `parts` see `Transport.write`."""
+        self._read, self._write = read, write
 
     def listed(self) -> list[Token]:
         purpose = f"reading the tokens '{self.name}'"
         try:
-            response = self.read(purpose, _PATH)
+            response = self._read(purpose, _PATH)
         except ToolchainError as error:
             if error.kind == "not_found" or error.status == 405:
                 error.with_hint(f"personal access tokens require {self._needs}")
@@ -78,7 +80,7 @@ class PersonalTokens(NamedTokens):
         body: dict[str, Any] = {"name": mark}
         if self._lifetime:
             body["expirationDuration"] = self._lifetime.days
-        return self.write(purpose, "POST", _PATH, json=body, verify=verify, expect=_CREATED)
+        return self._write(purpose, "POST", _PATH, json=body, verify=verify, expect=_CREATED)
 
     def created(self, response: Response, mark: str) -> NewToken | None:
         row = json_or_none(response.body)
@@ -91,7 +93,7 @@ class PersonalTokens(NamedTokens):
             return None
 
     def send_revocation(self, purpose: str, token: Token, verify: Verify) -> Response:
-        return self.write(
+        return self._write(
             purpose,
             "DELETE",
             f"{_PATH}/{path(token.id)}",

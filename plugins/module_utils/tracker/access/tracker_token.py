@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from ...core.http.messages import Response
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.tokens.personal_tokens import PersonalTokenOptions, PersonalTokens
@@ -33,16 +32,6 @@ class TrackerTokenOperation(TokenOperation):
 
     def __init__(self, task: Task, options: TrackerTokenOptions) -> None:
         options.require_sense()
-        super().__init__(task, options, _TrackerTokens(task, options))
-
-
-class _TrackerTokens(PersonalTokens):
-    def __init__(self, task: Task, options: TrackerTokenOptions) -> None:
-        super().__init__(task, options, _NEEDS)
-        self._client = TrackerClient(task)
-
-    def read(self, purpose: str, address: str) -> Response:
-        return self._client.read(purpose, address)
-
-    def write(self, purpose: str, method: str, address: str, **parts: Any) -> Response:
-        return self._client.write(purpose, method, address, **parts)
+        client = TrackerClient(task)
+        tokens = PersonalTokens(task, options, _NEEDS, client.read, client.write)
+        super().__init__(task, options, tokens)

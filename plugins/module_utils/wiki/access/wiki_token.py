@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import partial
+from typing import ClassVar
 
-from ...core.http.messages import Response
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.tokens.personal_tokens import PersonalTokenOptions, PersonalTokens
@@ -33,16 +33,7 @@ class WikiTokenOperation(TokenOperation):
 
     def __init__(self, task: Task, options: WikiTokenOptions) -> None:
         options.require_sense()
-        super().__init__(task, options, _WikiTokens(task, options))
-
-
-class _WikiTokens(PersonalTokens):
-    def __init__(self, task: Task, options: WikiTokenOptions) -> None:
-        super().__init__(task, options, _NEEDS)
-        self._exchange = WikiExchange(task, connections=1)
-
-    def read(self, purpose: str, address: str) -> Response:
-        return self._exchange.ask(purpose, address, {}, (200,))
-
-    def write(self, purpose: str, method: str, address: str, **parts: Any) -> Response:
-        return self._exchange.send(purpose, method, address, **parts)
+        exchange = WikiExchange(task, connections=1)
+        read = partial(exchange.ask, query={}, expect=(200,))
+        tokens = PersonalTokens(task, options, _NEEDS, read, exchange.send)
+        super().__init__(task, options, tokens)
