@@ -50,9 +50,10 @@ def export(folder: Path, texts: dict[str, str], *, overwrite: bool = False) -> d
     """Return the actions; the key `warned` contains the warnings."""
     warned: list[str] = []
     files = ExportFolder(str(folder), "ci", overwrite=overwrite, warn=warned.append)
-    actions = {change.path: change.action for change in files.compare(texts)}
-    if files.changed:
-        files.write()
+    changes = files.compare(texts)
+    actions = {change.path: change.action for change in changes.files}
+    if changes.changed:
+        files.write(changes)
     return {**actions, **({"warned": "; ".join(warned)} if warned else {})}
 
 

@@ -44,6 +44,26 @@ class FileChange:
         return "unchanged" if self.before.digest == self.after.digest else "updated"
 
 
+@dataclass(frozen=True)
+class FolderChanges:
+    """The comparison of a folder with the desired files.
+
+    :param known: digests of earlier exports by path
+    :param desired: digests of the desired files by path
+    """
+
+    files: list[FileChange]
+    known: Mapping[str, set[str]]
+    desired: Mapping[str, set[str]]
+
+    @property
+    def changed(self) -> bool:
+        """Return whether `write` would change a file or the list of exported files."""
+        return self.desired != self.known or any(
+            change.action != "unchanged" for change in self.files
+        )
+
+
 class ExportFolder:
     """The folder with the exported files of a service.
 
@@ -57,60 +77,52 @@ class ExportFolder:
             raise invalid(f"dest must be a folder, but is '{folder}'")
         self._folder, self._overwrite, self._warn = folder, overwrite, warn
         self._list = f".export-{service}.json"
-        self._known: dict[str, set[str]] = {}
-        self._desired: dict[str, FileContent] = {}
-        self._changes: list[FileChange] = []
 
-    def compare(self, desired: Mapping[str, str | FileContent]) -> list[FileChange]:
-        """Compare the folder with the desired files, and return the changes.
+    def compare(self, files: Mapping[str, str | FileContent]) -> FolderChanges:
+        """Compare the folder with the desired files.
 
         Raises `conflict` if a change would replace a file that was not exported or has changed
         since, unless `overwrite` is set.
 
-        :param desired: content by relative path
+        :param files: content by relative path
         """
-        self._desired = {
+        desired = {
             path: value if isinstance(value, FileContent) else FileContent.of(value.encode("utf-8"))
-            for path, value in desired.items()
+            for path, value in files.items()
         }
-        self._known = self._read_list()
-        paths = [*self._desired, *(path for path in self._known if path not in self._desired)]
+        known = self._read_list()
+        paths = [*desired, *(path for path in known if path not in desired)]
         at = safe_paths(self._folder, [self._list, *paths])
-        now = {path: FileContent.at(at[path]) for path in paths}
-        foreign = [path for path in paths if self._is_foreign(path, now[path])]
-        self._reject_foreign([path for path in foreign if path in self._desired])
-        for path in foreign:
-            if path not in self._desired:
-                self._warn(f"{path} was kept: it has changed since its export")
-        self._changes = [
-            FileChange(path, now[path], self._desired.get(path))
-            for path in paths
-            if path in self._desired or (now[path] is not None and path not in foreign)
+        changes = [FileChange(path, FileContent.at(at[path]), desired.get(path)) for path in paths]
+        foreign = [
+            change.path
+            for change in changes
+            if change.before is not None
+            and change.action != "unchanged"
+            and change.before.digest not in known.get(change.path, ())
         ]
-        return self._changes
+        self._reject_foreign([path for path in foreign if path in desired])
+        for path in foreign:
+            if path not in desired:
+                self._warn(f"{path} was kept: it has changed since its export")
+        changes = [
+            change
+            for change in changes
+            if change.path in desired or (change.before and change.path not in foreign)
+        ]
+        digests = {path: {content.digest} for path, content in desired.items()}
+        return FolderChanges(changes, known, digests)
 
-    @property
-    def changed(self) -> bool:
-        """Return whether `write` would change a file or the list of exported files."""
-        return self._digests != self._known or any(
-            change.action != "unchanged" for change in self._changes
-        )
-
-    @property
-    def _digests(self) -> dict[str, set[str]]:
-        """Return the digests of the desired files by path."""
-        return {path: {content.digest} for path, content in self._desired.items()}
-
-    def write(self) -> None:
+    def write(self, changes: FolderChanges) -> None:
         """Write the changes. An interrupted export can be repeated."""
-        at = safe_paths(self._folder, [self._list, *(change.path for change in self._changes)])
-        desired = self._digests
+        at = safe_paths(self._folder, [self._list, *(change.path for change in changes.files)])
+        known, desired = changes.known, changes.desired
         make_folders(self._folder)
         # first with old and new digests: whichever of them a file has after an interruption, the
         # next export recognises the file
-        both = {path: {*desired.get(path, ()), *self._known.get(path, ())} for path in at}
+        both = {path: {*desired.get(path, ()), *known.get(path, ())} for path in at}
         self._write_list(at[self._list], {path: both[path] for path in both if both[path]})
-        for change in self._changes:
+        for change in changes.files:
             if change.action == "deleted":
                 _remove(at[change.path], self._folder)
             elif change.after is not None and change.action != "unchanged":
@@ -119,13 +131,6 @@ class ExportFolder:
                     for block in change.after.blocks():
                         file.write(block)
         self._write_list(at[self._list], desired)
-
-    def _is_foreign(self, path: str, now: FileContent | None) -> bool:
-        """Return whether a file has neither the new content nor that of an earlier export."""
-        desired = self._desired.get(path)
-        if now is None or (desired is not None and now.digest == desired.digest):
-            return False
-        return now.digest not in self._known.get(path, ())
 
     def _reject_foreign(self, foreign: list[str]) -> None:
         if not foreign or self._overwrite:

@@ -85,9 +85,8 @@ class ServiceExport(ABC):
 
     def plan(self) -> Plan:
         state = self.read()
-        changes = self._folder.compare(
-            {**state.files, f"{self.service}.yml": state.text()},
-        )
+        compared = self._folder.compare({**state.files, f"{self.service}.yml": state.text()})
+        changes = compared.files
         result: dict[str, Any] = {
             "files": [{"path": change.path, "action": change.action} for change in changes],
             "exported": {name: len(values) for name, values in state.values.items()},
@@ -100,8 +99,8 @@ class ServiceExport(ABC):
         def make_diff() -> tuple[str, str]:
             return _diff_text(done, after=False), _diff_text(done, after=True)
 
-        action: Action = "update" if self._folder.changed else "none"
-        return Plan(None, None, action, result=result, make_diff=make_diff)
+        action: Action = "update" if compared.changed else "none"
+        return Plan(None, None, action, result=result, make_diff=make_diff, data=compared)
 
     def _warn(self, state: ServiceState, changes: list[FileChange]) -> None:
         """Warn about objects that were not exported. Passwords count only if the file is new."""
@@ -118,7 +117,7 @@ class ServiceExport(ABC):
             self._task.warn(f"the passwords of {passwords} users are not in {file}")
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        self._folder.write()
+        self._folder.write(plan.data)
         return {}
 
 
