@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -25,6 +25,10 @@ class StoredItem:
     sha256: str | None = None
     sha1: str | None = None
     folder: bool = False
+
+    @property
+    def has_digest(self) -> bool:
+        return bool(self.sha256 or self.sha1)
 
     def holds(self, content: Digests) -> bool | None:
         """Return whether the item has this content; `None` if that is unknown."""
@@ -92,7 +96,7 @@ def head(client: RepoClient, repo: str, path: str) -> StoredItem | None:
         _digest(headers.get("X-Checksum-Sha256")),
         _digest(headers.get("X-Checksum-Sha1")),
     )
-    client.reports_checksums = found.sha256 is not None or found.sha1 is not None
+    client.reports_checksums = found.has_digest
     return found
 
 
@@ -121,6 +125,24 @@ def is_gone(client: RepoClient, repo: str, path: str) -> bool | None:
     """Return whether an item does not exist; `None` if that is unknown."""
     found = find(client, repo, path)
     return None if found is UNKNOWN_ITEM else found is None
+
+
+def delete(
+    client: RepoClient,
+    repo: str,
+    path: str,
+    purpose: str = "",
+    expect: Collection[int] = (200, 201, 202, 204),
+) -> None:
+    """Delete an item; an empty path means the whole content of the repository."""
+    client.write(
+        purpose or f"deleting '{repo}/{path}'",
+        "DELETE",
+        item_path(repo, path, slash=path == ""),
+        expect=expect,
+        verify=lambda: is_gone(client, repo, path),
+        repeatable=True,
+    )
 
 
 def listing(
@@ -218,7 +240,7 @@ def of_checksums(response: Response) -> StoredItem | None:
     found = StoredItem(
         _number(decoded.get("size")), _digest(sums.get("sha256")), _digest(sums.get("sha1"))
     )
-    return None if found.sha256 is None and found.sha1 is None else found
+    return found if found.has_digest else None
 
 
 def _number(value: Any) -> int | None:

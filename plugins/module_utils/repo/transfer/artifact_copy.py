@@ -6,7 +6,7 @@ The requests never name a folder, because the server would put it into an existi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
@@ -30,8 +30,14 @@ from ..client import (
 from ..items import listing
 from ..items.listing import StoredItem
 from ..progress import TransferProgress
-from .chosen_files import Choice, ChosenArtifactOptions, FileSelection, chosen_paths, items_at
-from .remote_files import Filter, find_files, refuse_path, wanted_properties
+from .chosen_files import (
+    ChosenArtifactOptions,
+    FileSelection,
+    chosen_files,
+    chosen_paths,
+    items_at,
+)
+from .remote_files import Filter, RemoteFile, find_files, refuse_path, wanted_properties
 
 
 @dataclass(frozen=True)
@@ -63,27 +69,47 @@ class ArtifactCopyOptions:
 
 
 @dataclass(frozen=True)
+class Route:
+    """The target repository, and with a single item its paths.
+
+    :param is_folder: whether the item is a folder, whose files are relocated
+    """
+
+    target_repo: str
+    repo: str = ""
+    path: str = ""
+    target: str = ""
+    is_folder: bool = False
+
+
+@dataclass(frozen=True)
 class Relocation:
     """A file to copy or move.
 
-    :param repo: key of the source repository
-    :param source: path in the source repository
+    :param file: the file at the source
+    :param repo: key of the target repository
     :param target: path in the target repository
-    :param stored: current item at the source
     :param occupied: current item at the target; `None` if it does not exist
     :param action: `copied`, `moved` or `unchanged`
     """
 
+    file: RemoteFile
     repo: str
-    source: str
     target: str
-    stored: StoredItem
     occupied: StoredItem | None
     action: str
 
     @property
     def is_needed(self) -> bool:
         return self.action != "unchanged"
+
+    @property
+    def name(self) -> str:
+        return f"{self.repo}/{self.target}"
+
+    def as_dict(self) -> dict[str, Any]:
+        sha256 = self.file.stored.sha256
+        return {"repo": self.repo, "path": self.target, "sha256": sha256, "action": self.action}
 
 
 class ArtifactCopyOperation:
@@ -100,285 +126,223 @@ class ArtifactCopyOperation:
     def __init__(self, task: Task, options: ArtifactCopyOptions) -> None:
         self._task, self._options = task, options
         _require_sense(options)
-        paths = chosen_paths(options.repo, options.path, options.artifacts)
-        self._repo, self._path = options.repo or "", join(*segments(options.path or ""))
-        if options.artifacts is None and self._path == "":
+        self._paths = chosen_paths(options.repo, options.path, options.artifacts)
+        if options.artifacts is None and not segments(options.path or ""):
             raise invalid("path is empty, which would mean the whole repository: set path")
-        self._target_repo = options.target_repo
-        self._target = self._target_path()
         self._client = RepoClient(task, connections=options.parallel)
-        wanted = Filter(wanted_properties(options.properties), Patterns("exclude", options.exclude))
-        self._filter, self._paths = wanted, paths
-        self._verb = "move" if options.move else "copy"
-        self._is_folder = False
-
-    def _target_path(self) -> str:
-        path = self._options.target_path
-        return self._path if path is None else join(*segments(path))
+        self._filter = Filter(
+            wanted_properties(options.properties), Patterns("exclude", options.exclude)
+        )
+        self._verb, self._doing, self._done = (
+            ("move", "moving", "moved") if options.move else ("copy", "copying", "copied")
+        )
 
     def plan(self) -> Plan:
         if not self._client.dialect.relocates_items:
             failure = f"'{self._paths[0].repo}/{self._paths[0].path}' cannot be {self._done}"
             raise repositories.lacking(self._client, failure)
-        if self._options.selects:
-            return self._rehearsed(self._selected())
-        if self._options.move:
-            # compare real repositories: the target may be the deployment repository of the source
-            self._repo = repositories.deployment_target(self._client, self._repo, certain=True)
-        files = self._sources()
-        self._target_repo = repositories.deployment_target(self._client, self._target_repo)
-        self._refuse_overlap()
-        if not files:
-            return self._without_source()
-        existing = self._targets([self._target])
-        return self._rehearsed(
-            [
-                self._relocation(
-                    self._repo, join(self._path, below), join(self._target, below), stored, existing
-                )
-                for below, stored in sorted(files.items())
-            ]
-        )
-
-    def _rehearsed(self, relocations: list[Relocation]) -> Plan:
-        """Let the server rehearse the relocations, and return the plan."""
-        needed = [relocation for relocation in relocations if relocation.is_needed]
+        route, chosen = self._selected() if self._options.selects else self._of_item()
+        if not chosen and not self._options.selects:
+            return self._planned(route, self._moved_before(route))
+        existing = self._existing(route, list(chosen))
+        files = [
+            self._relocation(file, route.target_repo, target, existing.get(target))
+            for target, file in chosen.items()
+        ]
         # files and repositories that check mode only predicts cannot be rehearsed
         known = [
-            relocation
-            for relocation in needed
-            if listing.predicted(self._client, relocation.repo, relocation.source) is None
-            and repositories.predicted(self._client, self._target_repo) is None
+            file
+            for file in files
+            if file.is_needed
+            and listing.predicted(self._client, file.file.repo, file.file.path) is None
+            and repositories.predicted(self._client, file.repo) is None
         ]
         spread(self._options.parallel, self._rehearse, known)
-        return self._planned(relocations, needed)
+        return self._planned(route, files)
 
-    def _selected(self) -> list[Relocation]:
-        """Return the relocations of the files that the options select."""
-        client, options = self._client, self._options
+    def _selected(self) -> tuple[Route, Mapping[str, RemoteFile]]:
+        """Return the files that the options select, by their path in the target repository."""
+        client, options, paths = self._client, self._options, self._paths
         if options.move:
-            self._paths = [
-                replace(path, repo=repositories.deployment_target(client, path.repo, certain=True))
-                for path in self._paths
-            ]
-        self._target_repo = repositories.deployment_target(client, self._target_repo)
-        selection = FileSelection(client, self._paths, self._filter, options.max_items)
-        folder = None if options.target_path is None else self._target
-        chosen = Choice(client, selection).files(self._target_repo, folder, move=options.move)
+            paths = [replace(path, repo=self._moved_from(path.repo)) for path in paths]
+        target_repo = repositories.deployment_target(client, options.target_repo)
+        selection = FileSelection(client, paths, self._filter, options.max_items)
+        folder = None if options.target_path is None else join(*segments(options.target_path))
+        chosen = chosen_files(selection, target_repo, folder, move=options.move)
         for warning in self._filter.exclude.warnings("none of the selected files"):
             self._task.warn(warning)
-        existing = items_at(client, self._target_repo, [choice.target for choice in chosen])
-        return [
-            self._relocation(
-                choice.file.repo, choice.file.path, choice.target, choice.file.stored, existing
-            )
-            for choice in chosen
-        ]
+        return Route(target_repo), chosen
 
-    @property
-    def _done(self) -> str:
-        return "moved" if self._options.move else "copied"
+    def _moved_from(self, repo: str) -> str:
+        """Return the real source repository: the target may be its deployment repository."""
+        return repositories.deployment_target(self._client, repo, certain=True)
 
-    def _sources(self) -> dict[str, StoredItem]:
-        """Return the files to relocate, by path below the item; a file itself has the path ""."""
-        stored = listing.expected(self._client, self._repo, self._path)
-        if stored is not None and (stored.sha256 or stored.sha1):
-            return {"": stored}
-        self._is_folder = True
-        return self._files_below(self._repo, self._path)
-
-    def _files_below(self, repo: str, folder: str) -> dict[str, StoredItem]:
-        path = f"{folder}/" if folder else "/"
-        return {file.below: file.stored for file in find_files(self._client, repo, path, Filter())}
-
-    def _refuse_overlap(self) -> None:
-        """Raise `invalid` if the target is the item itself or inside it."""
-        path = self._options.target_path or ""
-        if not self._is_folder and path.endswith("/"):
-            self._target = join(path, self._path.rpartition("/")[2])
-        if self._repo != self._target_repo:
-            return
-        if self._target == self._path or f"{self._target}/".startswith(f"{self._path}/"):
-            raise invalid(
-                f"target_path: '{self._repo}/{self._target}' is the item itself or inside it: use"
-                " another path"
-            )
-
-    def _without_source(self) -> Plan:
-        """Return an unchanged plan if the source was moved before, else raise `not_found`."""
-        if self._options.move:
-            moved = self._moved_files()
-            if moved:
-                artifacts = [
-                    self._artifact(path, item, "unchanged") for path, item in moved.items()
-                ]
-                return Plan({}, {}, result={"artifacts": artifacts})
-        repositories.require(self._client, [self._repo])
-        raise ToolchainError(
-            "not_found",
-            f"path: found no file for '{self._path}' in '{self._repo}'"
-            + (f", and none at '{self._target_repo}/{self._target}'" if self._options.move else ""),
+    def _of_item(self) -> tuple[Route, Mapping[str, RemoteFile]]:
+        """Return the file that the options name, or the files of the folder, as `_selected()`."""
+        options, path, into = self._options, join(self._paths[0].path), self._options.target_path
+        repo = self._moved_from(self._paths[0].repo) if options.move else self._paths[0].repo
+        stored = listing.expected(self._client, repo, path)
+        is_folder = stored is None or not stored.has_digest
+        files = (
+            find_files(self._client, repo, f"{path}/", Filter())
+            if stored is None or is_folder
+            else [RemoteFile(repo, path, "", stored)]
         )
+        target_repo = repositories.deployment_target(self._client, options.target_repo)
+        target = path if into is None else join(into)
+        if into is not None and into.endswith("/") and not is_folder:
+            target = join(into, path.rpartition("/")[2])
+        if repo == target_repo and f"{target}/".startswith(f"{path}/"):
+            raise invalid(
+                f"target_path: '{repo}/{target}' is the item itself or inside it: use another path"
+            )
+        route = Route(target_repo, repo, path, target, is_folder)
+        return route, {join(target, file.below): file for file in files}
 
-    def _moved_files(self) -> dict[str, StoredItem]:
-        """Return the files that an earlier move has put into the target, by path."""
-        paths = [self._target]
+    def _moved_before(self, route: Route) -> list[Relocation]:
+        """Return the files that an earlier move has put into the target.
+
+        Raises `not_found` without such files.
+        """
+        moved = self._at_target(route) if self._options.move else []
+        if not moved:
+            repositories.require(self._client, [route.repo])
+            target = f", and none at '{route.target_repo}/{route.target}'"
+            raise ToolchainError(
+                "not_found",
+                f"path: found no file for '{route.path}' in '{route.repo}'"
+                + (target if self._options.move else ""),
+            )
+        return [Relocation(file, file.repo, file.path, file.stored, "unchanged") for file in moved]
+
+    def _at_target(self, route: Route) -> list[RemoteFile]:
+        """Return the file at the target, or the files below it."""
+        paths = [route.target]
         if (self._options.target_path or "").endswith("/"):
-            paths.insert(0, join(self._target, self._path.rpartition("/")[2]))
+            paths.insert(0, join(route.target, route.path.rpartition("/")[2]))
         for path in paths:
-            stored = listing.head(self._client, self._target_repo, path)
-            if stored is not None and (stored.sha256 or stored.sha1):
-                return {path: stored}
-        below = self._files_below(self._target_repo, self._target)
-        return {join(self._target, name): item for name, item in sorted(below.items())}
+            stored = listing.head(self._client, route.target_repo, path)
+            if stored is not None and stored.has_digest:
+                return [RemoteFile(route.target_repo, path, "", stored)]
+        return find_files(self._client, route.target_repo, f"{route.target}/", Filter())
 
-    def _targets(self, chosen: list[str]) -> Mapping[str, StoredItem]:
+    def _existing(self, route: Route, paths: Sequence[str]) -> Mapping[str, StoredItem]:
         """Return the files and folders that exist in the target repository, by path.
 
-        :param chosen: paths to check; for a whole folder, the target folder is listed instead
+        :param paths: paths to check; for a folder, the target folder is listed instead
         """
-        if self._options.selects or not self._is_folder:
-            return items_at(self._client, self._target_repo, chosen)
-        listed = listing.listing(
-            self._client, self._target_repo, self._target, deep=True, folders=True
-        )
+        client, repo, folder = self._client, route.target_repo, route.target
+        if not route.is_folder:
+            return items_at(client, repo, paths)
+        listed = listing.listing(client, repo, folder, deep=True, folders=True)
         if listed is not None:
             return listed
-        below = self._files_below(self._target_repo, self._target)
-        return {join(self._target, name): item for name, item in below.items()}
+        return {file.path: file.stored for file in find_files(client, repo, f"{folder}/", Filter())}
 
     def _relocation(
-        self,
-        repo: str,
-        source: str,
-        target: str,
-        stored: StoredItem,
-        existing: Mapping[str, StoredItem],
+        self, file: RemoteFile, repo: str, target: str, occupied: StoredItem | None
     ) -> Relocation:
-        occupied = existing.get(target)
         if occupied is not None and occupied.folder:
             raise ToolchainError(
                 "conflict",
-                f"'{repo}/{source}' cannot be {self._done} to '{self._target_repo}/{target}':"
-                " the target is a folder",
+                f"'{file.name}' cannot be {self._done} to '{repo}/{target}': the target is a"
+                " folder",
             )
-        same = occupied is not None and stored.equals(occupied)
+        same = occupied is not None and file.stored.equals(occupied)
         action = "unchanged" if same and not self._options.move else self._done
-        return Relocation(repo, source, target, stored, occupied, action)
+        return Relocation(file, repo, target, occupied, action)
 
-    def _artifact(self, path: str, stored: StoredItem, action: str) -> dict[str, Any]:
-        return {
-            "repo": self._target_repo,
-            "path": path,
-            "sha256": stored.sha256,
-            "action": action,
-        }
-
-    def _planned(self, relocations: list[Relocation], needed: list[Relocation]) -> Plan:
-        result = {"artifacts": self._artifacts(relocations)}
-        if not needed:
-            return Plan({}, {}, result=result)
+    def _planned(self, route: Route, files: Sequence[Relocation]) -> Plan:
         before: dict[str, Any] = {}
         after: dict[str, Any] = {}
-        for relocation in needed:
-            target = f"{self._target_repo}/{relocation.target}"
-            if relocation.occupied is not None:
-                before[target] = relocation.occupied.as_dict()
-            after[target] = relocation.stored.as_dict()
+        for each in files:
+            if not each.is_needed:
+                continue
+            if each.occupied is not None:
+                before[each.name] = each.occupied.as_dict()
+            after[each.name] = each.file.stored.as_dict()
             if self._options.move:
-                before[f"{relocation.repo}/{relocation.source}"] = relocation.stored.as_dict()
-        action: Action = "update" if before else "create"
-        return Plan(before, after, action, result=result, data=relocations)
-
-    def _artifacts(self, relocations: Iterable[Relocation]) -> list[dict[str, Any]]:
-        return [
-            self._artifact(relocation.target, relocation.stored, relocation.action)
-            for relocation in relocations
-        ]
+                before[each.file.name] = each.file.stored.as_dict()
+        action: Action = "none" if not after else "update" if before else "create"
+        result = {"artifacts": [file.as_dict() for file in files]}
+        return Plan(before, after, action, result=result, data=(route, files))
 
     def _request(self, file: Relocation, **query: int) -> dict[str, Any]:
         """Return method, path and query of the request that relocates a file."""
         return {
             "method": "POST",
-            "path": f"api/{self._verb}/{item_path(file.repo, file.source)}",
-            "query": {"to": f"/{self._target_repo}/{file.target}", "failFast": 1, **query},
+            "path": f"api/{self._verb}/{item_path(file.file.repo, file.file.path)}",
+            "query": {"to": f"/{file.name}", "failFast": 1, **query},
         }
-
-    def _purpose(self, file: Relocation) -> str:
-        verb = "moving" if self._options.move else "copying"
-        return f"{verb} '{file.repo}/{file.source}' to '{self._target_repo}/{file.target}'"
 
     def _rehearse(self, file: Relocation) -> None:
         """Send the request as a dry run. Raises the error that the server reports."""
-        purpose = f"{self._purpose(file)} (rehearsal)"
+        purpose = f"{self._doing} '{file.file.name}' to '{file.name}' (rehearsal)"
         self._client.transport.read(purpose, validate=refuse_reported, **self._request(file, dry=1))
 
     def predict(self, plan: Plan) -> None:
-        for relocation in plan.data:
-            listing.predict(self._client, self._target_repo, relocation.target, relocation.stored)
+        for each in plan.data[1]:
+            listing.predict(self._client, each.repo, each.target, each.file.stored)
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        needed = [relocation for relocation in plan.data if relocation.is_needed]
-        done = {relocation.target for relocation in plan.data if not relocation.is_needed}
+        route: Route
+        files: list[Relocation]
+        route, files = plan.data
+        needed = [file for file in files if file.is_needed]
+        done = {file.target for file in files if not file.is_needed}
         progress = TransferProgress(self._task, self._verb, self._done, len(needed))
 
         def work(file: Relocation) -> None:
-            self._client.write(
-                self._purpose(file), verify=lambda: self._is_done(file), **self._request(file)
-            )
+            purpose = f"{self._doing} '{file.file.name}' to '{file.name}'"
+            self._client.write(purpose, verify=lambda: self._is_done(file), **self._request(file))
             done.add(file.target)
-            progress.show(lambda: [file.stored.size or 0 for file in needed if file.target in done])
+            progress.show(lambda: [f.file.stored.size or 0 for f in needed if f.target in done])
 
         try:
             spread(self._options.parallel, work, needed)
-            self._require_done(needed)
-            if self._options.move and self._is_folder:
-                self._remove_emptied()
+            self._require_done(route, needed)
+            if self._options.move and route.is_folder:
+                self._remove_emptied(route.repo, route.path)
         except ToolchainError as error:
-            finished = [relocation for relocation in plan.data if relocation.target in done]
-            error.result.setdefault("artifacts", self._artifacts(finished))
+            finished = [file.as_dict() for file in files if file.target in done]
+            error.result.setdefault("artifacts", finished)
             raise
         return {}
 
-    def _is_done(self, file: Relocation) -> bool | None:
+    def _is_done(self, file: Relocation) -> bool:
         """Return whether a file is at the target and, after a move, no longer at the source."""
-        found = listing.head(self._client, self._target_repo, file.target)
-        if found is None or not file.stored.equals(found):
+        found = listing.head(self._client, file.repo, file.target)
+        if found is None or not file.file.stored.equals(found):
             return False
-        if not self._options.move:
-            return True
-        return listing.head(self._client, file.repo, file.source) is None
+        source = file.file
+        return (
+            not self._options.move or listing.head(self._client, source.repo, source.path) is None
+        )
 
-    def _require_done(self, needed: list[Relocation]) -> None:
+    def _require_done(self, route: Route, needed: Sequence[Relocation]) -> None:
         """Raise `failed` if a file is missing or differs at the target after all requests."""
-        existing = self._targets([file.target for file in needed])
+        existing = self._existing(route, [file.target for file in needed])
         missing = [
-            file.target
-            for file in needed
-            if file.target not in existing or not file.stored.equals(existing[file.target])
+            each.target
+            for each in needed
+            if each.target not in existing or not each.file.stored.equals(existing[each.target])
         ]
         if missing:
             named = shorten(", ".join(missing), 300)
             raise ToolchainError(
                 "failed",
                 f"the server reported success, but {len(missing)} of {len(needed)} files are"
-                f" missing or differ in '{self._target_repo}': {named}",
+                f" missing or differ in '{route.target_repo}': {named}",
             )
 
-    def _remove_emptied(self) -> None:
+    def _remove_emptied(self, repo: str, path: str) -> None:
         """Delete the empty source folder after a move, unless the server has deleted it."""
-        if listing.find(self._client, self._repo, self._path) is None:
+        if listing.find(self._client, repo, path) is None:
             return
-        if listing.listing(self._client, self._repo, self._path, deep=True) != {}:
+        if listing.listing(self._client, repo, path, deep=True) != {}:
             return  # another client has added a file meanwhile
-        self._client.write(
-            f"removing the emptied folder '{self._repo}/{self._path}'",
-            "DELETE",
-            item_path(self._repo, self._path),
-            expect=(200, 202, 204, 404),
-            verify=lambda: listing.is_gone(self._client, self._repo, self._path),
-            repeatable=True,
-        )
+        purpose = f"removing the emptied folder '{repo}/{path}'"
+        listing.delete(self._client, repo, path, purpose, (200, 202, 204, 404))
 
 
 def _require_sense(options: ArtifactCopyOptions) -> None:

@@ -39,12 +39,11 @@ class ChosenPath:
     repo: str
     path: str
 
-    def target(self, file: RemoteFile, folder: str | None) -> str:
-        """Return the path of a selected file in the target repository.
-
-        :param folder: target folder; `None` means that files keep their paths
-        """
-        return file.path if folder is None else join(folder, file.below)
+    def contains(self, path: str) -> bool:
+        """Return whether a pattern or a folder contains a path."""
+        if has_wildcards(self.path):
+            return matcher(self.path.lstrip("/"))(path)
+        return self.path.endswith("/") and matcher(f"{self.path.strip('/')}/**")(path)
 
     def moved(self, folder: str | None) -> str:
         """Return the path that selects the same files in the target after an earlier move.
@@ -54,8 +53,7 @@ class ChosenPath:
         if folder is None:
             return self.path
         if has_wildcards(self.path):
-            fixed = fixed_part(self.path)
-            return join(folder, self.path.strip("/")[len(fixed) :])
+            return join(folder, self.path.strip("/")[len(fixed_part(self.path)) :])
         if self.path.endswith("/"):
             return f"{join(folder)}/"
         return join(folder, self.path.rpartition("/")[2])
@@ -94,7 +92,7 @@ class FileSelection:
     def __init__(
         self, client: RepoClient, paths: Sequence[ChosenPath], wanted: Filter, limit: int
     ) -> None:
-        self._client, self._paths, self.wanted, self._limit = client, paths, wanted, limit
+        self.client, self._paths, self.wanted, self._limit = client, paths, wanted, limit
 
     def files(
         self, is_settled: Callable[[ChosenPath], bool]
@@ -107,8 +105,8 @@ class FileSelection:
             for more files than the limit
         """
         per_path = spread(
-            self._client.connections,
-            lambda chosen: find_files(self._client, chosen.repo, chosen.path, self.wanted),
+            self.client.connections,
+            lambda chosen: find_files(self.client, chosen.repo, chosen.path, self.wanted),
             self._paths,
         )
         for path, files in zip(self._paths, per_path, strict=True):
@@ -127,7 +125,7 @@ class FileSelection:
         ]
 
     def _not_found(self, path: ChosenPath) -> ToolchainError:
-        repositories.require(self._client, [path.repo])
+        repositories.require(self.client, [path.repo])
         conditions = f" (check {self.wanted.option} and exclude)" if self.wanted.narrows else ""
         note = self.wanted.hints.get(path.path, "")
         return ToolchainError(
@@ -137,58 +135,36 @@ class FileSelection:
         )
 
 
-class Choice:
-    """Selection of the files to copy, with their paths in the target repository."""
+def chosen_files(
+    selection: FileSelection, target_repo: str, folder: str | None, *, move: bool
+) -> dict[str, RemoteFile]:
+    """Find the files to copy or move; return them by their path in the target repository, sorted.
 
-    def __init__(self, client: RepoClient, selection: FileSelection) -> None:
-        self._client, self._selection = client, selection
+    :param folder: target folder; `None` means that files keep their paths
+    :raises ToolchainError: `not_found` if a path selects no file, unless an earlier run has moved
+        its files to the target; `invalid` if two files have the same target, or a file would be
+        copied onto itself or into the selected files
+    """
 
-    def files(self, target_repo: str, folder: str | None, *, move: bool) -> list[Chosen]:
-        """Find the files to copy or move, sorted by their path in the target repository.
+    def is_settled(path: ChosenPath) -> bool:
+        moved = path.moved(folder)
+        return move and bool(find_files(selection.client, target_repo, moved, Filter()))
 
-        :param folder: target folder; `None` means that files keep their paths
-        :raises ToolchainError: `not_found` if a path selects no file, unless an earlier run has
-            moved its files to the target; `invalid` if two files have the same target, or a file
-            would be copied onto itself or into the selected files
-        """
-        found: dict[str, Chosen] = {}
-        chosen = self._selection.files(
-            lambda path: (
-                move and bool(find_files(self._client, target_repo, path.moved(folder), Filter()))
-            )
-        )
-        for path, file in chosen:
-            self._add(found, Chosen(file, path.target(file, folder)), path, target_repo)
-        return [found[target] for target in sorted(found)]
-
-    def _add(
-        self, found: dict[str, Chosen], chosen: Chosen, path: ChosenPath, target_repo: str
-    ) -> None:
-        other = found.setdefault(chosen.target, chosen)
-        if other.file.name != chosen.file.name:
+    found: dict[str, RemoteFile] = {}
+    for path, file in selection.files(is_settled):
+        target = file.path if folder is None else join(folder, file.below)
+        other = found.setdefault(target, file)
+        if other.name != file.name:
             raise invalid(
-                f"{path.place}: '{chosen.file.name}' and '{other.file.name}' would both be written"
-                f" to '{target_repo}/{chosen.target}'"
+                f"{path.place}: '{file.name}' and '{other.name}' would both be written to"
+                f" '{target_repo}/{target}'"
             )
-        if chosen.file.repo != target_repo:
-            return
-        pattern = path.path if has_wildcards(path.path) else f"{path.path.rstrip('/')}/**"
-        inside = (has_wildcards(path.path) or path.path.endswith("/")) and matcher(
-            pattern.lstrip("/")
-        )
-        if chosen.target == chosen.file.path or (inside and inside(chosen.target)):
+        if file.repo == target_repo and (target == file.path or path.contains(target)):
             raise invalid(
-                f"target_path: '{target_repo}/{chosen.target}' is the item itself, or also matches"
+                f"target_path: '{target_repo}/{target}' is the item itself, or also matches"
                 f" {path.place}: use another folder"
             )
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """A file to copy, and its path in the target repository."""
-
-    file: RemoteFile
-    target: str
+    return dict(sorted(found.items()))
 
 
 def items_at(client: RepoClient, repo: str, paths: Sequence[str]) -> Mapping[str, StoredItem]:
@@ -208,7 +184,7 @@ def items_at(client: RepoClient, repo: str, paths: Sequence[str]) -> Mapping[str
 
 def _item_at(client: RepoClient, repo: str, path: str) -> StoredItem | None:
     found = listing.head(client, repo, path)
-    if found is None or not (found.sha256 or found.sha1):
+    if found is None or not found.has_digest:
         # server fact [repo-28]: if the target is a folder, the server puts the file into it
         found = listing.find(client, repo, path)
     return found
