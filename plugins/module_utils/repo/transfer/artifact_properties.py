@@ -3,26 +3,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
+from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.paths.globs import Patterns, has_wildcards
-from ...core.plan import Action, Plan
+from ...core.plan import Plan
+from ...core.progress import ProgressCounter
 from .. import properties
 from ..client import RepoClient, join, repository_key, segments
 from ..items import listing
 from ..repositories import refuse_properties
-from .chosen_files import ChosenArtifactOptions, FileSelection, chosen_paths
-from .marked_files import MarkedFiles, WantedProperties
-from .remote_files import Filter, wanted_properties
+from .chosen_files import ChosenArtifactOptions, ChosenPath, FileSelection, chosen_paths
+from .remote_files import Filter, RemoteFile, find_files, wanted_properties
 
-#: Properties of items, by the path of the item.
-Items = dict[str, dict[str, list[str]]]
+_Has = dict[str, list[str]]
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,66 @@ class ArtifactPropertiesOptions:
         return many or bool(self.match_properties) or bool(self.exclude)
 
 
+@dataclass(frozen=True)
+class WantedProperties:
+    """The properties to set, or to remove if `absent` is true.
+
+    :param values: properties to set
+    :param names: names of the properties
+    """
+
+    values: properties.Properties
+    names: list[str]
+    absent: bool
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.names if self.absent else self.values)
+
+    def are_done(self, has: Mapping[str, list[str]]) -> bool:
+        if self.absent:
+            return not any(name in has for name in self.names)
+        return properties.are_set(has, self.values) is True
+
+    def after(self, has: Mapping[str, list[str]]) -> dict[str, list[str]]:
+        if self.absent:
+            return {name: values for name, values in has.items() if name not in self.names}
+        return {**has, **self.values}
+
+
+@dataclass(frozen=True)
+class Marked:
+    """An item with its properties.
+
+    :param before: current properties; `None` if the server does not return them
+    :param after: properties after the task
+    :param is_done: whether the item needs no change
+    """
+
+    repo: str
+    path: str
+    before: _Has | None
+    after: _Has | None
+    is_done: bool
+
+    @property
+    def name(self) -> str:
+        return join(self.repo, self.path)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the entry of the item in the return value `artifacts`."""
+        action = "unchanged" if self.is_done else "updated"
+        return {
+            "repo": self.repo,
+            "path": self.path,
+            "before": self.before,
+            "after": self.after,
+            "action": action,
+        }
+
+
 class ArtifactPropertiesOperation:
-    """Set or remove properties of a single item or of selected files."""
+    """Set or remove properties of selected files, or of a single item with its content."""
 
     descriptor: ClassVar = Descriptor(
         "repo",
@@ -73,121 +131,47 @@ class ArtifactPropertiesOperation:
         for name in ("parallel", "max_items"):
             if getattr(options, name) < 1:
                 raise invalid(f"{name} must be at least 1, not {getattr(options, name)}")
-        wanted = _wanted(task, options)
-        client = RepoClient(task, connections=options.parallel)
-        self._operation: MarkedFiles | MarkedItem
-        if options.selects:
-            self._operation = MarkedFiles(task, client, _selection(client, options), wanted)
-        else:
-            self._operation = MarkedItem(client, options, wanted)
-        if wanted.absent and not client.dialect.full_properties:
+        self._task, self._options = task, options
+        self._wanted = _wanted(task, options)
+        self._client = RepoClient(task, connections=options.parallel)
+        self._repo, self._path = options.repo or "", join(*segments(options.path or ""))
+        self._selection = _selection(self._client, options)
+        if self._wanted.absent and not self._client.dialect.full_properties:
             raise invalid(
                 "state 'absent': servers of the generic dialect cannot remove properties (check the"
                 " option dialect)"
             )
 
     def plan(self) -> Plan:
-        return self._operation.plan()
+        if self._selection is None:
+            return self._plan_of_item()
+        if not self._client.dialect.full_properties:
+            refuse_properties(self._client)
+        found = {file.name: file for _path, file in self._selection.files(self._is_settled)}
+        for warning in self._selection.wanted.exclude.warnings("none of the selected files"):
+            self._task.warn(warning)
+        read = self._read([file for _name, file in sorted(found.items())])
+        return _planned([self._marked(file.repo, file.path, has) for file, has in read])
 
-    def predict(self, plan: Plan) -> None:
-        self._operation.predict(plan)
-
-    def preflight(self, plan: Plan) -> None:
-        """Raise `not_found` in check mode if the item does not exist.
-
-        Outside check mode, a server that cannot return properties rejects the write itself.
-        """
-        if isinstance(self._operation, MarkedItem):
-            self._operation.preflight()
-
-    def apply(self, plan: Plan) -> Mapping[str, Any]:
-        return self._operation.apply(plan)
-
-
-def _wanted(task: Task, options: ArtifactPropertiesOptions) -> WantedProperties:
-    names, absent = [str(name) for name in options.properties], options.state == "absent"
-    if not names:
-        task.warn("properties is empty, so there is nothing to set or remove")
-    for name in names:
-        properties.check_name(name)
-    return WantedProperties(
-        {} if absent else properties.properties_of(options.properties), names, absent
-    )
-
-
-def _selection(client: RepoClient, options: ArtifactPropertiesOptions) -> FileSelection:
-    if options.recursive:
-        raise invalid(
-            "recursive cannot be combined with a pattern, artifacts, match_properties or exclude:"
-            " omit it, and end a folder with /** to select all of its files"
-        )
-    if options.artifacts is None and join(*segments(options.path or "")) == "":
-        raise invalid("path is empty, which would mean the whole repository: use ** to select it")
-    wanted = Filter(
-        wanted_properties(options.match_properties, "match_properties"),
-        Patterns("exclude", options.exclude),
-        "match_properties",
-    )
-    paths = chosen_paths(options.repo, options.path, options.artifacts)
-    return FileSelection(client, paths, wanted, options.max_items)
-
-
-class MarkedItem:
-    """Change the properties of a single item and, with `recursive`, of its content."""
-
-    def __init__(
-        self, client: RepoClient, options: ArtifactPropertiesOptions, wanted: WantedProperties
-    ) -> None:
-        self._client, self._wanted = client, wanted
-        self._repo = repository_key("repo", options.repo or "")
-        self._path = join(*segments(options.path or ""))
-        self._recursive = options.recursive
-        if self._path == "" and not options.force:
-            raise invalid(
-                f"path is empty, which means the root of the repository '{self._repo}': set path,"
-                " or set force: true to allow that"
-            )
-
-    def plan(self) -> Plan:
+    def _plan_of_item(self) -> Plan:
         known = properties.read(self._client, self._repo, self._path)
         if known is None:
             self._require_item()
+        reads_below = self._options.recursive and known is not None and not self._wanted.is_empty
+        below = self._below() if reads_below else {}
+        item = self._marked(self._repo, self._path, known)
+        if below is None:  # the content cannot be compared
+            item = replace(item, after=self._wanted.after(known or {}), is_done=False)
+        found = [self._marked(self._repo, path, has) for path, has in (below or {}).items()]
+        marked = [item, *_differing(found)]
         shown = {"before": known, "after": self._wanted.after(known or {})}
-        before, after = self._difference(known)
-        action: Action = "update" if before else "none"
-        items = [self._shown(name, before, after) for name in before]
-        name = join(self._repo, self._path)
-        if name not in before:
-            items.append(self._shown(name, {name: known}, {name: known}) | {"action": "unchanged"})
-        return Plan(before, after, action, result={"properties": shown, "artifacts": items})
+        return _planned(sorted(marked, key=lambda each: each.is_done)).with_result(properties=shown)
 
-    def _shown(
-        self, name: str, before: Mapping[str, Any], after: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        place = {"repo": self._repo, "path": name[len(self._repo) :].strip("/")}
-        return {**place, "before": before[name], "after": after[name], "action": "updated"}
+    def _marked(self, repo: str, path: str, has: _Has | None) -> Marked:
+        done = self._wanted.is_empty or (has is not None and self._wanted.are_done(has))
+        return Marked(repo, path, has, has if done else self._wanted.after(has or {}), done)
 
-    def _difference(
-        self, current: dict[str, list[str]] | None
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the current and the wanted properties of the items that differ.
-
-        Both dicts have the key `repo/path`. Unknown current properties are `None`.
-        """
-        below = self._below() if self._recursive and current is not None else {}
-        if self._wanted.is_empty:
-            return {}, {}
-        if current is None or below is None:
-            name = join(self._repo, self._path)
-            return {name: current}, {name: self._wanted.after(current or {})}
-        items = {self._path: current, **below}
-        differing = {path: has for path, has in items.items() if not self._wanted.are_done(has)}
-        return (
-            {join(self._repo, path): has for path, has in differing.items()},
-            {join(self._repo, path): self._wanted.after(has) for path, has in differing.items()},
-        )
-
-    def _below(self) -> Items | None:
+    def _below(self) -> dict[str, _Has] | None:
         return properties.read_below(self._client, self._repo, self._path, "any")
 
     def _require_item(self) -> None:
@@ -197,11 +181,15 @@ class MarkedItem:
         """
         if not self._client.dialect.full_properties:
             refuse_properties(self._client)
-            return
-        self._require_stored()
+        else:
+            self._require_stored()
 
-    def preflight(self) -> None:
-        if not self._client.dialect.full_properties:
+    def preflight(self, plan: Plan) -> None:
+        """Raise `not_found` in check mode if the item does not exist.
+
+        Outside check mode, a server that cannot return properties rejects the write itself.
+        """
+        if self._selection is None and not self._client.dialect.full_properties:
             self._require_stored()
 
     def _require_stored(self) -> None:
@@ -216,17 +204,75 @@ class MarkedItem:
                 status=404,
             )
 
+    def _is_settled(self, path: ChosenPath) -> bool:
+        """Return whether an earlier run of the task has already changed the files of a path.
+
+        The change may have removed the properties by which the task selects the files.
+        """
+        wanted = Filter() if self._selection is None else self._selection.wanted
+        if not wanted.properties:
+            return False
+        every = replace(wanted, properties={})
+        found = self._read(find_files(self._client, path.repo, path.path, every))
+        return any(has is not None and self._wanted.are_done(has) for _file, has in found)
+
+    def _read(self, files: Sequence[RemoteFile]) -> Iterable[tuple[RemoteFile, _Has | None]]:
+        """Return files with their properties; `None` if the server does not return properties.
+
+        Each repository is queried once. Files that the query does not find are read individually.
+        """
+        client = self._client
+        known: dict[str, _Has | None] = {
+            f"{repo}/{path}": has
+            for repo in sorted({file.repo for file in files})
+            for path, has in properties.read_at(
+                client, repo, [file.path for file in files if file.repo == repo]
+            ).items()
+        }
+        others = [file for file in files if file.name not in known]
+        read = spread(client.connections, self._properties, others)
+        known |= {file.name: has for file, has in zip(others, read, strict=True)}
+        return [(file, known[file.name]) for file in files]
+
+    def _properties(self, file: RemoteFile) -> _Has | None:
+        client, repo, path = self._client, file.repo, file.path
+        is_predicted = listing.predicted(client, repo, path) is not None
+        if is_predicted and listing.head(client, repo, path) is None:
+            return client.predictions.get("properties", repo, path) or {}
+        return properties.read(client, repo, path)
+
     def predict(self, plan: Plan) -> None:
-        for name, after in plan.after.items():
-            path = name[len(self._repo) :].strip("/")
-            properties.predict(self._client, self._repo, path, after)
+        for marked in _differing(plan.data):
+            properties.predict(self._client, marked.repo, marked.path, marked.after or {})
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        client, repo, path = self._client, self._repo, self._path
-        self._wanted.write(client, repo, path, recursive=self._recursive)
-        if self._recursive:
-            self._check_below()
+        if self._selection is None:
+            self._write(self._repo, self._path, recursive=self._options.recursive)
+            if self._options.recursive:
+                self._check_below()
+            return {}
+        differing = _differing(plan.data)
+        done: set[str] = set()
+        count = ProgressCounter(self._task.progress, "changing properties", len(differing))
+
+        def work(marked: Marked) -> None:
+            self._write(marked.repo, marked.path, recursive=False)
+            done.add(marked.name)
+            count.add()
+
+        try:
+            spread(self._client.connections, work, differing)
+        except ToolchainError as error:
+            reached = [each.as_dict() for each in plan.data if each.is_done or each.name in done]
+            error.result.setdefault("artifacts", reached)
+            raise
         return {}
+
+    def _write(self, repo: str, path: str, *, recursive: bool) -> None:
+        if self._wanted.absent:
+            properties.remove(self._client, repo, path, self._wanted.names, recursive=recursive)
+        else:
+            properties.write(self._client, repo, path, self._wanted.values, recursive=recursive)
 
     def _check_below(self) -> None:
         """Raise `rejected` if an item in the folder still has other properties."""
@@ -239,3 +285,56 @@ class MarkedItem:
                 f"changing properties below '{self._repo}/{self._path}': {len(left)} items still"
                 f" do not have the wanted properties, the first is '{left[0]}'",
             )
+
+
+def _differing(marked: Iterable[Marked]) -> list[Marked]:
+    return [each for each in marked if not each.is_done]
+
+
+def _planned(marked: Sequence[Marked]) -> Plan:
+    differing = _differing(marked)
+    return Plan(
+        {each.name: each.before for each in differing},
+        {each.name: each.after for each in differing},
+        "update" if differing else "none",
+        result={"artifacts": [each.as_dict() for each in marked]},
+        data=marked,
+    )
+
+
+def _wanted(task: Task, options: ArtifactPropertiesOptions) -> WantedProperties:
+    names, absent = [str(name) for name in options.properties], options.state == "absent"
+    if not names:
+        task.warn("properties is empty, so there is nothing to set or remove")
+    for name in names:
+        properties.check_name(name)
+    return WantedProperties(
+        {} if absent else properties.properties_of(options.properties), names, absent
+    )
+
+
+def _selection(client: RepoClient, options: ArtifactPropertiesOptions) -> FileSelection | None:
+    """Return the selection of files; `None` if the options name a single item."""
+    path = join(*segments(options.path or ""))
+    if not options.selects:
+        repo = repository_key("repo", options.repo or "")
+        if path == "" and not options.force:
+            raise invalid(
+                f"path is empty, which means the root of the repository '{repo}': set path, or set"
+                " force: true to allow that"
+            )
+        return None
+    if options.recursive:
+        raise invalid(
+            "recursive cannot be combined with a pattern, artifacts, match_properties or exclude:"
+            " omit it, and end a folder with /** to select all of its files"
+        )
+    if options.artifacts is None and path == "":
+        raise invalid("path is empty, which would mean the whole repository: use ** to select it")
+    wanted = Filter(
+        wanted_properties(options.match_properties, "match_properties"),
+        Patterns("exclude", options.exclude),
+        "match_properties",
+    )
+    paths = chosen_paths(options.repo, options.path, options.artifacts)
+    return FileSelection(client, paths, wanted, options.max_items)
