@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -98,6 +98,19 @@ def items(criteria: Mapping[str, Any], fields: Sequence[str]) -> str:
     """Return an item query that includes the given fields, and also repo, path and name."""
     wanted = dict.fromkeys(("repo", "path", "name", *fields))
     return f"items.find({_json(criteria)}).include({', '.join(map(_json, wanted))})"
+
+
+def below(folder: str) -> dict[str, Any]:
+    """Return the criteria of the items below a folder, at any depth; "" means the repository."""
+    return {"$or": [{"path": folder}, {"path": {"$match": f"{folder}/*"}}]} if folder else {}
+
+
+def by_sha1(sha1s: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """Yield the criteria of items with these SHA-1, as many as a query may contain."""
+    ordered = sorted(sha1s)
+    for begin in range(0, len(ordered), DIGESTS_AT_ONCE):
+        some = ordered[begin : begin + DIGESTS_AT_ONCE]
+        yield {"$or": [{"actual_sha1": sha1} for sha1 in some]}
 
 
 def _json(value: Any) -> str:

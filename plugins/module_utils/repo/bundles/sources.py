@@ -271,22 +271,15 @@ class Sources:
 
     def _with_sha256(self, files: Iterable[Mapping[str, Any]]) -> dict[str, str]:
         """Query the SHA-256 of the files whose record has only a SHA-1; return it by SHA-1."""
-        unknown = sorted(
-            {
-                str(file["sha1"]).lower()
-                for file in files
-                if not file.get("sha256") and file.get("sha1")
-            }
-        )
+        unknown = {
+            str(file["sha1"]).lower()
+            for file in files
+            if not file.get("sha256") and file.get("sha1")
+        }
         found: dict[str, str] = {}
-        for begin in range(0, len(unknown), aql.DIGESTS_AT_ONCE):
-            some = [{"actual_sha1": sha1} for sha1 in unknown[begin : begin + aql.DIGESTS_AT_ONCE]]
-            rows = aql.ask_if_supported(
-                self._client,
-                f"reading the digests of {len(some)} files",
-                {"$or": some},
-                ["actual_sha1", "sha256"],
-            )
+        for some in aql.by_sha1(unknown):
+            purpose = f"reading the digests of {len(some['$or'])} files"
+            rows = aql.ask_if_supported(self._client, purpose, some, ["actual_sha1", "sha256"])
             found |= {
                 str(row["actual_sha1"]).lower(): str(row["sha256"])
                 for row in rows or ()

@@ -3,25 +3,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import os
+import stat
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from ...core.concurrency import spread
-from ...core.errors import ToolchainError, invalid
-from ...core.http.file_download import Fetched
+from ...core.errors import ToolchainError, invalid, shorten
+from ...core.http.file_download import Fetched, RemoteContent, download_file, fetch_digests
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
 from ...core.paths.globs import Patterns
 from ...core.plan import Action, Plan
 from ..builds.aggregates import Aggregated, BuildKey
-from ..client import RepoClient, join, repository_key, segments
+from ..client import RepoClient, item_path, join, repository_key, segments
 from ..items.listing import UNKNOWN_ITEM
 from ..progress import TransferProgress
-from .build_files import find_build_files
-from .fetching import Fetcher
-from .local_files import delete_files, surplus_files
+from .build_files import FilesOfBuilds, find_build_files
 from .newest_files import SortKey, newest_files
 from .remote_files import (
     Filter,
@@ -52,6 +52,8 @@ class FetchedArtifactOptions:
     dest: PathText | None = None
 
 
+#: Suffixes of files that may contain HTML.
+_PAGES = (".html", ".htm", ".xhtml")
 _SELECTIONS = ("path", "build_name", "artifacts")
 
 
@@ -151,20 +153,13 @@ class ArtifactDownloadOperation:
             wanted_properties(options.properties), Patterns("exclude", options.exclude)
         )
         self._client = RepoClient(task, connections=options.parallel)
-        self._fetcher = Fetcher(self._client)
         self._folders = TargetFolders()
-        #: Path and SHA-1 of the files of each build to which the build refers.
-        self._aggregated: Mapping[BuildKey, Collection[tuple[str, str | None]]] = {}
 
     def plan(self) -> Plan:
-        targets = [
-            target
-            for targets in spread(self._options.parallel, self._find, self._requests)
-            for target in targets
-        ]
+        found = spread(self._options.parallel, self._find, self._requests)
         for warning in self._filter.exclude.warnings("none of the selected files"):
             self._task.warn(warning)
-        targets = refuse_clashes(targets)
+        targets = refuse_clashes([target for targets, _aggregated in found for target in targets])
         for target in targets:
             self._folders.check(target)
         fetches = spread(self._options.parallel, self._compare, targets)
@@ -172,7 +167,7 @@ class ArtifactDownloadOperation:
         sizes = [fetch.size or 0 for fetch in fetches if fetch.action == "downloaded"]
         result: dict[str, Any] = {"files": files, "downloaded_bytes": sum(sizes)}
         if self._options.build_name is not None:
-            result["aggregated"] = self._aggregated_builds(fetches)
+            result["aggregated"] = _aggregated_builds(found[0][1], fetches)
         surplus: dict[str, int] = {}  # local files that `sync` deletes, with their sizes
         if self._options.sync:
             folders = [request.dest for request in self._requests]
@@ -190,41 +185,30 @@ class ArtifactDownloadOperation:
         action: Action = "update" if before else "create"
         return Plan(before, after, action, result=result, data=(fetches, surplus))
 
-    def _find(self, request: DownloadRequest) -> list[TargetFile]:
-        """Find the files of a request; return them with their destinations."""
+    def _find(self, request: DownloadRequest) -> tuple[list[TargetFile], FilesOfBuilds]:
+        """Find the files of a request; return them with their destinations.
+
+        The second part has the files of each build to which the build refers.
+        """
+        options = self._options
+        aggregated: FilesOfBuilds = {}
         if request.path is None:
-            found = self._build_files(request.repo)
+            key = BuildKey(options.build_name or "", options.build_number or "", options.project)
+            found, aggregated = find_build_files(
+                self._client, key, options.aggregated, request.repo, self._filter
+            )
         else:
             found = find_files(self._client, request.repo or "", request.path, self._filter)
-        if self._options.newest is not None:
-            found = newest_files(self._client, found, self._options.newest, self._options.sort_by)
+        if options.newest is not None:
+            found = newest_files(self._client, found, options.newest, options.sort_by)
         note = "" if found else self._filter.hints.get(request.path or "", "")
-        if not found and not self._options.allow_empty:
+        if not found and not options.allow_empty:
             message = self._not_found_message(request)
             raise ToolchainError("not_found", message + (note and f"; {note}"))
         if note:
             self._task.warn(f"{request.place}: {note}")
         is_file = request.path is not None and not names_many(request.path)
-        return targets_of(found, request.dest, flat=self._options.flat, is_file=is_file)
-
-    def _build_files(self, repo: str | None) -> list[RemoteFile]:
-        options = self._options
-        key = BuildKey(options.build_name or "", options.build_number or "", options.project)
-        found = find_build_files(self._client, key, options.aggregated, repo, self._filter)
-        self._aggregated = found.aggregated
-        return found.files
-
-    def _aggregated_builds(self, fetches: Sequence[Fetch]) -> list[dict[str, Any]]:
-        """Return the builds to which the build refers, and whether their files change."""
-        differing = {
-            (fetch.target.remote.path, fetch.target.remote.stored.sha1)
-            for fetch in fetches
-            if fetch.action != "unchanged"
-        }
-        return [
-            {**key.as_dict(), "changed": not differing.isdisjoint(files)}
-            for key, files in self._aggregated.items()
-        ]
+        return targets_of(found, request.dest, flat=options.flat, is_file=is_file), aggregated
 
     def _not_found_message(self, request: DownloadRequest) -> str:
         """Return the error message for a request without files."""
@@ -257,11 +241,17 @@ class ArtifactDownloadOperation:
             before["mode"] = f"{current.st_mode & 0o7777:04o}"
         same = stored.holds(local)
         if same is None:
-            same = self._fetcher.verify(target.remote).sha256 == local.sha256
+            same = self._digest(target.remote) == local.sha256
         if not same:
             return Fetch(target, "downloaded", before, stored.size, stored.sha256)
         same_mode = self._mode in (None, current.st_mode & 0o7777)
         return Fetch(target, "unchanged" if same_mode else "mode", before, local.size, local.sha256)
+
+    def _digest(self, file: RemoteFile) -> str:
+        purpose, path = f"comparing '{file.name}'", item_path(file.repo, file.path)
+        return fetch_digests(
+            self._client.transport, purpose, path, content=_expected_content(file)
+        ).sha256
 
     def _after(self, fetch: Fetch) -> dict[str, Any]:
         shown: dict[str, Any] = {"size": fetch.size, "sha256": fetch.sha256}
@@ -294,7 +284,41 @@ class ArtifactDownloadOperation:
             change_mode(path, self._mode)
             return Fetched(fetch.size or 0, fetch.sha256 or "")
         self._folders.make(fetch.target)
-        return self._fetcher.save(fetch.target.remote, path, self._mode)
+        file = fetch.target.remote
+        return download_file(
+            self._client.transport,
+            f"downloading '{file.name}'",
+            item_path(file.repo, file.path),
+            path,
+            content=_expected_content(file),
+            mode=self._mode,
+        )
+
+
+def _aggregated_builds(builds: FilesOfBuilds, fetches: Sequence[Fetch]) -> list[dict[str, Any]]:
+    """Return the builds to which the build refers, and whether their files change."""
+    differing = {
+        (fetch.target.remote.path, fetch.target.remote.stored.sha1)
+        for fetch in fetches
+        if fetch.action != "unchanged"
+    }
+    return [
+        {**key.as_dict(), "changed": not differing.isdisjoint(files)}
+        for key, files in builds.items()
+    ]
+
+
+def _expected_content(file: RemoteFile) -> RemoteContent:
+    # server fact [repo-20]: files from older releases have no SHA-256
+    stored = file.stored
+    algorithm = "sha1" if stored.sha256 is None and stored.sha1 is not None else "sha256"
+    return RemoteContent(
+        stored.size,
+        algorithm,
+        stored.sha256 or stored.sha1,
+        # server fact [repo-26]: the server returns an HTML page for a folder
+        may_be_page=file.path.lower().endswith(_PAGES),
+    )
 
 
 def _result(fetches: list[Fetch], done: Mapping[str, Fetched]) -> dict[str, Any]:
@@ -373,3 +397,48 @@ def _request(options: ArtifactDownloadOptions, number: int) -> DownloadRequest:
     refuse_path(f"{place}.path", entry.path)
     repo = repository_key(f"{place}.repo", repo or "")
     return DownloadRequest(place, repo, entry.path, dest or "")
+
+
+def surplus_files(folders: Iterable[str], desired: Iterable[str], limit: int) -> dict[str, int]:
+    """Return the surplus regular files below the folders, with their sizes in bytes.
+
+    Symbolic links are neither followed nor returned.
+
+    :param desired: paths of the files to keep
+    :param limit: maximum number of surplus files; raises `invalid` if there are more
+    """
+    known = {os.path.abspath(path) for path in desired}
+    found: dict[str, int] = {}
+    for folder in sorted(set(folders)):
+        if os.path.islink(folder.rstrip("/")):
+            raise invalid(
+                f"dest: '{folder}' is a symbolic link, which sync does not follow: use its target"
+            )
+        for parent, _folders, names in os.walk(folder):
+            for name in names:
+                path = os.path.join(parent, name)
+                state = os.lstat(path)
+                if stat.S_ISREG(state.st_mode) and os.path.abspath(path) not in known:
+                    found[path] = state.st_size
+    if len(found) > limit:
+        named = shorten(", ".join(sorted(found)), 300)
+        raise invalid(
+            f"sync would delete {len(found)} files, more than max_deletions ({limit}), so nothing"
+            f" was changed: {named}",
+        )
+    return found
+
+
+def delete_files(files: Mapping[str, Any]) -> None:
+    """Delete local files. Raises `failed`."""
+    for number, path in enumerate(files):
+        try:
+            os.remove(path)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise ToolchainError(
+                "failed",
+                f"deleting '{path}': {error.strerror or error}",
+                result={"changed": number > 0},
+            ) from None

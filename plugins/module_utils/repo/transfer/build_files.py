@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, TypeAlias
 
 from ...core.errors import ToolchainError, shorten
 from .. import aql, repositories
@@ -16,23 +15,16 @@ from ..client import RepoClient
 from ..items import listing
 from .remote_files import Filter, RemoteFile, having, of_row, query
 
-
-@dataclass(frozen=True)
-class BuildFiles:
-    """The files of a build, and of the builds to which it refers.
-
-    :param files: without files of the same path and content
-    :param aggregated: path and SHA-1 of the files of each build to which the build refers
-    """
-
-    files: list[RemoteFile]
-    aggregated: Mapping[BuildKey, Collection[tuple[str, str | None]]]
+#: Path and SHA-1 of the files of each build to which a build refers.
+FilesOfBuilds: TypeAlias = "dict[BuildKey, Collection[tuple[str, str | None]]]"
 
 
 def find_build_files(
     client: RepoClient, key: BuildKey, mode: Aggregated, repo: str | None, wanted: Filter
-) -> BuildFiles:
-    """Find the files of a build.
+) -> tuple[list[RemoteFile], FilesOfBuilds]:
+    """Find the files of a build, and those of the builds to which it refers.
+
+    The first part contains the files of all these builds; files of the same path and content once.
 
     :param repo: repository to search; `None` means all repositories
     :raises ToolchainError: `not_found` if neither `repo` nor properties restrict the search and a
@@ -46,14 +38,14 @@ def find_build_files(
         )
     own, others = read_builds(client, key, mode)
     files = _files_of(client, own, repo, wanted)
-    aggregated: dict[BuildKey, Collection[tuple[str, str | None]]] = {}
+    aggregated: FilesOfBuilds = {}
     for build in others:
         found = _files_of(client, build, repo, wanted)
         aggregated[build.key] = {(file.path, file.stored.sha1) for file in found}
         files += found
     if repo is not None and not files:
         repositories.require(client, [repo])
-    return BuildFiles(_without_copies(files), aggregated)
+    return _without_copies(files), aggregated
 
 
 def _files_of(
@@ -127,9 +119,8 @@ class _BuildSearch:
         for recorded in wanted:
             by_content.setdefault(recorded.sha1, []).append(recorded)
         found: dict[str, list[RemoteFile]] = {}
-        for some in _slices(by_content):
-            contents = [{"actual_sha1": sha1} for sha1 in some]
-            for file in self.items({"$or": contents}, repo):
+        for contents in aql.by_sha1(by_content):
+            for file in self.items(contents, repo):
                 found.setdefault(file.stored.sha1 or "", []).append(file)
         return [
             file
@@ -153,12 +144,6 @@ def _paths(files: Iterable[RemoteFile]) -> dict[str, set[str]]:
     for file in files:
         found.setdefault(file.stored.sha1 or "", set()).add(file.path)
     return found
-
-
-def _slices(sha1s: Iterable[str]) -> list[list[str]]:
-    ordered = sorted(sha1s)
-    size = aql.DIGESTS_AT_ONCE
-    return [ordered[begin : begin + size] for begin in range(0, len(ordered), size)]
 
 
 def _assigned(
