@@ -23,40 +23,40 @@ class Dialect:
     containers: str
     #: Properties are set at `{properties}/{repo}/{path}`.
     properties: str
-    #: Files are deployed with checksum headers, and without their bytes if the server has them.
-    checksum_headers: bool
-    #: An archive is deployed to `folder/name.zip`; otherwise to `folder/`.
-    archive_by_name: bool
-    #: HEAD of a manifest returns its digest; otherwise only tags can be read.
-    manifest_digests: bool
-    #: A list of tags without a `Link` header is the last page; otherwise that is not certain.
-    tag_links: bool
-    #: Item queries (AQL) support properties as criteria and as fields.
-    query_by_property: bool
-    #: A build record without `statuses` was never promoted.
-    record_shows_promotions: bool
-    #: A JSON body can list the builds to delete; a query parameter cannot contain commas.
-    builds_deleted_by_body: bool
-    #: Build records can be published.
-    publishes_builds: bool
-    #: Items can be copied and moved.
-    relocates_items: bool
-    #: Address of the pattern search.
-    patterns: str
     #: Key of the repository of build records.
     builds_key: str
+    #: Address of the pattern search.
+    patterns: str
+    #: Files are deployed with checksum headers, and without their bytes if the server has them.
+    checksum_headers: bool = False
+    #: An archive is deployed to `folder/name.zip`; otherwise to `folder/`.
+    archive_by_name: bool = False
+    #: HEAD of a manifest returns its digest; otherwise only tags can be read.
+    manifest_digests: bool = False
+    #: A list of tags without a `Link` header is the last page; otherwise that is not certain.
+    tag_links: bool = False
+    #: Item queries (AQL) support properties as criteria and as fields.
+    query_by_property: bool = False
+    #: A build record without `statuses` was never promoted.
+    record_shows_promotions: bool = False
+    #: A JSON body can list the builds to delete; a query parameter cannot contain commas.
+    builds_deleted_by_body: bool = False
+    #: Build records can be published.
+    publishes_builds: bool = False
+    #: Items can be copied and moved.
+    relocates_items: bool = False
     #: Projects have their own build records and repositories.
-    has_projects: bool
+    has_projects: bool = False
     #: The trash can be listed by item; otherwise only by repository.
-    trash_shows_items: bool
+    trash_shows_items: bool = False
     #: Properties can be read and removed, not only set.
-    full_properties: bool
+    full_properties: bool = False
     #: Properties set on a folder apply to its content, unless `recursive=0` is sent.
-    recursive_by_default: bool
+    recursive_by_default: bool = False
     #: `failFast` is always sent with a promotion; otherwise only if it is false.
-    takes_fail_fast: bool
+    takes_fail_fast: bool = False
     #: `dryRun` is certain to promote nothing.
-    rehearses_promotions: bool
+    rehearses_promotions: bool = False
 
 
 JFROG = Dialect(
@@ -85,32 +85,17 @@ JFROG = Dialect(
 
 
 def generic(vendor: str) -> Dialect:
-    """Return the dialect of the written interface; the vendor is part of some names."""
+    """Return the dialect of the written interface; the vendor is part of some names.
+
+    That interface has no requests for builds to publish or items to copy, names no projects, and
+    does not specify the effect of `dryRun`.
+    """
     return Dialect(
         api_key_header=f"X-{vendor}-Art-Api",
         containers="api/container",
         properties="storage",
-        checksum_headers=False,
-        archive_by_name=False,
-        manifest_digests=False,
-        tag_links=False,
-        query_by_property=False,
-        record_shows_promotions=False,
-        builds_deleted_by_body=False,
-        # the written interface has no requests to publish builds or to copy and move items
-        publishes_builds=False,
-        relocates_items=False,
         patterns="search/pattern",
         builds_key=f"{vendor.lower()}-build-info",
-        # the written interface names no projects
-        has_projects=False,
-        trash_shows_items=False,
-        full_properties=False,
-        recursive_by_default=False,
-        # the written interface has no field `failFast`
-        takes_fail_fast=False,
-        # the written interface has the field `dryRun`, but does not specify its effect
-        rehearses_promotions=False,
     )
 
 

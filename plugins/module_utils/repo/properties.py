@@ -164,9 +164,7 @@ def read_below(
     """
     if not client.dialect.query_by_property:
         return None
-    criteria: dict[str, Any] = {"repo": repo, "type": kind}
-    if folder:
-        criteria["$or"] = [{"path": folder}, {"path": {"$match": f"{folder}/*"}}]
+    criteria = {"repo": repo, "type": kind, **aql.below(folder)}
     purpose = f"reading the properties below '{repo}/{folder}'"
     rows = aql.ask_if_supported(client, purpose, criteria, _PROPERTY)
     return None if rows is None else _by_path(rows)

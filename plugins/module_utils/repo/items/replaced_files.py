@@ -51,7 +51,7 @@ def _places(paths: Collection[str], folder: str) -> dict[str, Any]:
     if sum(map(len, paths)) + _OVERHEAD * len(paths) <= _LONGEST:
         parts = (path.rpartition("/") for path in sorted(paths))
         return {"$or": [{"path": parent or ".", "name": name} for parent, _slash, name in parts]}
-    return {"$or": [{"path": folder}, {"path": {"$match": f"{folder}/*"}}]} if folder else {}
+    return aql.below(folder)
 
 
 def _builds_in(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

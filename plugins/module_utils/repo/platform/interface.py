@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -11,7 +11,6 @@ from typing import Any
 from ...core.connection.connection import Connection
 from ...core.errors import ToolchainError, looks_like_html
 from ...core.http.messages import Response, json_or_none
-from ...core.http.writes import Verify
 from ...core.module.task import Task
 from ..client import objects, refuse_page
 from ..dialect import JFROG
@@ -67,39 +66,17 @@ class PlatformClient:
             base=self.base,
         )
 
-    def read(
-        self,
-        purpose: str,
-        path: str,
-        *,
-        expect: Collection[int] = (200,),
-        validate: Callable[[Response], None] | None = None,
-        **parts: Any,
-    ) -> Response:
+    def read(self, purpose: str, path: str, **parts: Any) -> Response:
         """Send a read to a path below the API; see :meth:`Transport.read`."""
-        check = partial(self._check, validate, expect)
-        return self.transport.read(purpose, path, expect=expect, validate=check, **parts)
+        check = partial(self._check, parts.get("expect", ()))
+        return self.transport.read(purpose, path, validate=check, **parts)
 
-    def write(
-        self,
-        purpose: str,
-        method: str,
-        path: str,
-        *,
-        verify: Verify | None = None,
-        validate: Callable[[Response], None] | None = None,
-        **parts: Any,
-    ) -> Response:
+    def write(self, purpose: str, method: str, path: str, **parts: Any) -> Response:
         """Send a write to a path below the API; see :meth:`Transport.write`."""
-        check = partial(self._check, validate, parts.get("expect", ()))
-        return self.transport.write(purpose, method, path, verify=verify, validate=check, **parts)
+        check = partial(self._check, parts.get("expect", ()))
+        return self.transport.write(purpose, method, path, validate=check, **parts)
 
-    def _check(
-        self,
-        validate: Callable[[Response], None] | None,
-        expect: Collection[int],
-        response: Response,
-    ) -> None:
+    def _check(self, expect: Collection[int], response: Response) -> None:
         refuse_page(response)
         if response.status in _UNKNOWN and not self._is_from_interface(response):
             raise self.missing(response)
@@ -108,8 +85,6 @@ class PlatformClient:
             raise error.with_hint(
                 f"/{self._interface.segment} may require an access token: set token"
             )
-        if validate is not None:
-            validate(response)
 
     def lacks_token(self) -> bool:
         """Return whether the task logs in with something other than an access token."""

@@ -56,9 +56,7 @@ def _queried(client: RepoClient, files: Sequence[RemoteFile], key: str) -> dict[
     found: dict[str, datetime] = {}
     for repo in sorted({file.repo for file in files}):
         folder = commonpath([f.path.rpartition("/")[0] for f in files if f.repo == repo])
-        criteria: dict[str, Any] = {"repo": repo, "type": "file"}
-        if folder:
-            criteria["$or"] = [{"path": folder}, {"path": {"$match": f"{folder}/*"}}]
+        criteria = {"repo": repo, "type": "file", **aql.below(folder)}
         purpose = f"reading the times of files below '{repo}/{folder}'"
         for row in aql.ask(client, purpose, aql.items(criteria, [key])).rows:
             time = moment_of(row.get(key))

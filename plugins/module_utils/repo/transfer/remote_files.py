@@ -179,10 +179,7 @@ def _matcher_of(path: str) -> tuple[str, Callable[[str], bool]]:
 
 def _many_by_query(client: RepoClient, repo: str, path: str, wanted: Filter) -> list[RemoteFile]:
     folder = _matcher_of(path)[0]
-    criteria: dict[str, Any] = {"repo": repo, "type": "file"}
-    if folder:
-        criteria["$or"] = [{"path": folder}, {"path": {"$match": f"{folder}/*"}}]
-    criteria.update(having(wanted.properties))
+    criteria = {"repo": repo, "type": "file", **aql.below(folder), **having(wanted.properties)}
     rows = query(client, f"searching for files below '{repo}/{folder}'", criteria)
     found = sorted(map(of_row, rows), key=lambda file: file.path)
     inside = f"{folder}/" if folder else ""
