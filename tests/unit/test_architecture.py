@@ -478,14 +478,6 @@ def test_functions_have_at_most_40_lines() -> None:
     ] == []
 
 
-def test_files_in_module_utils_have_at_most_400_lines() -> None:
-    sizes = {
-        shown(path): len(path.read_text(encoding="utf-8").splitlines())
-        for path in python_files("plugins/module_utils")
-    }
-    assert {path: size for path, size in sizes.items() if size > 400} == {}
-
-
 def test_modules_contain_no_logic() -> None:
     words = re.compile(
         r"check_mode|\bchanged\s*=|[\"']changed[\"']|\b(requests|urllib\w*|http|open_url|fetch_url)\b"
