@@ -18,63 +18,15 @@ extends_documentation_fragment:
   - delivery.toolchain.attributes
   - delivery.toolchain.attributes.ci
 options:
-  name:
-    description: Name of the node. V((built-in\)), V(built-in) and V(master) name the built-in node.
-    type: str
-  description:
-    description: Description.
-    type: str
-  executors:
-    description: Number of builds that run at the same time. V(1) for a new node.
-    type: int
-  remote_root:
-    description: Folder of the server on the node. Needed for a new node without O(config) or O(src).
-    type: str
-  labels:
-    description: All labels of the node.
-    type: list
-    elements: str
-  mode:
-    description: V(exclusive) runs only jobs that name the node or its labels.
-    type: str
-    choices: [normal, exclusive]
-  config:
-    description: Complete configuration as XML, for settings without an option, such as the launcher. It can only be combined with
-      O(offline) and O(offline_reason).
-    type: str
-  src:
-    description: File with the configuration, instead of O(config). C(ci_export) writes such files.
-    type: path
-  offline:
-    description:
-      - Whether the node is offline by hand. Running builds continue. Without it, the node stays as it is, also if the server would bring it
-        online.
-      - A node that is merely not connected is not offline in this sense.
-    type: bool
-  offline_reason:
-    description: Reason that users see. Goes with O(offline=true).
-    type: str
-  force:
-    description: Whether O(state=absent) deletes a node that runs builds, which ends them.
-    type: bool
-    default: false
-  wait_timeout:
-    description: Seconds that O(state=absent) waits until the node is idle.
-    type: float
-    default: 300
-  state:
-    description: V(absent) deletes the node.
-    type: str
-    choices: [present, absent]
-    default: present
   entries:
     description: Manages many objects with the options above.
     type: list
     elements: dict
-    suboptions:
+    suboptions: &entry
       name:
         description: Name of the node. V((built-in\)), V(built-in) and V(master) name the built-in node.
         type: str
+        required: true
       description:
         description: Description.
         type: str
@@ -82,7 +34,7 @@ options:
         description: Number of builds that run at the same time. V(1) for a new node.
         type: int
       remote_root:
-        description: Folder of the server on the node. Needed for a new node without C(config) or C(src).
+        description: Folder of the server on the node. Needed for a new node without O(config) or O(src).
         type: str
       labels:
         description: All labels of the node.
@@ -94,26 +46,26 @@ options:
         choices: [normal, exclusive]
       config:
         description: Complete configuration as XML, for settings without an option, such as the launcher. It can only be combined with
-          C(offline) and C(offline_reason).
+          O(offline) and O(offline_reason).
         type: str
       src:
-        description: File with the configuration, instead of C(config). C(ci_export) writes such files.
+        description: File with the configuration, instead of O(config). C(ci_export) writes such files.
         type: path
       offline:
         description:
-          - Whether the node is offline by hand. Running builds continue. Without it, the node stays as it is, also if the server would
-            bring it online.
+          - Whether the node is offline by hand. Running builds continue. Without it, the node stays as it is, also if the server would bring it
+            online.
           - A node that is merely not connected is not offline in this sense.
         type: bool
       offline_reason:
-        description: Reason that users see. Goes with C(offline).
+        description: Reason that users see. Goes with O(offline=true).
         type: str
       force:
-        description: Whether C(state) deletes a node that runs builds, which ends them.
+        description: Whether O(state=absent) deletes a node that runs builds, which ends them.
         type: bool
         default: false
       wait_timeout:
-        description: Seconds that C(state) waits until the node is idle.
+        description: Seconds that O(state=absent) waits until the node is idle.
         type: float
         default: 300
       state:
@@ -121,6 +73,10 @@ options:
         type: str
         choices: [present, absent]
         default: present
+  <<: *entry
+  name:
+    description: Name of the node. V((built-in\)), V(built-in) and V(master) name the built-in node.
+    type: str
 seealso:
   - module: delivery.toolchain.ci_restart
   - module: delivery.toolchain.ci_job

@@ -20,57 +20,11 @@ extends_documentation_fragment:
   - delivery.toolchain.attributes
   - delivery.toolchain.attributes.wiki
 options:
-  page_id:
-    description: ID of the page. Alternatively O(space) and O(title).
-    type: str
-  space:
-    description: Key of the space.
-    type: str
-  title:
-    description: Title of the page.
-    type: str
-  read:
-    description: Who may read the page, as a complete list. An empty mapping lets everybody read it who may see the space.
-    type: dict
-    suboptions:
-      users:
-        description: User names. On Confluence Cloud account IDs.
-        type: list
-        elements: str
-        default: []
-      groups:
-        description: Names of groups.
-        type: list
-        elements: str
-        default: []
-  update:
-    description: Who may change the page, as a complete list. An empty mapping lets everybody change it who may see the space.
-    type: dict
-    suboptions:
-      users:
-        description: User names. On Confluence Cloud account IDs.
-        type: list
-        elements: str
-        default: []
-      groups:
-        description: Names of groups.
-        type: list
-        elements: str
-        default: []
-  force:
-    description: Whether the account of the task may lose the permission to read or change the page.
-    type: bool
-    default: false
-  state:
-    description: V(absent) removes both restrictions.
-    type: str
-    choices: [present, absent]
-    default: present
   entries:
     description: Manages the restrictions of many pages with the options above. If an entry fails, the others are still processed.
     type: list
     elements: dict
-    suboptions:
+    suboptions: &entry
       page_id:
         description: ID of the page. Alternatively O(space) and O(title).
         type: str
@@ -117,6 +71,7 @@ options:
         type: str
         choices: [present, absent]
         default: present
+  <<: *entry
 seealso:
   - module: delivery.toolchain.wiki_page
 """

@@ -93,7 +93,7 @@ def test_missing_objects_are_named(tracker: Tracker) -> None:
         )
     tracker.refused("not_found", "NONE", project="NONE", role="Users", users=[])
     tracker.refused("not_found", "directory", project="REL", role="Users", groups=["nobody"])
-    tracker.refused("invalid", "users nor groups", project="REL", role="Users")
+    tracker.refused("invalid", "users or groups is missing", project="REL", role="Users")
     tracker.refused("permission", project="REL", role="Users", users=[], login=DEVELOPER)
 
 
@@ -107,4 +107,5 @@ def test_entries_take_a_list_per_project_and_a_read_per_role(tracker: Tracker) -
     again = tracker(entries=entries)
     assert not again.changed
     assert len(again.requests) == 3
-    tracker.refused("invalid", "project of the role 'x'", role="x", users=[])
+    with pytest.raises(AssertionError, match="one of the following is required: project, entries"):
+        tracker(role="x", users=[])

@@ -306,9 +306,9 @@ SLIPS: list[tuple[dict[str, Any], str]] = [
     ({"project": ""}, "project is empty"),
     ({"unresolved": ""}, "unresolved is empty"),
     ({"unresolved": False}, "unresolved is the boolean false"),
-    ({"move_to": "2.0.0"}, "move_to requires state 'absent'"),
+    ({"move_to": "2.0.0"}, "move_to requires state=absent"),
     ({"state": "absent", "move_to": "1.1.0"}, "the version to delete"),
-    ({"state": "absent", "new_name": "1.2.0"}, "new_name cannot be combined with state 'absent'"),
+    ({"state": "absent", "new_name": "1.2.0"}, "new_name cannot be combined with state=absent"),
     ({"state": "absent", "description": "x"}, "description cannot be combined"),
 ]
 

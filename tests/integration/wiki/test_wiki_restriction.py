@@ -172,7 +172,7 @@ def test_invalid_or_unsupported_restrictions_are_reported(fresh: Fresh) -> None:
     assert (old.kind, "before 8.8" in old.message) == ("rejected", True)
     for options, words in (
         ({"space": "REL", "read": {}}, "set page_id, or space and title"),
-        ({"page_id": "1002"}, "read and update are missing"),
+        ({"page_id": "1002"}, "read or update or state=absent is missing"),
         ({"page_id": "1002", "state": "absent", "read": {}}, "read cannot be combined"),
     ):
         assert words in refused(sandbox, **options).message

@@ -235,13 +235,3 @@ def test_entry_found_invalid_is_rejected_before_any_write() -> None:
     with pytest.raises(ToolchainError, match=r"^entries\[1\] \('b'\): a new shelf needs") as caught:
         one.plan()
     assert caught.value.kind == "invalid"
-
-
-@pytest.mark.parametrize("options", [{"colour": "blue"}, {"labels": ["x"]}, {"state": "absent"}])
-def test_option_of_single_object_is_rejected_with_entries(options: dict[str, Any]) -> None:
-    (name,) = options
-    with pytest.raises(
-        ToolchainError, match=rf"^{name} cannot be combined with entries: set"
-    ) as caught:
-        entries_of(Options(entries=[Shelf("a")], **options), Shelf)
-    assert caught.value.kind == "invalid"

@@ -214,8 +214,11 @@ def test_missing_permission_is_reported_without_access_service(server: Server) -
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"name": "x", "members_mode": "add"}, "members is missing"),
-        ({"name": "x", "auto_join": True, "admin_privileges": True}, "cannot have both"),
+        ({"name": "x", "members_mode": "add"}, "members_mode requires members"),
+        (
+            {"name": "x", "auto_join": True, "admin_privileges": True},
+            "cannot be combined with auto_join=true",
+        ),
         ({"name": "x", "state": "absent", "description": "x"}, "description cannot be combined"),
         ({"entries": [{"name": "x"}, {"name": "x"}]}, "entries[1]"),
         ({"entries": [{"description": "x"}]}, "entries[0]: name is missing"),

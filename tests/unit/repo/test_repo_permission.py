@@ -235,8 +235,8 @@ def test_three_hundred_permissions_cost_a_list_and_one_request_each(
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"name": "p", "mode": "add"}, "resources are missing"),
-        ({**artifact(), "state": "absent"}, "resources cannot be combined with state 'absent'"),
+        ({"name": "p", "mode": "add"}, "mode requires resources"),
+        ({**artifact(), "state": "absent"}, "resources cannot be combined with state=absent"),
         (artifact(users={"bob": ["fly"]}), "'fly' is not an action"),
         (artifact(users={"bob": "read"}), "is not a list of actions"),
         ({**artifact(groups={"dev": []}), "mode": "remove"}, "is empty: list the actions"),

@@ -243,7 +243,7 @@ def test_impossible_change_is_rejected(
         ({"key": "a" * 65}, "is not a valid repository key"),
         ({"key": "a*", "state": "absent"}, "is not a valid repository key"),
         ({"key": "a", "state": "absent", "notes": "x"}, "notes cannot be combined"),
-        ({"key": "a", "update_password": "always"}, "set remote_password as well"),
+        ({"key": "a", "update_password": "always"}, "requires remote_password: set it"),
         ({"key": "a", "rclass": "local", "repositories": []}, "applies to a virtual repository"),
         (
             {"key": "a", "settings": {"maxUniqueTags": "ten"}},

@@ -183,9 +183,15 @@ def test_contradictory_flags_are_rejected(server: Server, users: Directory) -> N
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"name": "x", "groups_mode": "add"}, "groups is missing"),
-        ({"name": "x", "disable_ui_access": True, "admin": True}, "are mutually exclusive"),
-        ({"name": "x", "update_password": "always"}, "set user_password as well"),
+        ({"name": "x", "groups_mode": "add"}, "groups_mode requires groups"),
+        (
+            {"name": "x", "disable_ui_access": True, "admin": True},
+            "admin=true cannot be combined with disable_ui_access=true",
+        ),
+        (
+            {"name": "x", "update_password": "always"},
+            "update_password=always requires user_password",
+        ),
         (
             {"name": "x", "state": "absent", "user_password": "abcdefgh"},
             "user_password cannot be combined",

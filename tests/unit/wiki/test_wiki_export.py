@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import typed_options
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.export.file_names import (
     FileNames,
@@ -122,14 +123,17 @@ def test_hidden_labels_are_not_managed() -> None:
 @pytest.mark.parametrize(
     ("tree", "said"),
     [
-        (ExportedTree(), r"trees\[0\]: set page_id, or space"),
-        (ExportedTree(page_id="1", space="A"), r"trees\[0\]: set page_id, or space"),
-        (ExportedTree(page_id="1", title="A"), r"trees\[0\]\.title requires space"),
+        (ExportedTree(), r"trees\[0\]: page_id or space is missing: set one of them"),
+        (
+            ExportedTree(page_id="1", space="A"),
+            r"trees\[0\]: space cannot be combined with page_id",
+        ),
+        (ExportedTree(page_id="1", title="A"), r"trees\[0\]: title requires space"),
     ],
 )
 def test_trees_without_a_page_are_rejected(tree: ExportedTree, said: str) -> None:
     with pytest.raises(ToolchainError, match=said):
-        WikiExportOptions(dest="x", trees=[tree]).require_sense()
+        typed_options.check(WikiExportOptions(dest="x", trees=[tree]))
 
 
 NAMES = [
@@ -272,8 +276,8 @@ def test_attachments_can_be_excluded(tmp_path: Path) -> None:
 
 def test_negative_limit_is_rejected() -> None:
     options = WikiExportOptions(dest="x", trees=[ExportedTree(page_id="1")], max_size=-1)
-    with pytest.raises(ToolchainError, match="max_size is -1, but must be at least 0"):
-        options.require_sense()
+    with pytest.raises(ToolchainError, match="max_size is -1: set it to 0 or more"):
+        typed_options.check(options)
 
 
 @pytest.mark.parametrize("path", ["gone.png", "../out.png", "index.xml"])

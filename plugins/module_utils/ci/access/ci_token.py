@@ -24,8 +24,8 @@ class CiTokenOptions(TokenOptions):
     identifying: ClassVar[frozenset[str]] = TokenOptions.identifying | {"token_username"}
     token_username: Annotated[str | None, Option(secret=False)] = None
 
-    def require_sense(self) -> None:
-        super().require_sense()
+    def check(self) -> None:
+        super().check()
         self.require_whole_days()
 
 
@@ -44,7 +44,6 @@ class CiTokenOperation(TokenOperation):
     )
 
     def __init__(self, task: Task, options: CiTokenOptions) -> None:
-        options.require_sense()
         self._api = ApiTokens(task, options.name, options.token_username, options.lifetime)
         super().__init__(task, options, self._api)
 

@@ -13,6 +13,7 @@ from ...core.errors import ToolchainError, invalid
 from ...core.files import read_bytes
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.entries import EntryKind, ObjectsOperation, entries_of
+from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
 from ...core.plan import Change, Plan, plan
@@ -56,6 +57,13 @@ _Update = Annotated[Literal["on_change", "always", "on_create"], Option(secret=F
 class CiCredentialEntry:
     """The options of a credential."""
 
+    rules: ClassVar = (
+        Rule("secret", forbids="src"),
+        Rule("kind=xml", requires=("config", "state=absent")),
+        Rule("scope=system", forbids="folder"),
+        Rule("state=absent", forbids=tuple(_OF_KINDS)),
+    )
+
     id: str
     folder: str | None = None
     domain: str = "_"
@@ -75,64 +83,29 @@ class CiCredentialEntry:
     fingerprint: str | None = None
     state: Literal["present", "absent"] = "present"
 
-    def require_sense(self, kind: str | None) -> None:
-        """Raise `invalid` for contradictory options.
-
-        :param kind: kind of the credential; `None` if unknown
-        """
+    def check(self) -> None:
+        """Raise `invalid` for an invalid id, fingerprint or keystore."""
         if _BAD_ID.search(self.id):
             raise invalid(
                 f"id '{self.id}' is not a valid credential id: use letters, digits, - _ ."
             )
-        if self.secret is not None and self.src is not None:
-            raise invalid("secret and src both set the content of the file: set only one of them")
-        if self.kind == XML and self.state == "present" and self.config is None:
-            raise invalid("the kind xml requires config: set it to the XML of the credential")
-        if self.folder and self.scope == "system":
-            raise invalid("scope: system is only valid in the system store: omit folder or scope")
-        for option, kinds in _OF_KINDS.items():
-            if getattr(self, option) is None:
-                continue
-            if self.state == "absent":
-                raise invalid(f"{option} cannot be combined with state: absent: omit it")
-            if kind is not None and kind not in kinds:
-                raise invalid(f"{option} cannot be combined with the kind {kind}: omit it")
-        self._require_formats()
-
-    def _require_formats(self) -> None:
+        self.require_kind(self.kind)
         if self.fingerprint is not None and not _FINGERPRINT.fullmatch(self.fingerprint):
             raise invalid("fingerprint is not 32 hexadecimal digits: copy it from the result")
         if self.keystore is not None and _BASE64.fullmatch(_joined(self.keystore)) is None:
             raise invalid("keystore is not a file in Base64: encode it with the filter b64encode")
 
+    def require_kind(self, kind: str | None) -> None:
+        """Raise `invalid` for options that credentials of a kind do not have."""
+        for option, kinds in _OF_KINDS.items():
+            if kind is not None and kind not in kinds and getattr(self, option) is not None:
+                raise invalid(f"{option} cannot be combined with kind={kind}: omit {option}")
+
 
 @dataclass(frozen=True)
-class CiCredentialOptions:
+class CiCredentialOptions(CiCredentialEntry):
     """The options of `ci_credential`."""
 
-    constraints: ClassVar[dict[str, Any]] = {
-        "mutually_exclusive": [["id", "entries"]],
-        "required_one_of": [["id", "entries"]],
-    }
-
-    id: str | None = None
-    folder: str | None = None
-    domain: str = "_"
-    kind: _Kind | None = None
-    scope: Literal["global", "system"] | None = None
-    description: Annotated[str | None, Option(empty=True)] = None
-    login_username: Annotated[str | None, Option(empty=True)] = None
-    login_password: Annotated[str | None, Option(secret=True)] = None
-    secret: Annotated[str | None, Option(secret=True, whole=True)] = None
-    src: PathText | None = None
-    file_name: str | None = None
-    private_key: Annotated[str | None, Option(secret=True, whole=True)] = None
-    passphrase: Annotated[str | None, Option(secret=True)] = None
-    keystore: Annotated[str | None, Option(secret=True)] = None
-    config: Annotated[str | None, Option(secret=True, whole=True)] = None
-    update_secret: _Update = "on_change"
-    fingerprint: str | None = None
-    state: Literal["present", "absent"] = "present"
     entries: Annotated[list[CiCredentialEntry] | None, Option(empty=False)] = None
 
 
@@ -146,7 +119,6 @@ class Credentials(EntryKind[CiCredentialEntry]):
         self._found: dict[CredentialLocation, XmlElement | None] = {}
 
     def name(self, entry: CiCredentialEntry) -> str:
-        entry.require_sense(entry.kind)
         return self._location(entry).name
 
     def _location(self, entry: CiCredentialEntry) -> CredentialLocation:
@@ -219,7 +191,7 @@ class Credentials(EntryKind[CiCredentialEntry]):
 
     def _wanted(self, entry: CiCredentialEntry, live: XmlElement | None) -> Wanted:
         kind = entry.kind or ("username_password" if live is None else kind_of(live))
-        entry.require_sense(kind)
+        entry.require_kind(kind)
         values = dict(vars(entry))
         if kind == "secret_file":
             content = None if entry.secret is None else entry.secret.encode()

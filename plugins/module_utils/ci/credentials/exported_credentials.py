@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.errors import ToolchainError
+from ...core.module import typed_options
 from ..export_run import ExportRun
 from ..xml_reader import XmlElement
 from .ci_credential import CiCredentialEntry
@@ -58,7 +59,9 @@ def _entry(run: ExportRun, location: CredentialLocation, root: XmlElement) -> di
         **fields,
     }
     try:
-        CiCredentialEntry(**entry).require_sense(kind)
+        checked = CiCredentialEntry(**entry)
+        typed_options.check(checked)
+        checked.require_kind(kind)
     except ToolchainError as error:
         run.leave_out("credential", location.name, error)
         return None

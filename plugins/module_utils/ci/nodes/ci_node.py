@@ -12,8 +12,9 @@ from typing import Annotated, Any, ClassVar, Literal
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.entries import EntryKind, ObjectsOperation, entries_of
+from ...core.module.rules import Rule
 from ...core.module.task import Task
-from ...core.module.typed_options import Option, PathText
+from ...core.module.typed_options import Option, PathText, Positive
 from ...core.plan import Plan, plan, unordered, without_none
 from ...core.polling import PollInterval
 from .. import xml_reader
@@ -27,7 +28,6 @@ from ..permissions import (
     READ_NODE,
     READ_SERVER,
 )
-from ..waiting import require_at_least
 from ..xml_elements import put, text_of, wanted_configuration
 from ..xml_reader import XmlElement
 from .node_store import (
@@ -64,9 +64,15 @@ _POLL_INTERVAL = 5
 class CiNodeEntry:
     """The options of a node."""
 
-    name: str | None = None
+    rules: ClassVar = (
+        Rule("state=absent", forbids=(*_ELEMENTS, *_XML_OPTIONS, "offline", "offline_reason")),
+        Rule("config", "src", forbids=tuple(_ELEMENTS)),
+        Rule("offline_reason", requires="offline=true"),
+    )
+
+    name: str
     description: Annotated[str | None, Option(empty=True)] = None
-    executors: int | None = None
+    executors: Positive | None = None
     remote_root: str | None = None
     labels: list[str] | None = None
     mode: Literal["normal", "exclusive"] | None = None
@@ -75,37 +81,22 @@ class CiNodeEntry:
     offline: bool | None = None
     offline_reason: Annotated[str | None, Option(empty=True)] = None
     force: bool = False
-    wait_timeout: float = 300
+    wait_timeout: Annotated[float, Option(least=0)] = 300
     state: Literal["present", "absent"] = "present"
 
-    def require_sense(self) -> None:
-        """Raise `invalid` for contradictory options."""
-        if not self.name:
-            raise invalid("name is missing: set the name of the node")
+    def check(self) -> None:
+        """Raise `invalid` for an invalid name or label, and for the built-in node."""
         built_in = canonical(self.name) == BUILT_IN
         if not built_in and _BAD_NAME.search(self.name):
             raise invalid(f"name '{self.name}' is not a valid node name")
+        if built_in and self.state == "absent":
+            raise invalid("the built-in node cannot be deleted")
         names = list(without_none(vars(self), (*_ELEMENTS, *_XML_OPTIONS)))
-        if self.state == "absent":
-            names += without_none(vars(self), ("offline", "offline_reason"))
-            if built_in:
-                raise invalid("the built-in node cannot be deleted")
-            if names:
-                raise invalid(f"{names[0]} cannot be combined with state: absent: omit it")
         if built_in and names:
             raise invalid(f"{names[0]} cannot be set for the built-in node: use ci_configuration")
-        if len(names) > 1 and names[-1] in _XML_OPTIONS and names[0] not in _XML_OPTIONS:
-            raise invalid(f"{names[0]} cannot be combined with {names[-1]}: set it in {names[-1]}")
-        if self.offline_reason is not None and self.offline is not True:
-            raise invalid("offline_reason requires offline: true")
-        self._require_values()
-
-    def _require_values(self) -> None:
-        require_at_least("executors", self.executors, 1)
-        require_at_least("wait_timeout", self.wait_timeout, 0)
         for label in self.labels or ():
-            if not label or re.search(r"\s", label):
-                raise invalid(f"labels: '{label}' must not be empty or contain blanks")
+            if re.search(r"\s", label):
+                raise invalid(f"labels: '{label}' must not contain blanks")
 
 
 @dataclass(frozen=True)
@@ -113,11 +104,6 @@ class CiNodeOptions(CiNodeEntry):
     """The options of `ci_node`."""
 
     entries: Annotated[list[CiNodeEntry] | None, Option(empty=False)] = None
-
-    constraints: ClassVar = {
-        "mutually_exclusive": [["name", "entries"]],
-        "required_one_of": [["name", "entries"]],
-    }
 
 
 class Nodes(EntryKind[CiNodeEntry]):
@@ -130,10 +116,9 @@ class Nodes(EntryKind[CiNodeEntry]):
         self._configs: dict[str, XmlElement] = {}
 
     def name(self, entry: CiNodeEntry) -> str:
-        entry.require_sense()
-        name = canonical(str(entry.name))
+        name = canonical(entry.name)
         if name not in self._configs:
-            root = wanted_configuration("node", str(entry.name), entry.config, entry.src)
+            root = wanted_configuration("node", entry.name, entry.config, entry.src)
             if root is not None:
                 self._configs[name] = without_state(root)
         return name

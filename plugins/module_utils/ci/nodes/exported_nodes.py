@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.errors import ToolchainError
+from ...core.module import typed_options
 from ...core.plan import without_none
 from .. import xml_reader
 from ..export_run import ExportRun
@@ -39,7 +40,7 @@ def exported_nodes(run: ExportRun) -> list[dict[str, Any]] | None:
             continue
         entry = {**_offline_options(state), **_configuration_options(run, state, root)}
         try:
-            CiNodeEntry(**entry).require_sense()
+            typed_options.check(CiNodeEntry(**entry))
         except ToolchainError as error:
             run.leave_out("node", state.name, error)
         else:

@@ -13,6 +13,7 @@ from ...core.address import path
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.entries import EntryKind, ObjectsOperation, entries_of
+from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
 from ...core.plan import Plan, plan, unordered, without_none
@@ -35,7 +36,12 @@ _COLUMNS = ("Status", "Weather", "Job", "LastSuccess", "LastFailure", "LastDurat
 class CiViewEntry:
     """The options of a view."""
 
-    name: str | None = None
+    rules: ClassVar = (
+        Rule("state=absent", forbids=(*_FIELDS, "config", "src")),
+        Rule("config", "src", forbids=_FIELDS),
+    )
+
+    name: str
     folder: str | None = None
     jobs: list[str] | None = None
     regex: Annotated[str | None, Option(empty=True)] = None
@@ -44,21 +50,10 @@ class CiViewEntry:
     src: PathText | None = None
     state: Literal["present", "absent"] = "present"
 
-    def require_sense(self) -> None:
-        """Raise `invalid` for contradictory options."""
-        if not self.name:
-            raise invalid("name is missing: set the name of the view")
+    def check(self) -> None:
+        """Raise `invalid` for an invalid name."""
         if _BAD_NAME.search(self.name):
             raise invalid(f"name '{self.name}' is not a valid view name")
-        names = list(without_none(vars(self), _FIELDS))
-        documents = list(without_none(vars(self), ("config", "src")))
-        if self.state == "absent" and (names or documents):
-            named = [*names, *documents][0]
-            raise invalid(f"{named} cannot be combined with state: absent: omit it")
-        if documents and names:
-            raise invalid(
-                f"{names[0]} cannot be combined with {documents[0]}: set it in {documents[0]}"
-            )
 
 
 @dataclass(frozen=True)
@@ -66,11 +61,6 @@ class CiViewOptions(CiViewEntry):
     """The options of `ci_view`."""
 
     entries: Annotated[list[CiViewEntry] | None, Option(empty=False)] = None
-
-    constraints: ClassVar = {
-        "mutually_exclusive": [["name", "entries"]],
-        "required_one_of": [["name", "entries"]],
-    }
 
 
 class Views(EntryKind[CiViewEntry]):
@@ -83,11 +73,10 @@ class Views(EntryKind[CiViewEntry]):
         self._configs: dict[str, XmlElement] = {}
 
     def name(self, entry: CiViewEntry) -> str:
-        entry.require_sense()
         folder = self._folder(entry)
-        name = str(entry.name) if folder is None else f"{folder.name}/{entry.name}"
+        name = entry.name if folder is None else f"{folder.name}/{entry.name}"
         if name not in self._configs:
-            root = wanted_configuration("view", str(entry.name), entry.config, entry.src)
+            root = wanted_configuration("view", entry.name, entry.config, entry.src)
             if root is not None:
                 self._configs[name] = root
         return name

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from ...core.address import path
 from ...core.errors import ToolchainError
 from ...core.json_text import as_text
+from ...core.module import typed_options
 from .. import xml_reader
 from ..client import objects, part, server_of
 from ..export_run import ExportRun
@@ -92,7 +93,7 @@ def _entries(run: ExportRun, view: _ViewLocation, root: XmlElement) -> Iterator[
     folder = "" if view.folder is None else view.folder.name
     entry: dict[str, Any] = {"name": view.name, **({"folder": folder} if folder else {})}
     try:
-        CiViewEntry(**entry).require_sense()
+        typed_options.check(CiViewEntry(**entry))
     except ToolchainError as error:
         run.leave_out("view", view.full_name, error)
         return

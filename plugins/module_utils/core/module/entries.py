@@ -6,7 +6,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
 from ..errors import ToolchainError, invalid, single_line
@@ -226,25 +226,11 @@ def _changed(objects: Sequence[Managed[Entry]]) -> list[Managed[Entry]]:
 
 
 def entries_of(options: Any, kind: type[Entry]) -> list[Entry]:
-    """Return the option `entries` of a task, or a single entry made of the other options.
-
-    Raises `invalid` if a task has both.
-    """
+    """Return the option `entries` of a task, or a single entry made of the other options."""
     declared: Any = kind
-    names = [field.name for field in fields(declared)]
     if options.entries is None:
-        return [kind(**{name: getattr(options, name) for name in names})]
-    defaults = {field.name: _default(field) for field in fields(options)}
-    for name in names:
-        if getattr(options, name) != defaults[name]:
-            raise invalid(f"{name} cannot be combined with entries: set {name} in every entry")
+        return [kind(**{field.name: getattr(options, field.name) for field in fields(declared)})]
     return list(options.entries)
-
-
-def _default(option: Any) -> Any:
-    if option.default_factory is not MISSING:
-        return option.default_factory()
-    return None if option.default is MISSING else option.default
 
 
 def _name(kind: EntryKind[Entry], entry: Entry, place: str) -> str:

@@ -123,8 +123,8 @@ def check_options(
 ) -> dict[str, Any]:
     """Check and parse the given options. Raises `invalid` for invalid input.
 
-    Options with the value `None` or `omit` are removed. Unknown suboptions are rejected here,
-    because the message of Ansible would not contain the index in the list. Other unknown options
+    Options with the value `None` or `omit` are removed. Unknown and missing suboptions are rejected
+    here, because the messages of Ansible would not contain the index in the list. Those of the task
     are left to Ansible.
 
     :param place: location of suboptions, `None` for the options of the task
@@ -144,7 +144,15 @@ def check_options(
             raise invalid(f"{place.name}.{name} is not an option: {hint}")
         else:
             found[name] = value
+    if place is not None:
+        _require_options(options, found, place)
     return found
+
+
+def _require_options(options: Options, found: Mapping[str, Any], place: Place) -> None:
+    for name, option in options.items():
+        if option.get("required") and not found.keys() & {name, *option.get("aliases", ())}:
+            raise invalid(f"{place.name}: {name} is missing: set it")
 
 
 def _is_omitted(value: Any) -> bool:

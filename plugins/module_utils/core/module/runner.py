@@ -134,9 +134,9 @@ def run(
     """
     module = _new_module(service, options)
     task = None if service is None else _task(service, module)
-    parsed = typed_options.parse(options, module.params)
     failed: ToolchainError | None = None
     try:
+        parsed = typed_options.parse(options, module.params)
         prepared = operation(task, parsed)
         plan = prepared.plan()
         sealing = _sealing(module, options, task)

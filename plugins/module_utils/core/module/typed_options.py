@@ -10,8 +10,11 @@ from __future__ import annotations
 import functools
 import types
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from ..errors import ToolchainError, invalid
+from .rules import check_number
 
 Options = TypeVar("Options")
 Spec = dict[str, Any]
@@ -37,6 +40,8 @@ class Option:
     :param secret: `True` masks the value, `False` does not, even if the name suggests a secret.
         `None` means that the name decides
     :param empty: see :mod:`input_check`, also for `whole`, `values` and `private` [C1.6]
+    :param least: smallest valid number, also of the entries of a list
+    :param above: largest number that is too small
     """
 
     name: str | None = None
@@ -47,6 +52,8 @@ class Option:
     whole: bool | None = None
     values: Literal["text", "json"] | None = None
     private: bool | None = None
+    least: float | None = None
+    above: float | None = None
 
     def spec_entries(self) -> Spec:
         """Return the properties as entries of an argument spec."""
@@ -63,15 +70,24 @@ class Option:
 
 #: A path. Ansible expands `~` and environment variables.
 PathText = Annotated[str, Option(type="path")]
+#: Integers from 0 and from 1, and a number of seconds above 0.
+NotNegative = Annotated[int, Option(least=0)]
+Positive = Annotated[int, Option(least=1)]
+Seconds = Annotated[float, Option(above=0)]
 
 
 @dataclass(frozen=True)
 class _Declaration:
-    """The field of an option, with its type and its additional properties."""
+    """The field of an option, with its type and its additional properties.
+
+    :param in_entries: an option of an object, in a task that may list several objects in `entries`.
+        If it is required, it is only so in the entries, or in a task without them
+    """
 
     field: Field[Any]
     kind: Any
     option: Option
+    in_entries: bool = False
 
     @property
     def name(self) -> str:
@@ -83,8 +99,16 @@ class _Declaration:
         kind = _element(self.kind) if get_origin(self.kind) is list else self.kind
         return kind if isinstance(kind, type) and is_dataclass(kind) else None
 
+    @property
+    def is_key(self) -> bool:
+        """Return whether a task without `entries` requires the option."""
+        required = self.field.default is MISSING and self.field.default_factory is MISSING
+        return self.in_entries and required
+
     def default(self) -> Any:
         """Return the default, or `MISSING` for a required option."""
+        if self.is_key:
+            return None
         if self.field.default_factory is not MISSING:
             return self.field.default_factory()
         return self.field.default
@@ -122,8 +146,23 @@ class _Declaration:
         if nested is None:
             return value
         if isinstance(value, list):
-            return [parse(nested, entry) for entry in value]
-        return parse(nested, value)
+            return [_build(nested, entry) for entry in value]
+        return _build(nested, value)
+
+    def is_set_in(self, options: Any) -> bool:
+        """Return whether the value differs from the default."""
+        default = self.default()
+        return bool(getattr(options, self.field.name) != (None if default is MISSING else default))
+
+    def check(self, value: Any, name: str) -> None:
+        """Raise `invalid` for a number that is too small, and for invalid suboptions."""
+        if isinstance(value, list):
+            for number, entry in enumerate(value):
+                self.check(entry, f"{name}[{number}]")
+        elif self.nested is not None and value is not None:
+            check(value, name)
+        elif isinstance(value, (int, float)):
+            check_number(name, value, self.option.least, self.option.above)
 
 
 def argument_spec(options: type) -> dict[str, Spec]:
@@ -132,22 +171,73 @@ def argument_spec(options: type) -> dict[str, Spec]:
 
 
 def constraints(options: type) -> dict[str, Any]:
-    """Return the rules between options of a dataclass, such as `mutually_exclusive`."""
-    return dict(getattr(options, "constraints", {}))
+    """Return the rules between options of a dataclass that Ansible knows."""
+    keys = [[known.name, "entries"] for known in _declarations(options) if known.is_key]
+    of_keys = {"mutually_exclusive": keys, "required_one_of": keys} if keys else {}
+    return {**of_keys, **getattr(options, "constraints", {})}
 
 
 def parse(options: type[Options], params: Mapping[str, Any]) -> Options:
-    """Return the typed options for parameters that Ansible has checked."""
+    """Return the typed options for parameters that Ansible has checked. Raises as :func:`check`."""
+    parsed = _build(options, params)
+    check(parsed)
+    return parsed
+
+
+def _build(options: type[Options], params: Mapping[str, Any]) -> Options:
     kind: type = options
     return options(
         **{declaration.field.name: declaration.value(params) for declaration in _declarations(kind)}
     )
 
 
+def check(options: Any, place: str = "") -> None:
+    """Raise `invalid` for a number that is too small, or options that break a rule of their class.
+
+    The rules are the class attribute `rules`, and a method `check` for what they cannot express.
+
+    :param place: location of suboptions, such as `entries[2]`, with which the message begins
+    """
+    try:
+        _check_rules(options)
+    except ToolchainError as error:
+        error.message = f"{place}: {error.message}" if place else error.message
+        raise
+    kind: type = type(options)
+    for known in _declarations(kind):
+        if known.nested is not None:
+            name = f"{place}.{known.name}" if place else known.name
+            known.check(getattr(options, known.field.name), name)
+
+
+def _check_rules(options: Any) -> None:
+    kind: type = type(options)
+    declarations = _declarations(kind)
+    values = {known.name: getattr(options, known.field.name) for known in declarations}
+    given = {known.name: known.is_set_in(options) for known in declarations}
+    for known in declarations:
+        if known.nested is None:
+            known.check(values[known.name], known.name)
+        if known.in_entries and given["entries"] and given[known.name]:
+            name = known.name
+            raise invalid(f"{name} cannot be combined with entries: set {name} in every entry")
+    if any(known.in_entries for known in declarations) and given["entries"]:
+        return  # the rules apply to each entry
+    for rule in getattr(options, "rules", ()):
+        rule.check(values, given)
+    if hasattr(options, "check"):
+        options.check()
+
+
 @functools.cache
 def _declarations(options: type) -> tuple[_Declaration, ...]:
     hints = get_type_hints(options, include_extras=True)
-    return tuple(_declaration(field, hints[field.name]) for field in fields(options))
+    found = [_declaration(field, hints[field.name]) for field in fields(options)]
+    of_entry = next((known.nested for known in found if known.name == "entries"), None)
+    if of_entry is None or not issubclass(options, of_entry):
+        return tuple(found)
+    names = {field.name for field in fields(of_entry)}
+    return tuple(replace(known, in_entries=known.field.name in names) for known in found)
 
 
 def _declaration(field: Field[Any], hint: Any) -> _Declaration:

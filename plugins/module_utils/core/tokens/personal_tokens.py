@@ -26,8 +26,8 @@ _CREATED = tuple(range(200, 300))
 class PersonalTokenOptions(TokenOptions):
     """The options of `tracker_token` and `wiki_token`."""
 
-    def require_sense(self) -> None:
-        super().require_sense()
+    def check(self) -> None:
+        super().check()
         self.require_whole_days()
 
 

@@ -46,7 +46,7 @@ class TokenOptions:
     renew: bool = False
     state: Literal["present", "absent"] = "present"
 
-    def require_sense(self) -> None:
+    def check(self) -> None:
         """Raise `invalid` for contradictory options."""
         if _UNFIT.search(self.name) or len(self.name) > _LONGEST_NAME:
             raise invalid(

@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal, TypeAlias
-
-from ...core.errors import invalid
+from typing import Literal, TypeAlias
 
 Mode: TypeAlias = Literal["exact", "add", "remove"]
 
@@ -20,9 +18,3 @@ def merged(current: Iterable[str], names: Iterable[str], mode: str) -> list[str]
     before, named = set(current), set(names)
     after = {"exact": named, "add": before | named, "remove": before - named}[mode]
     return sorted(after)
-
-
-def require_mode(option: str, value: Any, mode: str) -> None:
-    """Raise `invalid` if the mode is `add` or `remove`, but the option is not set."""
-    if value is None and mode != "exact":
-        raise invalid(f"{option}_mode is '{mode}', but {option} is missing: set {option}")

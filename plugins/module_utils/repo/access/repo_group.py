@@ -11,11 +11,12 @@ from typing import Annotated, Any, ClassVar, Literal
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.entries import EntryKind, ObjectsOperation, entries_of
+from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Comparison, Plan, plan, unordered, without_none
 from .directory import GROUPS, USERS, Directory
-from .memberships import Mode, merged, require_mode
+from .memberships import Mode, merged
 
 #: Options, and the names of their fields in the older API.
 _OLD = {
@@ -34,7 +35,13 @@ _COMPARISONS: Mapping[str, Comparison] = {"members": unordered}
 class RepoGroupEntry:
     """The options of a group."""
 
-    name: str | None = None
+    rules: ClassVar = (
+        Rule("state=absent", forbids=tuple(_OLD)),
+        Rule("auto_join=true", forbids="admin_privileges=true"),
+        Rule("members_mode", requires="members"),
+    )
+
+    name: str
     description: Annotated[str | None, Option(empty=True)] = None
     external_id: Annotated[str | None, Option(empty=True)] = None
     auto_join: bool | None = None
@@ -50,11 +57,6 @@ class RepoGroupOptions(RepoGroupEntry):
 
     entries: Annotated[list[RepoGroupEntry] | None, Option(empty=False)] = None
 
-    constraints: ClassVar = {
-        "mutually_exclusive": [["name", "entries"]],
-        "required_one_of": [["name", "entries"]],
-    }
-
 
 class Groups(EntryKind[RepoGroupEntry]):
     """Compare and write groups."""
@@ -66,24 +68,13 @@ class Groups(EntryKind[RepoGroupEntry]):
         self._found: dict[str, Mapping[str, Any] | None] = {}
 
     def name(self, entry: RepoGroupEntry) -> str:
-        if not entry.name:
-            raise invalid("name is missing: set the name of the group")
-        require_mode("members", entry.members, entry.members_mode)
-        if entry.state == "absent":
-            options = without_none(vars(entry), _OLD)
-            if options:
-                raise invalid(
-                    f"{next(iter(options))} cannot be combined with state 'absent': leave it out"
-                )
-        if entry.auto_join and entry.admin_privileges:
-            raise invalid(_exclusive_flags(entry.name))
         return entry.name
 
     def load(self, entries: Sequence[RepoGroupEntry]) -> None:
-        self._found = self._groups.read_many([str(entry.name) for entry in entries])
+        self._found = self._groups.read_many([entry.name for entry in entries])
 
     def compare(self, entry: RepoGroupEntry) -> Plan:
-        name = str(entry.name)
+        name = entry.name
         if entry.members is not None:
             self._found[name] = self._with_members(name, self._found.get(name))
         current = self._current(name)
@@ -132,7 +123,7 @@ class Groups(EntryKind[RepoGroupEntry]):
         self._users.require_known("members", new)
 
     def write(self, entry: RepoGroupEntry, plan: Plan) -> Mapping[str, Any]:
-        name = str(entry.name)
+        name = entry.name
         if plan.action == "delete":
             self._groups.delete(name)
             return plan.result

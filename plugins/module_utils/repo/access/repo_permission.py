@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.entries import EntryKind, ObjectsOperation, entries_of
+from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Plan, plan
@@ -54,7 +55,12 @@ class PermissionResources:
 class RepoPermissionEntry:
     """The options of a permission."""
 
-    name: str | None = None
+    rules: ClassVar = (
+        Rule("state=absent", forbids="resources"),
+        Rule("mode", requires="resources"),
+    )
+
+    name: str
     resources: PermissionResources | None = None
     mode: Literal["exact", "add", "remove"] = "exact"
     state: Literal["present", "absent"] = "present"
@@ -64,14 +70,8 @@ class RepoPermissionEntry:
         resources = {} if self.resources is None else asdict(self.resources)
         return {name: resource for name, resource in resources.items() if resource is not None}
 
-    def require_sense(self) -> None:
-        """Raise `invalid` for contradictory options."""
-        if not self.name:
-            raise invalid("name is missing: set the name of the permission")
-        if self.state == "absent" and self.resources is not None:
-            raise invalid("resources cannot be combined with state 'absent': omit them")
-        if self.mode != "exact" and not self.managed():
-            raise invalid(f"mode is '{self.mode}', but resources are missing: list them")
+    def check(self) -> None:
+        """Raise `invalid` for wrong actions, and for repositories that are listed twice."""
         for name, resource in self.managed().items():
             for kind in ("users", "groups"):
                 for principal, actions in (resource[kind] or {}).items():
@@ -98,11 +98,6 @@ class RepoPermissionOptions(RepoPermissionEntry):
 
     entries: Annotated[list[RepoPermissionEntry] | None, Option(empty=False)] = None
 
-    constraints: ClassVar = {
-        "mutually_exclusive": [["name", "entries"]],
-        "required_one_of": [["name", "entries"]],
-    }
-
 
 class _Permissions(EntryKind[RepoPermissionEntry]):
     """Compare and write permissions."""
@@ -115,8 +110,7 @@ class _Permissions(EntryKind[RepoPermissionEntry]):
         self._keys = RepositoryKeys(task)
 
     def name(self, entry: RepoPermissionEntry) -> str:
-        entry.require_sense()
-        return str(entry.name)
+        return entry.name
 
     def load(self, entries: Sequence[RepoPermissionEntry]) -> None:
         self._store.load([self.name(entry) for entry in entries])

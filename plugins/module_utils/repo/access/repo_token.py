@@ -33,8 +33,8 @@ class RepoTokenOptions(TokenOptions):
     refreshable: bool | None = None
     project: str | None = None
 
-    def require_sense(self) -> None:
-        super().require_sense()
+    def check(self) -> None:
+        super().check()
         for scope in self.scopes or ():
             if re.search(r"\s", scope):
                 raise invalid(
@@ -74,7 +74,6 @@ class RepoTokenOperation(TokenOperation):
     )
 
     def __init__(self, task: Task, options: RepoTokenOptions) -> None:
-        options.require_sense()
         client = PlatformClient(task, ACCESS)
         self._api = AccessTokens(client, options.name, options.members())
         super().__init__(task, options, self._api)

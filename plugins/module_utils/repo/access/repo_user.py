@@ -11,11 +11,12 @@ from typing import Annotated, Any, ClassVar, Literal
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.entries import EntryKind, ObjectsOperation, entries_of
+from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Change, Comparison, Plan, plan, unordered, without_none
 from .directory import GROUPS, USERS, Directory, own_account
-from .memberships import Mode, merged, require_mode
+from .memberships import Mode, merged
 
 #: Options, and the names of their fields in the older interface.
 _OLD = {
@@ -39,7 +40,14 @@ _COMPARISONS: Mapping[str, Comparison] = {"groups": unordered}
 class RepoUserEntry:
     """The options of a user."""
 
-    name: str | None = None
+    rules: ClassVar = (
+        Rule("state=absent", forbids=("user_password", *_OLD)),
+        Rule("disable_ui_access=true", forbids=("admin=true", "profile_updatable=true")),
+        Rule("groups_mode", requires="groups"),
+        Rule("update_password=always", requires=("user_password", "state=absent")),
+    )
+
+    name: str
     email: str | None = None
     user_password: Annotated[str | None, Option(secret=True)] = None
     update_password: Annotated[Literal["on_create", "always"], Option(secret=False)] = "on_create"
@@ -51,50 +59,13 @@ class RepoUserEntry:
     groups_mode: Mode = "exact"
     force: bool = False
     state: Literal["present", "absent"] = "present"
-
-    def require_sense(self) -> None:
-        """Raise `invalid` for contradictory options."""
-        if not self.name:
-            raise invalid("name is missing: set the name of the user")
-        require_mode("groups", self.groups, self.groups_mode)
-        if self.state == "absent":
-            options = without_none(vars(self), ("user_password", *_OLD))
-            if options:
-                raise invalid(
-                    f"{next(iter(options))} cannot be combined with state 'absent': leave it out"
-                )
-        for flag in ("admin", "profile_updatable"):
-            if self.disable_ui_access and getattr(self, flag):
-                raise invalid(
-                    f"disable_ui_access and {flag} are mutually exclusive: set only one of them"
-                )
-        always = self.update_password == "always" and self.state == "present"
-        if always and self.user_password is None:
-            raise invalid("update_password is 'always': set user_password as well")
 
 
 @dataclass(frozen=True)
-class RepoUserOptions:
+class RepoUserOptions(RepoUserEntry):
     """The options of `repo_user`."""
 
-    name: str | None = None
-    email: str | None = None
-    user_password: Annotated[str | None, Option(secret=True)] = None
-    update_password: Annotated[Literal["on_create", "always"], Option(secret=False)] = "on_create"
-    admin: bool | None = None
-    profile_updatable: bool | None = None
-    disable_ui_access: bool | None = None
-    internal_password_disabled: Annotated[bool | None, Option(secret=False)] = None
-    groups: list[str] | None = None
-    groups_mode: Mode = "exact"
-    force: bool = False
-    state: Literal["present", "absent"] = "present"
     entries: Annotated[list[RepoUserEntry] | None, Option(empty=False)] = None
-
-    constraints: ClassVar = {
-        "mutually_exclusive": [["name", "entries"]],
-        "required_one_of": [["name", "entries"]],
-    }
 
 
 class _Users(EntryKind[RepoUserEntry]):
@@ -108,8 +79,7 @@ class _Users(EntryKind[RepoUserEntry]):
         self._found: dict[str, Mapping[str, Any] | None] = {}
 
     def name(self, entry: RepoUserEntry) -> str:
-        entry.require_sense()
-        return str(entry.name).lower()
+        return entry.name.lower()
 
     def load(self, entries: Sequence[RepoUserEntry]) -> None:
         self._found = self._users.read_many([self.name(entry) for entry in entries])

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from typing import Annotated, Any, Literal, TypeAlias
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from ...core.errors import ToolchainError, invalid
+from ...core.module.rules import Rule
 from ...core.module.typed_options import Option
 from .fields import checked_settings
 
@@ -39,6 +40,11 @@ class FederatedMember:
 class RepositoryEntry:
     """The suboptions of `entries`."""
 
+    rules: ClassVar = (
+        Rule("state=absent", allows=_OF_ABSENT),
+        Rule("update_password=always", requires="remote_password"),
+    )
+
     key: Annotated[str, Option(secret=False)]
     rclass: RepositoryClass | None = None
     package_type: str | None = None
@@ -66,27 +72,16 @@ class RepositoryEntry:
         """Return `settings` with converted types. Raises `invalid` for a wrong type."""
         return checked_settings(self.settings or {})
 
-    def require_sense(self) -> None:
-        """Raise `invalid` for contradictory options."""
+    def check(self) -> None:
+        """Raise `invalid` for an invalid key or setting, and for options of another class."""
         if _BAD_KEY.search(self.key) or len(self.key) > _LONGEST_KEY or self.key in (".", ".."):
             raise invalid(
                 f"key: '{self.key}' is not a valid repository key: use at most {_LONGEST_KEY}"
                 ' characters, without blanks and /\\:|?*"<>'
             )
-        if self.state == "absent":
-            for option in self.options():
-                if option not in _OF_ABSENT:
-                    raise invalid(f"{option} cannot be combined with state 'absent': leave it out")
-        if self.update_password == "always" and self.remote_password is None:
-            raise invalid("update_password is 'always': set remote_password as well")
         if self.rclass is not None:
             self.require_class(self.rclass)
         self.settings_of_server()
-
-    def options(self) -> list[str]:
-        """Return the names of the options that are set."""
-        names = [field_.name for field_ in fields(self)]
-        return [name for name in names if getattr(self, name) not in (None, False)]
 
     def require_class(self, rclass: str) -> None:
         """Raise `invalid` if an option is set that repositories of this class do not have."""

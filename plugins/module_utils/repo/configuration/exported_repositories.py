@@ -8,6 +8,7 @@ from typing import Any
 
 from ...core.errors import ToolchainError
 from ...core.export.service_export import ServiceState
+from ...core.module import typed_options
 from ...core.module.task import Task
 from ...core.secret import is_secret_name
 from ..client import RepoClient
@@ -43,7 +44,7 @@ def exported_repositories(task: Task, state: ServiceState) -> list[dict[str, Any
         entry = None if reason else _entry(key, config or {}, state)
         try:
             if entry is not None:
-                RepositoryEntry(**entry).require_sense()
+                typed_options.check(RepositoryEntry(**entry))
                 entries.append(entry)
         except ToolchainError as error:
             reason = error.message

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Annotated, Any, ClassVar, Literal
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, ClassVar
 
 from ...core.errors import ToolchainError, invalid
 from ...core.json_text import as_text
@@ -17,7 +17,7 @@ from ...core.plan import Plan, plan
 from ..client import RepoClient
 from .catalogue import Config, RepositoryCatalogue, require_whole, without_secrets
 from .content import file_count
-from .entry import FederatedMember, RepositoryClass, RepositoryEntry, canonical
+from .entry import RepositoryEntry, canonical
 from .fields import (
     NAMES,
     comparison,
@@ -39,36 +39,9 @@ _SEPARATE = ("project", "remote_password")
 
 
 @dataclass(frozen=True)
-class RepoRepositoryOptions:
+class RepoRepositoryOptions(RepositoryEntry):
     """The options of `repo_repository`."""
 
-    constraints: ClassVar[dict[str, Any]] = {
-        "mutually_exclusive": [["key", "entries"]],
-        "required_one_of": [["key", "entries"]],
-    }
-
-    key: Annotated[str | None, Option(secret=False)] = None
-    rclass: RepositoryClass | None = None
-    package_type: str | None = None
-    description: Annotated[str | None, Option(empty=True)] = None
-    notes: Annotated[str | None, Option(empty=True)] = None
-    includes: list[str] | None = None
-    excludes: list[str] | None = None
-    layout: str | None = None
-    project: Annotated[str | None, Option(empty=True)] = None
-    environments: list[str] | None = None
-    remote_url: str | None = None
-    remote_username: Annotated[str | None, Option(empty=True)] = None
-    remote_password: Annotated[str | None, Option(secret=True, empty=True)] = field(
-        default=None, repr=False
-    )
-    update_password: Annotated[Literal["on_create", "always"], Option(secret=False)] = "on_create"
-    repositories: list[str] | None = None
-    default_deployment_repo: Annotated[str | None, Option(empty=True)] = None
-    members: list[FederatedMember] | None = None
-    settings: Annotated[dict[str, Any] | None, Option(values="json", private=True)] = None
-    state: Literal["present", "absent"] = "present"
-    force: bool = False
     entries: Annotated[list[RepositoryEntry] | None, Option(empty=False)] = None
 
 
@@ -85,7 +58,6 @@ class Repositories(EntryKind[RepositoryEntry]):
         self._wanted: set[str] = set()
 
     def name(self, entry: RepositoryEntry) -> str:
-        entry.require_sense()
         return entry.key
 
     def load(self, entries: Sequence[RepositoryEntry]) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from ...core.errors import ToolchainError, invalid
+from ...core.module import typed_options
 from .entry import RepositoryEntry
 from .fields import is_known, settings_name
 
@@ -137,7 +138,7 @@ def _entry(
         entry["settings"] = settings
     checked = {option: value for option, value in entry.items() if option != "remote_password"}
     try:
-        RepositoryEntry(**checked).require_sense()
+        typed_options.check(RepositoryEntry(**checked))
     except ToolchainError as error:
         raise invalid(f"{address}: {error.message}") from None
     return entry

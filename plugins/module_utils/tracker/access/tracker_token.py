@@ -31,7 +31,6 @@ class TrackerTokenOperation(TokenOperation):
     )
 
     def __init__(self, task: Task, options: TrackerTokenOptions) -> None:
-        options.require_sense()
         client = TrackerClient(task)
         tokens = PersonalTokens(task, options, _NEEDS, client.read, client.write)
         super().__init__(task, options, tokens)

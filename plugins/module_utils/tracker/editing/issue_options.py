@@ -89,7 +89,7 @@ class IssueOptions:
     replace: bool = True
     compare_max: int = 64 * 1024 * 1024
 
-    def require_sense(self) -> None:
+    def check(self) -> None:
         """Raise `invalid` for contradictory options."""
         if all(getattr(self, name) is None for name in _MANAGED):
             raise invalid(f"nothing to change: set at least one of {', '.join(_MANAGED)}")

@@ -111,7 +111,6 @@ class TrackerIssueOperation:
 
     def __init__(self, task: Task, options: TrackerIssueOptions) -> None:
         options.require_positive_numbers()
-        options.require_sense()
         self._task, self._options = task, options
         self._files = files_of(options.attachments or [])
         self._client = TrackerClient(task, connections=options.parallel)

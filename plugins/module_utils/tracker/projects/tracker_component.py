@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.entries import EntryKind, ObjectsOperation, entries_of
+from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Plan, plan, unchanged, without_none
@@ -24,15 +25,18 @@ from .project_objects import name_key, named, reject_pattern, same_lines, same_n
 
 _LONGEST = 255
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-#: Options that require `state: present`, and those that require `state: absent`.
 _ONLY_PRESENT = ("new_name", "description", "lead", "assignee_type", "archived")
-_ONLY_ABSENT = ("move_issues_to", "force")
 _ASSIGNEES = Literal["project_default", "component_lead", "project_lead", "unassigned"]
 
 
 @dataclass(frozen=True)
 class ComponentEntry:
     """Options of a component."""
+
+    rules: ClassVar = (
+        Rule("state=absent", forbids=_ONLY_PRESENT),
+        Rule("move_issues_to", "force", requires="state=absent"),
+    )
 
     project: str
     name: str
@@ -45,25 +49,14 @@ class ComponentEntry:
     force: bool = False
     state: Literal["present", "absent"] = "present"
 
-    def require_sense(self) -> None:
-        """Raise `invalid` for contradictory options."""
+    def check(self) -> None:
+        """Raise `invalid` for invalid names."""
         for option in ("name", "new_name"):
             value = (getattr(self, option) or "").strip()
             if len(value) > _LONGEST:
                 raise invalid(f"{option} has more than {_LONGEST} characters")
             if _CONTROL.search(value):
                 raise invalid(f"{option} contains a line break, a tab or another control character")
-        others = _ONLY_PRESENT if self.state == "absent" else _ONLY_ABSENT
-        names = [name for name in others if getattr(self, name) not in (None, False)]
-        if self.state == "absent" and self.archived is not None:
-            names.append("archived")
-        if names:
-            raise invalid(f"{names[0]} cannot be combined with state '{self.state}': leave it out")
-        if not self.project:
-            raise invalid(
-                f"project of the component '{self.name}' is missing: set it to the key of the"
-                " project"
-            )
         if self.move_issues_to is not None and same_name(self.move_issues_to, self.name):
             raise invalid(
                 f"move_issues_to is '{self.name}', the component to delete: use another component"
@@ -71,21 +64,9 @@ class ComponentEntry:
 
 
 @dataclass(frozen=True)
-class TrackerComponentOptions:
+class TrackerComponentOptions(ComponentEntry):
     """The options of `tracker_component`."""
 
-    constraints: ClassVar[dict[str, Any]] = {"required_one_of": [["name", "entries"]]}
-
-    project: str | None = None
-    name: str | None = None
-    new_name: str | None = None
-    description: Annotated[str | None, Option(empty=True)] = None
-    lead: Annotated[str | None, Option(empty=True)] = None
-    assignee_type: _ASSIGNEES | None = None
-    archived: bool | None = None
-    move_issues_to: str | None = None
-    force: bool = False
-    state: Literal["present", "absent"] = "present"
     entries: Annotated[list[ComponentEntry] | None, Option(empty=False)] = None
 
 
@@ -127,7 +108,6 @@ class ComponentKind(EntryKind[ComponentEntry]):
         self._projects = ByProject(lambda key: ProjectComponents(self._client, key).all())
 
     def name(self, entry: ComponentEntry) -> str:
-        entry.require_sense()
         return f"{entry.project}/{entry.name}"
 
     def key(self, entry: ComponentEntry) -> str:

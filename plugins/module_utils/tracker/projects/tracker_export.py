@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from ...core.concurrency import first_alone
 from ...core.errors import ToolchainError, invalid
 from ...core.export.service_export import ExportOptions, ServiceExport, ServiceState
+from ...core.module import typed_options
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.progress import ProgressCounter
@@ -136,7 +137,7 @@ def _components(
         if component.archived is None:
             del entry["archived"]  # the server does not support it
         try:
-            ComponentEntry(**entry).require_sense()
+            typed_options.check(ComponentEntry(**entry))
             found.append(entry)
         except ToolchainError as error:
             state.leave_out("component", f"{project}/{component.name}", error.message)
@@ -177,7 +178,7 @@ def _wrong(entry: dict[str, Any]) -> str | None:
     if not all(isinstance(value, str) for value in entry.values()):
         return "one of its values is not a string"
     try:
-        TrackerVersionOptions(**entry).require_sense()
+        typed_options.check(TrackerVersionOptions(**entry))
     except ToolchainError as error:
         return error.message
     return None

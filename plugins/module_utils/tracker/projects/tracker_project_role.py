@@ -12,6 +12,7 @@ from ...core.http.messages import unexpected_body
 from ...core.json_text import as_text
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.entries import EntryKind, ObjectsOperation, entries_of
+from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Plan, plan
@@ -29,6 +30,8 @@ _Names = Annotated["list[str] | None", Option(empty=True)]
 class ProjectRoleEntry:
     """Options of a project role."""
 
+    rules: ClassVar = (Rule(requires=("users", "groups")),)
+
     project: str
     role: str
     users: _Names = None
@@ -36,31 +39,11 @@ class ProjectRoleEntry:
     mode: Literal["exact", "add", "remove"] = "exact"
     force: bool = False
 
-    def require_sense(self) -> None:
-        """Raise `invalid` without a project, or without users and groups to manage."""
-        if not self.project:
-            raise invalid(
-                f"project of the role '{self.role}' is missing: set it to the key of the project"
-            )
-        if self.users is None and self.groups is None:
-            raise invalid(
-                f"the role '{self.role}' has neither users nor groups: set at least one of them"
-                " (an empty list removes all)"
-            )
-
 
 @dataclass(frozen=True)
-class TrackerProjectRoleOptions:
+class TrackerProjectRoleOptions(ProjectRoleEntry):
     """The options of `tracker_project_role`."""
 
-    constraints: ClassVar[dict[str, Any]] = {"required_one_of": [["role", "entries"]]}
-
-    project: str | None = None
-    role: str | None = None
-    users: _Names = None
-    groups: _Names = None
-    mode: Literal["exact", "add", "remove"] = "exact"
-    force: bool = False
     entries: Annotated[list[ProjectRoleEntry] | None, Option(empty=False)] = None
 
 
@@ -93,7 +76,6 @@ class ProjectRoleKind(EntryKind[ProjectRoleEntry]):
         self._projects = ByProject(lambda key: ProjectRoles(self._client, key).ids())
 
     def name(self, entry: ProjectRoleEntry) -> str:
-        entry.require_sense()
         return f"{entry.project}/{entry.role}"
 
     def key(self, entry: ProjectRoleEntry) -> str:

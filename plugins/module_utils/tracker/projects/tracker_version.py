@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from ...core.concurrency import bounded
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
+from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Comparison, Plan, plan, unchanged, without_none
@@ -36,13 +37,18 @@ _STATES: dict[str, dict[str, bool]] = {
     "unreleased": {"released": False, "archived": False},
     "archived": {"archived": True},
 }
-#: Options that cannot be combined with `state: absent`.
+#: Options that cannot be combined with `state=absent`.
 _ONLY_PRESENT = ("new_name", "description", "start_date", "release_date")
 
 
 @dataclass(frozen=True)
 class TrackerVersionOptions:
     """The options of `tracker_version`."""
+
+    rules: ClassVar = (
+        Rule("state=absent", forbids=_ONLY_PRESENT),
+        Rule("move_to", requires="state=absent"),
+    )
 
     project: str
     name: str
@@ -54,8 +60,8 @@ class TrackerVersionOptions:
     unresolved: str = "warn"
     move_to: str | None = None
 
-    def require_sense(self) -> None:
-        """Raise `invalid` for contradictory options."""
+    def check(self) -> None:
+        """Raise `invalid` for invalid dates and names."""
         for option in DATES:
             _require_day(option, getattr(self, option))
         if _is_late(self.start_date, self.release_date):
@@ -68,15 +74,6 @@ class TrackerVersionOptions:
                 raise invalid(f"{option} has more than {_LONGEST} characters")
             if _CONTROL.search(value):
                 raise invalid(f"{option} contains a line break, a tab or another control character")
-        if self.state == "absent":
-            self._require_removal()
-        elif self.move_to is not None:
-            raise invalid("move_to requires state 'absent': leave it out")
-
-    def _require_removal(self) -> None:
-        names = [name for name in _ONLY_PRESENT if getattr(self, name) is not None]
-        if names:
-            raise invalid(f"{names[0]} cannot be combined with state 'absent': leave it out")
         if self.move_to is not None and same_name(self.move_to, self.name):
             raise invalid(
                 f"move_to is '{self.move_to}', the version to delete: use another version"
@@ -132,7 +129,6 @@ class TrackerVersionOperation:
     )
 
     def __init__(self, task: Task, options: TrackerVersionOptions) -> None:
-        options.require_sense()
         self._task, self._options = task, options
         self._client = TrackerClient(task)
         self._versions = ProjectVersions(self._client, options.project)

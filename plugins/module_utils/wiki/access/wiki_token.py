@@ -32,7 +32,6 @@ class WikiTokenOperation(TokenOperation):
     )
 
     def __init__(self, task: Task, options: WikiTokenOptions) -> None:
-        options.require_sense()
         exchange = WikiExchange(task, connections=1)
         read = partial(exchange.ask, query={}, expect=(200,))
         tokens = PersonalTokens(task, options, _NEEDS, read, exchange.send)

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...core.errors import ToolchainError
 from ...core.export.service_export import ServiceState
+from ...core.module import typed_options
 from ..client import WikiClient
 from ..page import Page
 from .restrictions import OPERATIONS, PageRights, Restrictions
@@ -29,7 +30,7 @@ class AccessReader:
             found = self._spaces.read(key)
             if found is None:
                 raise ToolchainError("not_found", "it does not exist, or is not visible")
-            SpaceEntry(key).require_sense()
+            typed_options.check(SpaceEntry(key))
         except ToolchainError as error:
             if error.kind not in (*_UNREADABLE, "invalid"):
                 raise
@@ -55,7 +56,9 @@ class AccessReader:
         entries = [
             self._permission(*item) for item in sorted(self._spaces.permissions(key).items())
         ]
-        SpaceEntry(key, permissions=[SpacePermission(**entry) for entry in entries]).require_sense()
+        typed_options.check(
+            SpaceEntry(key, permissions=[SpacePermission(**entry) for entry in entries])
+        )
         return entries
 
     def _permission(self, subject: str, operations: list[str]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from ...core.concurrency import first_alone
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.entries import EntryKind, ObjectsOperation, entries_of
+from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Plan, plan
@@ -30,23 +31,21 @@ _PARALLEL = 4
 class RestrictionEntry(RestrictedOperations):
     """Options for the restrictions of a page."""
 
+    rules: ClassVar = (
+        Rule("state=absent", forbids=OPERATIONS),
+        Rule(requires=(*OPERATIONS, "state=absent")),
+    )
+
     page_id: str | None = None
     space: str | None = None
     title: str | None = None
     force: bool = False
     state: Literal["present", "absent"] = "present"
 
-    def require_sense(self) -> None:
-        """Raise `invalid` for missing or contradictory options."""
+    def check(self) -> None:
+        """Raise `invalid` if the options name no page."""
         if self.page_id is None and (self.space is None or self.title is None):
             raise invalid("the page is missing: set page_id, or space and title")
-        names = [name for name in OPERATIONS if getattr(self, name) is not None]
-        if self.state == "absent" and names:
-            raise invalid(f"{names[0]} cannot be combined with state 'absent': leave it out")
-        if self.state == "present" and not names:
-            raise invalid(
-                "read and update are missing: set at least one of them, or state 'absent'"
-            )
 
     @property
     def wanted(self) -> PageRights:
@@ -91,7 +90,6 @@ class RestrictionKind(EntryKind[RestrictionEntry]):
         self._read: dict[str, tuple[Page, PageRights] | ToolchainError] = {}
 
     def name(self, entry: RestrictionEntry) -> str:
-        entry.require_sense()
         return entry.page_id or f"{entry.space}/{entry.title}"
 
     def key(self, entry: RestrictionEntry) -> str:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.entries import EntryKind, ObjectsOperation, entries_of
+from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Plan, plan, unchanged, without_none
@@ -20,8 +21,6 @@ from .spaces import Permissions, Spaces, administers
 _KEY = re.compile(r"~?[A-Za-z0-9._-]{1,255}")
 _OPERATION = re.compile(r"[a-z]+:[a-z_]+")
 _FIELDS = ("name", "description", "home_page")
-#: Options that cannot be combined with `state: absent`.
-_ONLY_PRESENT = (*_FIELDS, "permissions")
 
 
 @dataclass(frozen=True)
@@ -38,6 +37,8 @@ class SpacePermission:
 class SpaceEntry:
     """Options of a space."""
 
+    rules: ClassVar = (Rule("state=absent", forbids=(*_FIELDS, "permissions")),)
+
     key: Annotated[str, Option(secret=False)]
     name: str | None = None
     description: Annotated[str | None, Option(empty=True)] = None
@@ -47,15 +48,12 @@ class SpaceEntry:
     force: bool = False
     state: Literal["present", "absent"] = "present"
 
-    def require_sense(self) -> None:
-        """Raise `invalid` for contradictory options."""
-        if not self.key or not _KEY.fullmatch(self.key):
+    def check(self) -> None:
+        """Raise `invalid` for an invalid key or permission."""
+        if not _KEY.fullmatch(self.key):
             raise invalid(
-                f"key is '{self.key or ''}', but may only contain letters, digits, '.', '_' and '-'"
+                f"key is '{self.key}', but may only contain letters, digits, '.', '_' and '-'"
             )
-        names = [name for name in _ONLY_PRESENT if getattr(self, name) is not None]
-        if self.state == "absent" and names:
-            raise invalid(f"{names[0]} cannot be combined with state 'absent': leave it out")
         for number, entry in enumerate(self.permissions or ()):
             if [entry.group is not None, entry.user is not None, entry.anonymous].count(True) != 1:
                 raise invalid(
@@ -70,19 +68,9 @@ class SpaceEntry:
 
 
 @dataclass(frozen=True)
-class WikiSpaceOptions:
+class WikiSpaceOptions(SpaceEntry):
     """The options of `wiki_space`."""
 
-    constraints: ClassVar[dict[str, Any]] = {"required_one_of": [["key", "entries"]]}
-
-    key: Annotated[str | None, Option(secret=False)] = None
-    name: str | None = None
-    description: Annotated[str | None, Option(empty=True)] = None
-    home_page: str | None = None
-    permissions: Annotated[list[SpacePermission] | None, Option(empty=True)] = None
-    permissions_mode: Literal["exact", "add", "remove"] = "exact"
-    force: bool = False
-    state: Literal["present", "absent"] = "present"
     entries: Annotated[list[SpaceEntry] | None, Option(empty=False)] = None
 
 
@@ -128,7 +116,6 @@ class SpaceKind(EntryKind[SpaceEntry]):
         self._homes: dict[str, str] = {}
 
     def name(self, entry: SpaceEntry) -> str:
-        entry.require_sense()
         return entry.key
 
     def key(self, entry: SpaceEntry) -> str:

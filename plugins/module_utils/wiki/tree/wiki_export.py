@@ -17,8 +17,9 @@ from ...core.export.file_content import FileContent
 from ...core.export.file_names import FileNames
 from ...core.export.service_export import ExportOptions, ServiceExport, ServiceState
 from ...core.module.descriptor import Descriptor, reads
+from ...core.module.rules import Rule
 from ...core.module.task import Task
-from ...core.module.typed_options import Option
+from ...core.module.typed_options import NotNegative, Option, Positive
 from ...core.progress import ProgressCounter
 from ..client import WikiClient
 from ..markdown.front_matter import split_front_matter
@@ -43,6 +44,12 @@ _WIDTH = 1_000_000
 class ExportedTree:
     """An entry of the option `trees`."""
 
+    rules: ClassVar = (
+        Rule(requires=("page_id", "space")),
+        Rule("page_id", forbids="space"),
+        Rule("title", requires="space"),
+    )
+
     page_id: str | None = None
     space: str | None = None
     title: str | None = None
@@ -56,24 +63,8 @@ class WikiExportOptions(ExportOptions):
     spaces: bool = True
     restrictions: bool = True
     attachments: bool = True
-    max_size: int = 100 * 1024 * 1024
-    parallel: int = 4
-
-    def require_sense(self) -> None:
-        """Raise `invalid` for trees without a page, or with the same page twice."""
-        for index, tree in enumerate(self.trees):
-            if (tree.page_id is None) is (tree.space is None):
-                raise invalid(f"trees[{index}]: set page_id, or space (and title)")
-            if tree.title is not None and tree.space is None:
-                raise invalid(
-                    f"trees[{index}].title requires space, and cannot be combined with page_id"
-                )
-        if not self.trees:
-            raise invalid("trees is empty: list the pages whose trees should be exported")
-        if self.parallel < 1:
-            raise invalid("parallel must be at least 1")
-        if self.max_size < 0:
-            raise invalid(f"max_size is {self.max_size}, but must be at least 0")
+    max_size: NotNegative = 100 * 1024 * 1024
+    parallel: Positive = 4
 
 
 class WikiExportOperation(ServiceExport):
@@ -85,7 +76,6 @@ class WikiExportOperation(ServiceExport):
 
     def __init__(self, task: Task, options: WikiExportOptions) -> None:
         super().__init__(task, options)
-        options.require_sense()
         self._options = options
         more = [*_MORE, *(_ATTACHMENTS if options.attachments else ())]
         more += RESTRICTIONS if options.restrictions else ()
