@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 #: Maximum nesting of lists and objects.
@@ -45,6 +45,13 @@ def loads(text: str | bytes, *, parse_constant: Callable[[str], Any] | None = No
 def as_text(value: Any) -> str:
     """Return a JSON value as a string, or "" for null, which `str` would turn into a name."""
     return "" if value is None else str(value)
+
+
+def member(value: Any, *names: str) -> Any:
+    """Return the nested member `value[names[0]][names[1]]...`, or None if it is missing."""
+    for name in names:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
 
 
 def has_surrogates(text: str, begin: int = 0, end: int | None = None) -> bool:

@@ -20,11 +20,12 @@ from ..core.errors import ToolchainError, invalid
 from ..core.files import open_regular
 from ..core.http.messages import json_or_none
 from ..core.http.multipart import FilePart, MultipartForm
+from ..core.json_text import member
 from ..core.module.typed_options import Option, PathText
 from ..core.plan import Change
 from .client import WikiClient, content_route
 from .markdown.attachment_names import attachment_key
-from .page import Page, member, number, whole_results
+from .page import Page, number, whole_results
 
 if TYPE_CHECKING:
     from ..core.http.bodies import Incoming

@@ -13,11 +13,12 @@ from ..core import errors
 from ..core.http.download import Taken
 from ..core.http.messages import Response
 from ..core.http.writes import Verify
+from ..core.json_text import member
 from ..core.module.task import Task
 from . import predicted_pages
 from .exchange import WikiExchange, content_route
 from .names import composed, decomposed
-from .page import Page, member
+from .page import Page
 from .version1 import PagesOfVersion1
 from .version2 import PagesOfVersion2
 

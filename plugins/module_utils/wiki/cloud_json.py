@@ -9,8 +9,8 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from ..core.http.messages import Response
-from ..core.json_text import as_text
-from .page import member, whole_results
+from ..core.json_text import as_text, member
+from .page import whole_results
 
 _NEXT = re.compile(r'<([^<>]*)>[^<>,]*\brel="?next"?')
 

@@ -17,9 +17,10 @@ from ..core.http.file_download import RemoteContent, download_into
 from ..core.http.messages import Response, json_or_none, unexpected_body
 from ..core.http.rejected_logins import require_login, require_scope
 from ..core.http.transport import Transport
+from ..core.json_text import member
 from ..core.lists.paged_list import PagedList
 from ..core.module.task import Task
-from .page import Page, member, page_of
+from .page import Page, page_of
 
 if TYPE_CHECKING:
     from ..core.http.bodies import Incoming

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..core.json_text import member
 from ..core.lists.paged_list import is_whole
 
 
@@ -86,13 +87,6 @@ def _url(page_id: str, content: Any, site: str) -> str:
     if isinstance(page, str):
         return f"{(base if isinstance(base, str) and base else site).rstrip('/')}{page}"
     return f"{site}/pages/viewpage.action?pageId={page_id}"
-
-
-def member(value: Any, *names: str) -> Any:
-    """Return the nested member `value[names[0]][names[1]]...`, or None if it is missing."""
-    for name in names:
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value
 
 
 def whole_results(listing: Any) -> list[Any] | None:

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from typing import Literal
 
 from ..core.errors import ToolchainError
-from .page import Page, member
+from ..core.json_text import member
+from .page import Page
 
 
 def require(purpose: str, page: Page, operation: Literal["update", "delete"]) -> None:

@@ -9,11 +9,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from .. import errors, json_text
 from ..errors import ToolchainError
 from ..secret import clean_url
+
+Found = TypeVar("Found")
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 #: Maximum length of a server's `Server` header in messages.
@@ -129,6 +131,19 @@ class Response:
         if self.status == 429 or (self.status == 503 and delay is not None):
             error.retry_after = delay or 0.0
         return error
+
+
+def expected(response: Response, kind: type[Found], wanted: str, *names: str) -> Found:
+    """Return the JSON of a response, or a nested member of it.
+
+    Raises `protocol` if it is not of the type `kind`.
+
+    :param wanted: the expected body for the message, such as "a list of versions"
+    """
+    found = json_text.member(response.json(), *names)
+    if not isinstance(found, kind):
+        raise unexpected_body(response, wanted)
+    return found
 
 
 def unexpected_body(response: Response, wanted: str) -> ToolchainError:

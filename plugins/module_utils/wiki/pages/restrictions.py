@@ -10,10 +10,11 @@ from typing import Any
 
 from ...core.errors import ToolchainError
 from ...core.http.messages import json_or_none, unexpected_body
+from ...core.json_text import member
 from ...core.lists.paged_list import PagedList
 from .. import predicted_pages
 from ..client import WikiClient, content_route
-from ..page import Page, member, whole_results
+from ..page import Page, whole_results
 
 OPERATIONS = ("read", "update")
 _KINDS = ("user", "group")

@@ -15,8 +15,9 @@ from time import sleep
 from typing import Any
 
 from ...core.errors import ToolchainError
+from ...core.json_text import member
 from ..client import WikiClient
-from ..page import Page, member
+from ..page import Page
 from .desired_page import DesiredPage
 
 _ATTEMPTS = 4

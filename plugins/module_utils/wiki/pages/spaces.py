@@ -10,8 +10,8 @@ from typing import Any
 from ...core.address import path
 from ...core.errors import ToolchainError
 from ...core.http.messages import Response, unexpected_body
+from ...core.json_text import member
 from ..client import WikiClient
-from ..page import member
 
 _SPACE, _USER = "rest/api/space", "rest/api/user"
 _ADMINISTER = "space:administer"

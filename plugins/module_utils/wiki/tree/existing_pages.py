@@ -9,9 +9,10 @@ from dataclasses import dataclass, field, replace
 
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError
+from ...core.json_text import member
 from ...core.progress import Listener, ProgressCounter
 from ..client import WikiClient
-from ..page import Page, member
+from ..page import Page
 from .marks import TreeMark, mark_of, with_mark
 from .source_files import ROOT
 from .wanted_pages import WantedPage, title_key

@@ -10,10 +10,11 @@ from hashlib import sha256
 from ...core.errors import ToolchainError
 from ...core.export.file_content import FileContent, KeptFiles
 from ...core.export.file_names import FileNames
+from ...core.json_text import member
 from ..attachments import StoredAttachment, entries_of, stored_of, wrong_name
 from ..client import WikiClient
 from ..markdown.attachment_names import attachment_key
-from ..page import Page, member
+from ..page import Page
 from ..storage.page_file import named_attachments
 
 #: Maximum length of a file extension that is kept.

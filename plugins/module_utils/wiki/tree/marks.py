@@ -11,8 +11,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ...core.errors import ToolchainError
+from ...core.json_text import member
 from ..client import WikiClient
-from ..page import Page, member, number
+from ..page import Page, number
 
 KEY = "delivery-toolchain-tree"
 #: Member to expand for the mark of a page.

@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid
+from ...core.json_text import member
 from ..attachments import PageAttachmentOptions, PageAttachments
 from ..client import WikiClient
 from ..labels import PageLabels
-from ..page import Page, member
+from ..page import Page
 from ..pages.page_restrictions import PageRestrictions
 from ..storage.comparison import alike
 from ..storage.inline_comments import comment_counts, with_comments

@@ -8,8 +8,9 @@ from dataclasses import replace
 
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError, shorten
+from ...core.json_text import member
 from ..client import WikiClient
-from ..page import Page, member
+from ..page import Page
 from ..pages.desired_page import DesiredPage
 from ..pages.saving import PageWriter
 from ..storage.comparison import alike
