@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ..core.errors import ToolchainError, invalid
-from ..core.http.messages import unexpected_body
+from ..core.http.messages import expected
 from ..core.json_text import as_text
 from ..core.lists.paged_list import PagedList
 from .client import TrackerClient, describe
@@ -71,9 +71,7 @@ class Accounts:
             purpose, "rest/api/2/user", query=query, expect=(200, 400, 404)
         )
         if response.status == 200:
-            shown = response.json()
-            if not isinstance(shown, Mapping):
-                raise unexpected_body(response, "an account")
+            shown: Account = expected(response, dict, "an account")
             names = (self.member, *(() if self._cloud else self._names))
             if _is_called(shown, name, names) and self._number(shown):
                 return self._number(shown)
@@ -98,9 +96,8 @@ class Accounts:
                 query={**query, **({"startAt": pages.start} if pages.start else {})},
                 expect=(200, 404),
             )
-            records = response.json() if response.status == 200 else []
-            if not isinstance(records, list):
-                raise unexpected_body(response, "a list of accounts")
+            found = response.status == 200
+            records = expected(response, list, "a list of accounts") if found else []
             if not pages.add(response, {}, records):
                 accounts = (entry for entry in pages.entries if isinstance(entry, Mapping))
                 return [account for account in accounts if self._number(account)]

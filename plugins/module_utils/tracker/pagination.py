@@ -12,6 +12,8 @@ from typing import Any
 
 from ..core.concurrency import bounded
 from ..core.errors import ToolchainError
+from ..core.http.messages import Response, unexpected_body
+from ..core.json_text import member
 
 Issue = dict[str, Any]
 
@@ -103,8 +105,8 @@ class CollectedIssues:
 def _warnings(response: Mapping[str, Any]) -> list[str]:
     """Return the warnings of a page: strings, or objects of the newer cloud [tracker-11]."""
     found: list[str] = []
-    for member in ("warningMessages", "warnings"):
-        listed = response.get(member)
+    for name in ("warningMessages", "warnings"):
+        listed = response.get(name)
         for entry in listed if isinstance(listed, list) else []:
             message = entry.get("message") if isinstance(entry, Mapping) else entry
             found += [str(message)] if message else []
@@ -276,13 +278,31 @@ class OffsetPages:
         raise _broken(self._purpose, f"the server still has issues after {_MAX_PAGES} pages")
 
 
+def entries_of(response: Response, name: str) -> Mapping[str, Any]:
+    """Return a page of a list with its entries as `issues`. Raises `protocol` for another body.
+
+    :param name: member that contains the entries
+    """
+    page = response.json()
+    entries = member(page, name)
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise unexpected_body(response, f"a list of {name}")
+    return page if name == "issues" else {**page, "issues": entries}
+
+
 def read_all(
-    ask: Callable[[int, int], Mapping[str, Any]], page_size: int, purpose: str
+    read: Callable[..., Response], purpose: str, route: str, name: str, page_size: int
 ) -> list[Issue]:
     """Return a whole list. Raises `protocol` if the server does not send all of it.
 
-    :param ask: reads a page by start and size, with the entries under `issues`
+    :param read: sends a read
+    :param name: member of the responses that contains the entries
     """
+
+    def ask(start: int, size: int) -> Mapping[str, Any]:
+        query = {"startAt": start, "maxResults": size}
+        return entries_of(read(purpose, route, query=query), name)
+
     found = OffsetPages(ask, SearchRange(0, None, page_size), 1, purpose).read()
     if not found.complete:
         raise _broken(purpose, "; ".join(found.warnings))

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from ..core.errors import ToolchainError
 from ..core.http.messages import json_or_none
+from ..core.json_text import member
 from .client import TrackerClient
 
 #: Permissions of a project, and the permission of the server that includes them [tracker-28].
@@ -28,14 +28,15 @@ def lacking(client: TrackerClient, permissions: Sequence[str], **where: str) -> 
         response = client.read(purpose, "rest/api/2/mypermissions", query=query)
     except ToolchainError:
         return []
-    reported = json_or_none(response.body)
-    shown = reported.get("permissions") if isinstance(reported, Mapping) else None
-    known = shown if isinstance(shown, Mapping) else {}
+    known = member(json_or_none(response.body), "permissions")
+
+    def is_denied(name: str) -> bool:
+        return member(known, name, "havePermission") is False
+
     return [
         name
         for name in permissions
-        if _is_denied(known.get(name))
-        and (name not in _INCLUDED_IN or _is_denied(known.get(_INCLUDED_IN[name])))
+        if is_denied(name) and (name not in _INCLUDED_IN or is_denied(_INCLUDED_IN[name]))
     ]
 
 
@@ -49,7 +50,3 @@ def require(client: TrackerClient, purpose: str, permissions: Sequence[str], **w
 def describe_missing(missing: Sequence[str]) -> str:
     """Return the error message for missing permissions."""
     return f"the account lacks the permission {' and '.join(missing)}"
-
-
-def _is_denied(shown: Any) -> bool:
-    return isinstance(shown, Mapping) and shown.get("havePermission") is False

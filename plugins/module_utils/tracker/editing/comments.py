@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any
 
 from ...core.errors import ToolchainError, invalid
-from ...core.http.messages import unexpected_body
-from ...core.json_text import as_text
+from ...core.http.messages import expected
+from ...core.json_text import as_text, member
 from ...core.plan import Change
 from ..fields.documents import plain_lines, text_of, to_document
 from ..pagination import read_all
@@ -66,7 +66,7 @@ class CommentPart:
 
         :param shown: comments in the issue, which may only be the first page; None reads all
         """
-        account = identity(self._site.own())
+        account = identity(self._site.own)
         return {
             as_text(comment.get("id")): text_of(comment.get("body"))
             for comment in self._comments(shown, key)
@@ -74,26 +74,15 @@ class CommentPart:
         }
 
     def _comments(self, shown: Any, key: str) -> list[Any]:
-        shown = shown if isinstance(shown, Mapping) else {}
-        found, total = shown.get("comments"), shown.get("total")
+        found, total = member(shown, "comments"), member(shown, "total")
         is_whole = isinstance(found, list) and isinstance(total, int) and len(found) >= total
-        return found if is_whole and not shown.get("startAt") else self._read(key)
+        return found if is_whole and not member(shown, "startAt") else self._read(key)
 
     def _read(self, key: str) -> list[dict[str, Any]]:
         """Return all comments. Raises `protocol` if the server does not send all of them."""
         purpose = f"reading the comments of the issue '{key}'"
         route = self._site.issue_route(key, "comment")
-
-        def ask(start: int, size: int) -> Mapping[str, Any]:
-            query = {"startAt": start, "maxResults": size}
-            response = self._site.client.read(purpose, route, query=query)
-            page = response.json()
-            comments = page.get("comments") if isinstance(page, Mapping) else None
-            if not isinstance(comments, list):
-                raise unexpected_body(response, "a list of comments")
-            return {**page, "issues": comments}
-
-        return read_all(ask, _PAGE_SIZE, purpose)
+        return read_all(self._site.client.read, purpose, route, "comments", _PAGE_SIZE)
 
     def _add(self, issue: TrackerIssue) -> None:
         self._write(issue, "POST", "commenting on", _ADDING, json={"body": self._body()})
@@ -124,18 +113,17 @@ class CommentPart:
         *below: str,
         **parts: Any,
     ) -> None:
-        try:
-            self._site.client.write(
-                f"{purpose} the issue '{issue.key}'",
-                method,
-                self._site.issue_route(issue.key, "comment", *below),
-                **{
-                    "verify": lambda: self._wanted in self._own_comments(None, issue.key).values(),
-                    **parts,
-                },
-            )
-        except ToolchainError as error:
-            raise self._site.explained(error, *needs, issueKey=issue.key) from None
+        self._site.write(
+            f"{purpose} the issue '{issue.key}'",
+            method,
+            self._site.issue_route(issue.key, "comment", *below),
+            needs=needs,
+            issue=issue.key,
+            **{
+                "verify": lambda: self._wanted in self._own_comments(None, issue.key).values(),
+                **parts,
+            },
+        )
 
 
 class WatchersPart:
@@ -152,7 +140,7 @@ class WatchersPart:
 
     def _needed(self, accounts: Iterable[str]) -> tuple[str, ...]:
         """Return the permission for watchers other than the account, which needs none."""
-        is_own = partial(self._site.accounts.has_id, self._site.own())
+        is_own = partial(self._site.accounts.has_id, self._site.own)
         return () if all(map(is_own, accounts)) else ("MANAGE_WATCHERS",)
 
     def _account(self, name: str, there: Iterable[Mapping[str, Any]] = ()) -> str:
@@ -227,11 +215,8 @@ class WatchersPart:
         """Return the watchers, and the number of watchers that the account cannot see."""
         purpose = f"reading the watchers of the issue '{issue.key}'"
         response = self._site.client.read(purpose, self._route(issue))
-        reported = response.json()
-        found = reported.get("watchers") if isinstance(reported, Mapping) else None
-        if not isinstance(found, list):
-            raise unexpected_body(response, "a list of watchers")
-        count = reported.get("watchCount")
+        found = expected(response, list, "a list of watchers", "watchers")
+        count = response.json().get("watchCount")
         hidden = max(0, count - len(found)) if isinstance(count, int) else 0
         return [watcher for watcher in found if isinstance(watcher, Mapping)], hidden
 
@@ -241,17 +226,16 @@ class WatchersPart:
 
         name = "accountId" if self._site.cloud else "username"
         parts = {"json": account} if method == "POST" else {"query": {name: account}}
-        try:
-            self._site.client.write(
-                f"changing the watchers of the issue '{issue.key}'",
-                method,
-                self._route(issue),
-                verify=done,
-                repeatable=True,
-                **parts,
-            )
-        except ToolchainError as error:
-            raise self._site.explained(error, "MANAGE_WATCHERS", issueKey=issue.key) from None
+        self._site.write(
+            f"changing the watchers of the issue '{issue.key}'",
+            method,
+            self._route(issue),
+            needs=["MANAGE_WATCHERS"],
+            issue=issue.key,
+            verify=done,
+            repeatable=True,
+            **parts,
+        )
 
     def _route(self, issue: TrackerIssue) -> str:
         return self._site.issue_route(issue.key, "watchers")

@@ -9,7 +9,8 @@ from typing import Any
 
 from ...core.address import path
 from ...core.errors import ToolchainError
-from ...core.http.messages import back_off, json_or_none, unexpected_body
+from ...core.http.messages import back_off, expected, json_or_none
+from ...core.json_text import member
 from ...core.plan import Change
 from ..client import TrackerClient
 from ..fields.field_values import same, shown
@@ -51,28 +52,25 @@ class Creation:
         options = self._options
         project = self._project(str(options.project))
         kind = self._one_of(project, "issueTypes", "type", str(options.type))
-        for option, member in (("fix_versions", "versions"), ("components", "components")):
+        for option, name_of_list in (("fix_versions", "versions"), ("components", "components")):
             for source in (options, options.add):
                 for name in getattr(source, option, None) or []:
-                    self._one_of(project, member, option, name)
+                    self._one_of(project, name_of_list, option, name)
         identity = (Change("project", None, options.project), Change("type", None, options.type))
         return kind, (*identity, *self._fields.expected())
 
     def _project(self, key: str) -> Mapping[str, Any]:
         purpose = f"reading the project '{key}'"
         response = self._client.read(purpose, f"rest/api/2/project/{path(key)}")
-        found = response.json()
-        if not isinstance(found, Mapping):
-            raise unexpected_body(response, "a project")
-        return found
+        return expected(response, dict, "a project")
 
-    def _one_of(self, project: Mapping[str, Any], member: str, option: str, name: str) -> str:
+    def _one_of(self, project: Mapping[str, Any], listed: str, option: str, name: str) -> str:
         """Return a name in the project's spelling. Raises `rejected` if the project lacks it.
 
-        Any name is accepted if the server does not send the list `member` of the project.
+        Any name is accepted if the server does not send the list `listed` of the project.
         """
-        known = project.get(member)
-        if not isinstance(known, list) or (not known and member == "issueTypes"):
+        known = project.get(listed)
+        if not isinstance(known, list) or (not known and listed == "issueTypes"):
             return name
         found = next((item for item in known if same(item, {"name": name})), None)
         if found is None and predicted(self._site.task, option, str(self._options.project), name):
@@ -105,8 +103,8 @@ class Creation:
             project = str(options.project)
             raise self._site.explained(error, *self._fields.needs, projectKey=project) from None
         made = json_or_none(response.body)
-        key = made.get("key") if isinstance(made, Mapping) else None
-        self._client.note_written(made.get("id") if isinstance(made, Mapping) else None)
+        key = member(made, "key")
+        self._client.note_written(member(made, "id"))
         return self._confirmed(str(key)) if key else self._only(self._searched())
 
     def _is_found(self) -> bool | None:

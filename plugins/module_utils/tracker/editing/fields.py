@@ -177,18 +177,16 @@ class FieldsPart:
             "fields": {field.id: field.value for field in fields if not field.adds},
             "update": {field.id: _verbs(issue, field) for field in adding},
         }
-        try:
-            self._site.client.write(
-                f"editing the issue '{issue.key}'",
-                "PUT",
-                self._site.issue_route(issue.key),
-                json={name: value for name, value in members.items() if value},
-                verify=done,
-                repeatable=True,
-            )
-        except ToolchainError as error:
-            needed = _needed([name for member in members.values() for name in member])
-            raise self._site.explained(error, *needed, issueKey=issue.key) from None
+        self._site.write(
+            f"editing the issue '{issue.key}'",
+            "PUT",
+            self._site.issue_route(issue.key),
+            needs=_needed([field.id for field in fields]),
+            issue=issue.key,
+            json={name: value for name, value in members.items() if value},
+            verify=done,
+            repeatable=True,
+        )
 
 
 def predicted(task: Task, option: str, project: str, name: str) -> bool:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from ...core.errors import ToolchainError, invalid
-from ...core.http.messages import unexpected_body
+from ...core.http.messages import expected
 from ...core.json_text import as_text
 from ...core.plan import Change
 from .edits import Edit
@@ -76,11 +76,7 @@ class LinksPart:
             if error.status == 404:
                 error.with_hint("links may be disabled on this server")
             raise
-        reported = response.json()
-        types = reported.get("issueLinkTypes") if isinstance(reported, Mapping) else None
-        if not isinstance(types, list):
-            raise unexpected_body(response, "the types of links")
-        return types
+        return expected(response, list, "the types of links", "issueLinkTypes")
 
     def _missing(self, issue: TrackerIssue) -> list[WantedLink]:
         there = issue.fields.get("issuelinks")
@@ -115,21 +111,20 @@ class LinksPart:
         The request can be repeated: the server does not create the same link twice.
         """
         subject, other = (issue.key, link.issue) if link.is_subject else (link.issue, issue.key)
-        try:
-            self._site.client.write(
-                f"linking the issue '{issue.key}' to '{link.issue}'",
-                "POST",
-                "rest/api/2/issueLink",
-                json={
-                    "type": {"name": link.type},
-                    "inwardIssue": {"key": subject},
-                    "outwardIssue": {"key": other},
-                },
-                verify=lambda: link.is_among(self._site.field(issue.key, "issuelinks")),
-                repeatable=True,
-            )
-        except ToolchainError as error:
-            raise self._site.explained(error, *self.needs, issueKey=issue.key) from None
+        self._site.write(
+            f"linking the issue '{issue.key}' to '{link.issue}'",
+            "POST",
+            "rest/api/2/issueLink",
+            needs=self.needs,
+            issue=issue.key,
+            json={
+                "type": {"name": link.type},
+                "inwardIssue": {"key": subject},
+                "outwardIssue": {"key": other},
+            },
+            verify=lambda: link.is_among(self._site.field(issue.key, "issuelinks")),
+            repeatable=True,
+        )
 
 
 def _change(link: WantedLink) -> Change:

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from ...core.address import path
 from ...core.connection.cloud import is_cloud
 from ...core.errors import ToolchainError
-from ...core.http.messages import unexpected_body
+from ...core.http.messages import expected, unexpected_body
+from ...core.json_text import member
 from ...core.module.task import Task
 from ..accounts import Accounts
 from ..client import TrackerClient, describe
@@ -42,7 +44,6 @@ class Site:
         #: Version 3 of the cloud's interface needs documents instead of strings [tracker-25].
         self.api = "rest/api/3" if self.cloud else "rest/api/2"
         self.accounts = Accounts(client, task.warn, cloud=self.cloud)
-        self._own: Mapping[str, Any] | None = None
 
     def _is_cloud(self) -> bool:
         dialect = str(self.task.connection.settings["dialect"])
@@ -51,8 +52,7 @@ class Site:
         if _KIND not in self.client.memory:
             purpose = "detecting the type of the tracker"
             reported = self.client.read_optional(purpose, "rest/api/2/serverInfo")
-            kind = reported.get("deploymentType") if isinstance(reported, Mapping) else None
-            self.client.memory[_KIND] = str(kind)
+            self.client.memory[_KIND] = str(member(reported, "deploymentType"))
         return bool(self.client.memory[_KIND] == "Cloud")
 
     def issue_route(self, key: str, *below: str) -> str:
@@ -79,15 +79,30 @@ class Site:
         """Return the current value of a field of an issue."""
         return self.issue(key, [name]).fields.get(name)
 
+    @cached_property
     def own(self) -> Mapping[str, Any]:
         """Return the account of the task [tracker-23]."""
-        if self._own is None:
-            response = self.client.read("reading the task's account", "rest/api/2/myself")
-            reported = response.json()
-            if not isinstance(reported, Mapping) or identity(reported) is None:
-                raise unexpected_body(response, "an account")
-            self._own = reported
-        return self._own
+        return own_account(self.client)
+
+    def write(
+        self,
+        purpose: str,
+        method: str,
+        route: str,
+        *,
+        needs: Sequence[str],
+        issue: str,
+        **parts: Any,
+    ) -> None:
+        """Send a write to an issue. Its error reports a missing permission.
+
+        :param needs: required permissions
+        :param issue: key of the issue
+        """
+        try:
+            self.client.write(purpose, method, route, **parts)
+        except ToolchainError as error:
+            raise self.explained(error, *needs, issueKey=issue) from None
 
     def explained(self, error: ToolchainError, *permissions: str, **where: str) -> ToolchainError:
         """Return the error of a write as `permission` if the account lacks a permission.
@@ -106,19 +121,26 @@ class Site:
         return error
 
 
+def own_account(client: TrackerClient, **query: str) -> Mapping[str, Any]:
+    """Return the account of the task. Raises `protocol` if the response is no account."""
+    response = client.read("reading the task's account", "rest/api/2/myself", query=query)
+    account = expected(response, dict, "an account")
+    if identity(account) is None:
+        raise unexpected_body(response, "an account")
+    return account
+
+
 def identity(account: Any) -> str | None:
     """Return the first of the members that identify an account, or None."""
-    if not isinstance(account, Mapping):
-        return None
-    return next((str(account[name]) for name in _IDENTITIES if account.get(name)), None)
+    found = (member(account, name) for name in _IDENTITIES)
+    return next((str(value) for value in found if value), None)
 
 
 def issue_of(record: Any) -> TrackerIssue | None:
     """Parse an issue. Return None if the object is not an issue."""
     if not isinstance(record, Mapping) or not isinstance(record.get("key"), str):
         return None
-    fields, editable = record.get("fields"), record.get("editmeta")
-    editable = editable.get("fields") if isinstance(editable, Mapping) else None
+    fields, editable = record.get("fields"), member(record, "editmeta", "fields")
     return TrackerIssue(
         record["key"],
         fields if isinstance(fields, Mapping) else {},

@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ...core.errors import ToolchainError, invalid
-from ...core.http.messages import unexpected_body
-from ...core.json_text import as_text
+from ...core.http.messages import expected, unexpected_body
+from ...core.json_text import as_text, member
 from ...core.plan import Change
 from ..fields.field_values import shown
 from .edits import Edit
@@ -45,8 +45,7 @@ class StatusPart:
         return not self._is(issue.fields.get("status"))
 
     def _is(self, status: Any) -> bool:
-        name = status.get("name") if isinstance(status, Mapping) else None
-        return as_text(name).strip().casefold() == self._status.casefold()
+        return as_text(member(status, "name")).strip().casefold() == self._status.casefold()
 
     def expected(self) -> tuple[Change, ...]:
         return (Change("status", None, self._status),)
@@ -71,9 +70,8 @@ class StatusPart:
         query = {"expand": "transitions.fields"}
         route = self._site.issue_route(issue.key, "transitions")
         response = self._site.client.read(purpose, route, query=query)
-        reported = response.json()
-        found = reported.get("transitions") if isinstance(reported, Mapping) else None
-        if not isinstance(found, list) or not all(isinstance(item, Mapping) for item in found):
+        found = expected(response, list, "a list of transitions", "transitions")
+        if not all(isinstance(item, Mapping) for item in found):
             raise unexpected_body(response, "a list of transitions")
         if not found:
             error = ToolchainError(
@@ -172,7 +170,7 @@ class StatusPart:
 
 def _same_id(current: Any, target: Any) -> bool:
     """Return whether two statuses have the same id, even if their names are translated."""
-    ids = [item.get("id") if isinstance(item, Mapping) else None for item in (current, target)]
+    ids = [member(item, "id") for item in (current, target)]
     return None not in ids and str(ids[0]) == str(ids[1])
 
 

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from ...core.address import path
 from ...core.errors import ToolchainError
 from ...core.http.messages import json_or_none
 from ...core.http.multipart import FilePart, MultipartForm
+from ...core.json_text import member
 from ...core.plan import Change
 from ..issues.attachments import Attachment
 from .edits import Edit
@@ -29,7 +30,6 @@ class AttachmentsPart:
     ) -> None:
         self._site, self._files = site, files
         self._compared, self._replace = compared, replace
-        self._checked = False
 
     def _todo(self, issue: TrackerIssue) -> Iterator[tuple[UploadFile, bool, list[Attachment]]]:
         """Yield each file, whether to upload it, and the older attachments to delete."""
@@ -81,40 +81,36 @@ class AttachmentsPart:
 
     def _check_limit(self) -> None:
         """Raise `rejected` if a file is larger than the upload limit of the server."""
-        if self._checked:
-            return
-        purpose = "reading the size limit of attachments"
-        response = self._site.client.read(
-            purpose, "rest/api/2/attachment/meta", expect=(200, 403, 404)
-        )
-        reported = json_or_none(response.body)
-        limit = reported.get("uploadLimit") if isinstance(reported, Mapping) else None
         for file in self._files:
-            if isinstance(limit, int) and file.size > limit:
+            if isinstance(self._limit, int) and file.size > self._limit:
                 raise ToolchainError(
                     "rejected",
                     f"attachments: {file.src} has {file.size} bytes, but the server accepts at"
-                    f" most {limit}",
+                    f" most {self._limit}",
                 )
-        self._checked = True
+
+    @cached_property
+    def _limit(self) -> Any:
+        purpose, route = "reading the size limit of attachments", "rest/api/2/attachment/meta"
+        response = self._site.client.read(purpose, route, expect=(200, 403, 404))
+        return member(json_or_none(response.body), "uploadLimit")
 
     def _now(self, issue: TrackerIssue) -> list[Attachment]:
         return self._attachments(self._site.field(issue.key, "attachment"))
 
     def _upload(self, issue: TrackerIssue, file: UploadFile, known: Collection[str]) -> None:
         form = MultipartForm((), [FilePart("file", file.name, file.src, file.size)])
-        try:
-            self._site.client.write(
-                f"uploading '{file.name}' to the issue '{issue.key}'",
-                "POST",
-                self._site.issue_route(issue.key, "attachments"),
-                headers={"Content-Type": form.content_type},
-                open_body=form.open,
-                size=form.size,
-                verify=lambda: file.is_stored(self._now(issue), known),
-            )
-        except ToolchainError as error:
-            raise self._site.explained(error, *self.needs, issueKey=issue.key) from None
+        self._site.write(
+            f"uploading '{file.name}' to the issue '{issue.key}'",
+            "POST",
+            self._site.issue_route(issue.key, "attachments"),
+            needs=self.needs,
+            issue=issue.key,
+            headers={"Content-Type": form.content_type},
+            open_body=form.open,
+            size=form.size,
+            verify=lambda: file.is_stored(self._now(issue), known),
+        )
 
     def _delete(
         self, issue: TrackerIssue, file: UploadFile, one: Attachment, replaced: Collection[str]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...core.errors import invalid
-from ...core.http.messages import unexpected_body
+from ...core.http.messages import expected
 from ..client import TrackerClient
 
 #: Key in `memory` for the fields of the server.
@@ -74,12 +74,9 @@ class FieldNames:
         known = self._client.memory.get(_FIELDS)
         if known is None:
             response = self._client.read("reading the fields", "rest/api/2/field")
-            records = response.json()
-            if not isinstance(records, list):
-                raise unexpected_body(response, "a list of fields")
             known = [
                 _kind(record)
-                for record in records
+                for record in expected(response, list, "a list of fields")
                 if isinstance(record, Mapping) and record.get("id") is not None
             ]
             self._client.memory[_FIELDS] = known

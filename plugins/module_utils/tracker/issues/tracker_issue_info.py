@@ -15,7 +15,7 @@ from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.plan import Plan, ReadOnly, unchanged
 from ..client import TrackerClient, describe
-from ..search.seen_fields import SeenFields
+from ..search.seen_fields import MissingParts
 
 Issue = dict[str, Any]
 
@@ -71,7 +71,7 @@ class TrackerIssueInfoOperation(ReadOnly):
         if not options.keys:
             self._task.warn("issues is empty: no issue is read")
         found = read_issues(self._client, options.keys, options.query, options.parallel)
-        for warning in SeenFields(options.fields).unseen(found):
+        for warning in MissingParts(options.fields).unseen(len(found), found):
             self._task.warn(warning)
         return unchanged({"issues": found})
 

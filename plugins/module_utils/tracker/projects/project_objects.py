@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Generic, Protocol, TypeVar
 
 from ...core.address import path
 from ...core.errors import ToolchainError, invalid
-from ...core.http.messages import json_or_none, unexpected_body
+from ...core.http.messages import expected, json_or_none, unexpected_body
 from ..client import TrackerClient
 from ..fields.documents import plain_lines
 
@@ -47,11 +48,13 @@ class ProjectObjects(Generic[Found]):
     ) -> None:
         self._client, self._project, self._no_project = client, project, no_project
         self._noun, self._parse = noun, parse
-        #: Date in the response to `all()`, for example `2026-05-31`.
-        self._date: str | None = None
 
     def all(self) -> list[Found]:
         """Return all objects in the project's order. Raises `not_found` for a missing project."""
+        return self.listed()[0]
+
+    def listed(self) -> tuple[list[Found], datetime | None]:
+        """Return all objects like `all()`, and the time of the response by the server's clock."""
         purpose = f"reading the {self._noun}s of the project '{self._project}'"
         try:
             response = self._client.read(
@@ -66,8 +69,7 @@ class ProjectObjects(Generic[Found]):
         objects = [item for item in found if item is not None]
         if len(objects) < len(found):
             raise unexpected_body(response, f"a list of {self._noun}s")
-        self._date = None if response.date is None else response.date.date().isoformat()
-        return objects
+        return objects, response.date
 
     def count(self, found: Found, noun: str, address: str, member: str) -> int:
         """Return the number of issues with an object, including issues that are not visible.
@@ -79,11 +81,7 @@ class ProjectObjects(Generic[Found]):
         response = self._client.read(
             f"counting the {noun} of the {self._noun} '{found.name}'", self._route(found, address)
         )
-        counts = response.json()
-        count = counts.get(member) if isinstance(counts, Mapping) else None
-        if not isinstance(count, int):
-            raise unexpected_body(response, "a number of issues")
-        return count
+        return expected(response, int, "a number of issues", member)
 
     def _create(self, name: str, members: Mapping[str, Any]) -> Found:
         """Create an object. If another user created it at the same time, return that object.

@@ -9,8 +9,8 @@ from typing import Any
 
 from ...core.address import path
 from ...core.errors import ToolchainError
-from ...core.http.messages import Response, unexpected_body
-from ...core.json_text import as_text
+from ...core.http.messages import Response, expected, unexpected_body
+from ...core.json_text import as_text, member
 from ..client import TrackerClient
 from .project_objects import same_name
 
@@ -61,9 +61,7 @@ class ProjectRoles:
         """Return the ids of the roles by name. Raises `not_found` for a missing project."""
         purpose = f"reading the roles of the project '{self._project}'"
         response = self._client.read(purpose, f"{_API}/project/{path(self._project)}/role")
-        reported = response.json()
-        if not isinstance(reported, Mapping):
-            raise unexpected_body(response, "a mapping of roles")
+        reported = expected(response, dict, "a mapping of roles")
         return {str(name): str(address).rpartition("/")[2] for name, address in reported.items()}
 
     def named(self, name: str, known: Mapping[str, str]) -> ProjectRole:
@@ -164,9 +162,8 @@ def _differing(role: ProjectRole, wanted: Mapping[str, list[str]]) -> list[str]:
 
 
 def _role(response: Response) -> ProjectRole:
-    reported = response.json()
-    actors = reported.get("actors") if isinstance(reported, Mapping) else None
-    if not isinstance(reported, Mapping) or "id" not in reported or not isinstance(actors, list):
+    actors, reported = expected(response, list, "a role", "actors"), response.json()
+    if "id" not in reported:
         raise unexpected_body(response, "a role")
     found: dict[str, list[str]] = {USERS: [], GROUPS: []}
     for actor in actors:
@@ -182,9 +179,5 @@ def _role(response: Response) -> ProjectRole:
 
 def _name(actor: Mapping[str, Any]) -> str:
     """Return the name of an actor. For a user in the cloud, it is the account id."""
-    user, group = actor.get("actorUser"), actor.get("actorGroup")
-    if isinstance(user, Mapping) and user.get("accountId"):
-        return str(user["accountId"])
-    if isinstance(group, Mapping) and group.get("name"):
-        return str(group["name"])
-    return as_text(actor.get("name") or actor.get("displayName"))
+    account, group = member(actor, "actorUser", "accountId"), member(actor, "actorGroup", "name")
+    return as_text(account or group or actor.get("name") or actor.get("displayName"))

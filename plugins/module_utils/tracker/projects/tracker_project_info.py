@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from ...core.address import path
-from ...core.http.messages import Response, unexpected_body
+from ...core.http.messages import expected, unexpected_body
 from ...core.json_text import as_text
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
@@ -51,18 +50,12 @@ class TrackerProjectInfoOperation(ReadOnly):
         This takes a single request if the server supports the list.
         """
         response = self._client.read(_READING, _LIST, expect=(200, 410))
-        return _listed(response, response.json()) if response.status == 200 else self._by_page()
-
-    def _by_page(self) -> list[Project]:
-        def ask(start: int, size: int) -> Mapping[str, Any]:
-            query = {"startAt": start, "maxResults": size}
-            response = self._client.read(_READING, _SUCCESSOR, query=query)
-            page = response.json()
-            values = page.get("values") if isinstance(page, Mapping) else None
-            listed = _listed(response, values)
-            return {**page, "issues": listed}
-
-        return read_all(ask, _PAGE_SIZE, _READING)
+        if response.status != 200:
+            return read_all(self._client.read, _READING, _SUCCESSOR, "values", _PAGE_SIZE)
+        projects = expected(response, list, "a list of projects")
+        if not all(isinstance(project, dict) for project in projects):
+            raise unexpected_body(response, "a list of projects")
+        return projects
 
     def _project(self, key: str) -> Project:
         """Return the project with a key or id. Raises `not_found` if it is not visible.
@@ -73,8 +66,8 @@ class TrackerProjectInfoOperation(ReadOnly):
         purpose = f"reading the project '{key}'"
         response = self._client.read(purpose, f"{_LIST}/{path(key)}", expect=(200, 404))
         if response.status == 200:
-            project = response.json()
-            if not isinstance(project, dict) or "key" not in project:
+            project = expected(response, dict, "a project")
+            if "key" not in project:
                 raise unexpected_body(response, "a project")
             return project
         for project in self.all():
@@ -85,9 +78,3 @@ class TrackerProjectInfoOperation(ReadOnly):
             f"missing, or not visible to this account; the server returned 404: {error_message}"
         )
         raise response.error("not_found", message, error_message)
-
-
-def _listed(response: Response, projects: Any) -> list[Project]:
-    if not isinstance(projects, list) or not all(isinstance(project, dict) for project in projects):
-        raise unexpected_body(response, "a list of projects")
-    return projects

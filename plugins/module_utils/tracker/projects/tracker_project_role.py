@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.errors import ToolchainError, invalid
-from ...core.http.messages import unexpected_body
-from ...core.json_text import as_text
+from ...core.json_text import as_text, member
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.entries import EntryKind, ObjectsOperation, entries_of
 from ...core.module.rules import Rule
@@ -18,7 +17,7 @@ from ...core.module.typed_options import Option
 from ...core.plan import Plan, plan
 from .. import permissions
 from ..client import TrackerClient
-from ..editing.site import Site, identity
+from ..editing.site import Site, own_account
 from .by_project import ByProject
 from .project_objects import name_key
 from .project_roles import GROUPS, USERS, ProjectRole, ProjectRoles, actor_in
@@ -151,20 +150,11 @@ class ManagedProjectRole:
 
     def _require_account(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
         """Raise `invalid` if the task's account would no longer be an administrator."""
-        query = {"expand": "groups"}
-        response = self._client.read("reading the task's account", "rest/api/2/myself", query=query)
-        reported = response.json()
-        if not isinstance(reported, Mapping) or identity(reported) is None:
-            raise unexpected_body(response, "an account")
-        shown = reported.get("groups")
-        items = shown.get("items") if isinstance(shown, Mapping) else None
+        own = own_account(self._client, expand="groups")
+        groups = member(own, "groups", "items") or ()
         account = {
-            USERS: [
-                str(reported[name]) for name in ("accountId", "name", "key") if reported.get(name)
-            ],
-            GROUPS: [
-                as_text(item.get("name")) for item in items or () if isinstance(item, Mapping)
-            ],
+            USERS: [str(own[name]) for name in ("accountId", "name", "key") if own.get(name)],
+            GROUPS: [as_text(member(group, "name")) for group in groups],
         }
         if _has(before, account) and not _has(after, account):
             raise invalid(

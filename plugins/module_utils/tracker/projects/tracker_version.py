@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import date
+from datetime import date, datetime
 from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.concurrency import bounded
@@ -134,7 +134,7 @@ class TrackerVersionOperation:
         self._versions = ProjectVersions(self._client, options.project)
 
     def plan(self) -> Plan:
-        known = self._versions.all()
+        known, reported_at = self._versions.listed()
         if self._options.state == "absent":
             return self._removal(known)
         current = self._versions.managed(known, self._options.name, self._options.new_name)
@@ -144,7 +144,7 @@ class TrackerVersionOperation:
         if self._options.state == "released":
             count = 0 if current is None else self._versions.unresolved(current)
             target = self._target(known, current, count)
-        snapshot = VersionSnapshot(current, self._desired(current), target)
+        snapshot = VersionSnapshot(current, self._desired(current, reported_at), target)
         self._require_order(snapshot)
         found = plan(snapshot.before, snapshot.desired, _COMPARISONS)
         if target is not None and current is not None:
@@ -215,12 +215,12 @@ class TrackerVersionOperation:
         result = {"unresolved_count": count, "unresolved_issues": keys}
         return ToolchainError("failed", message, result=result)
 
-    def _desired(self, current: Version | None) -> dict[str, Any]:
+    def _desired(self, current: Version | None, reported_at: datetime | None) -> dict[str, Any]:
         options = self._options
         name = options.new_name or (options.name if current is None else current.name)
         day, known = options.release_date, None if current is None else current.release_date
         if day is None and known is None and self._releases(current):
-            day = self._versions.today()
+            day = self._versions.today(reported_at)
         values = {
             "name": name.strip(),
             "description": options.description,

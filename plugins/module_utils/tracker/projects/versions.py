@@ -10,6 +10,7 @@ from typing import Any
 
 from ...core.errors import ToolchainError
 from ...core.http.messages import json_or_none
+from ...core.json_text import member
 from ..client import TrackerClient
 from ..fields.documents import plain_lines
 from .project_objects import ProjectObjects, as_permission, is_object
@@ -87,17 +88,16 @@ class ProjectVersions(ProjectObjects[Version]):
     def __init__(self, client: TrackerClient, project: str) -> None:
         super().__init__(client, project, "version", Version.of, _NO_PROJECT)
 
-    def today(self) -> str:
+    def today(self, reported_at: datetime | None) -> str:
         """Return the current date in the server's time zone, which dates of versions use.
 
-        If the server does not report its time, the date comes from a response or the local clock.
+        :param reported_at: used if the server does not report its time; None means the local clock
         """
         reported = self._client.read_optional("reading the server's date", f"{_API}/serverInfo")
-        day = str(reported.get("serverTime") if isinstance(reported, Mapping) else "")[:10]
         try:
-            return date.fromisoformat(day).isoformat()
+            return date.fromisoformat(str(member(reported, "serverTime"))[:10]).isoformat()
         except ValueError:
-            return self._date or datetime.now(timezone.utc).date().isoformat()
+            return (reported_at or datetime.now(timezone.utc)).date().isoformat()
 
     def unresolved(self, version: Version) -> int:
         """Return the number of unresolved issues with the version."""

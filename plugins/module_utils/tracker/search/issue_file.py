@@ -46,7 +46,7 @@ class IssueFile:
         self._columns = [name for name in columns or [] if name != "key"]
         # The temporary file has no name, so an interrupted task leaves nothing behind.
         self._spool: IO[bytes] = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115
-        self._size, self._digest = 0, hashlib.sha256()
+        self._digest = hashlib.sha256()
         if self._ending in _CSV:
             self._write_row(["key", *self._columns])
 
@@ -67,12 +67,11 @@ class IssueFile:
 
     def _write(self, text: str) -> None:
         data = text.encode("utf-8", "replace")
-        self._size += len(data)
         self._digest.update(data)
         self._spool.write(data)
 
     def plan(self) -> Plan:
-        wanted = {self.path: {"size": self._size, "sha256": self._digest.hexdigest()}}
+        wanted = {self.path: {"size": self._spool.tell(), "sha256": self._digest.hexdigest()}}
         there = _described(self.path)
         found = compared(None if there is None else {self.path: there}, wanted)
         if not found.changed:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 from ...core.connection.cloud import is_cloud
 from ...core.errors import ToolchainError, invalid, shorten
-from ...core.http.messages import Response, unexpected_body
+from ...core.http.messages import Response
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.module.typed_options import PathText
@@ -17,9 +17,9 @@ from ...core.plan import Plan, unchanged, without_none
 from ...core.progress import ProgressCounter
 from ..client import TrackerClient
 from ..jql import require_no_offsets, with_unique_order
-from ..pagination import FoundIssues, Issue, OffsetPages, SearchRange, TokenPages
+from ..pagination import FoundIssues, Issue, OffsetPages, SearchRange, TokenPages, entries_of
 from .issue_file import IssueFile
-from .seen_fields import CutLists, SeenFields
+from .seen_fields import MissingParts
 
 #: Some proxies and servers reject longer URLs, so longer queries are sent with POST.
 _LONGEST_URL = 2000
@@ -29,6 +29,8 @@ _OFFSET = "rest/api/2/search"
 _TOKEN = ("rest/api/2/search/jql", "rest/api/3/search/jql")
 #: Key in `memory` for the route of the search by token.
 _CLOUD = "tracker.search by token"
+#: Key in `memory`: the server has no search with POST.
+_GET_ONLY = "tracker.search with GET only"
 #: Maximum number of terms of an order in the cloud [tracker-11].
 _MAX_TERMS = 7
 #: Statuses of a server that does not support a search.
@@ -76,12 +78,10 @@ class JqlSearchOperation:
         self._client = TrackerClient(task, connections=options.parallel)
         self._jql = with_unique_order(options.jql)
         self._jql_of_cloud = with_unique_order(options.jql, _MAX_TERMS)
-        self._cut = CutLists()
         self._purpose = f"searching for issues with the query '{shorten(options.jql, _SHOWN)}'"
         self._range = SearchRange(options.start_at, options.max_results, options.page_size)
-        self._by_get_only = False
         self._count = ProgressCounter(task.progress, "reading the issues")
-        self._seen = SeenFields(options.fields, by_keys=bool(options.fields_by_keys))
+        self._missing = MissingParts(options.fields, by_keys=bool(options.fields_by_keys))
         self._file = None if options.dest is None else IssueFile(options.dest, options.fields)
 
     def plan(self) -> Plan:
@@ -114,8 +114,8 @@ class JqlSearchOperation:
 
         :param take: receives each issue; otherwise they are collected in a list
         """
-        found = self._by_dialect(self._cut.through(self._seen.through(take)))
-        more = [*self._seen.unseen(found.issues), *self._cut.cut(found.issues)]
+        found = self._by_dialect(self._missing.through(take))
+        more = self._missing.warnings(found.count, found.issues)
         for warning in dict.fromkeys([*found.warnings, *more]):
             self._task.warn(f"{self._purpose}: {warning}")
         return found
@@ -209,7 +209,7 @@ class JqlSearchOperation:
             if value != []
         }
         by_post = self._client.length(path, query) > _LONGEST_URL or "reconcileIssues" in members
-        if by_post and not self._by_get_only:
+        if by_post and _GET_ONLY not in self._client.memory:
             response = self._post(path, members)
             if response is not None:
                 return self._decoded(response)
@@ -229,14 +229,10 @@ class JqlSearchOperation:
         )
         if response.status == 200:
             return response
-        self._by_get_only = True
+        self._client.memory[_GET_ONLY] = True
         return None
 
     def _decoded(self, response: Response) -> Mapping[str, Any]:
-        page = response.json()
-        found = page.get("issues") if isinstance(page, Mapping) else None
-        if not isinstance(found, list) or not all(isinstance(issue, dict) for issue in found):
-            raise unexpected_body(response, "a list of issues")
-        self._count.add(len(found))
-        decoded: Mapping[str, Any] = page
-        return decoded
+        page = entries_of(response, "issues")
+        self._count.add(len(page["issues"]))
+        return page

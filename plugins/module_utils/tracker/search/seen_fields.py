@@ -24,8 +24,8 @@ _SHOWN = 10
 _NOT_FIELDS = frozenset({"key", "id", "self"})
 
 
-class SeenFields:
-    """Find requested fields that no issue has.
+class MissingParts:
+    """Find requested fields that no issue has, and lists that the search has truncated.
 
     :param asked: names of the requested fields; None means the default fields
     :param by_keys: whether they are keys of fields, which responses do not contain
@@ -34,43 +34,9 @@ class SeenFields:
     def __init__(self, asked: Iterable[str] | None, *, by_keys: bool = False) -> None:
         asked = [] if by_keys else asked or []
         named = [name for name in asked if not name.startswith(("*", "-"))]
+        #: Requested fields that no issue has so far.
         self._left = {name for name in named if name not in _NOT_FIELDS}
-        self._any = False
-
-    def through(self, take: Callable[[dict[str, Any]], None] | None) -> Any:
-        """Return a function that checks each issue before it calls `take`. None without `take`."""
-        if take is None or not self._left:
-            return take
-
-        def check_and_take(issue: dict[str, Any]) -> None:
-            if self._left:
-                self._verify(issue)
-            take(issue)
-
-        return check_and_take
-
-    def _verify(self, issue: Mapping[str, Any]) -> None:
-        self._any = True
-        fields = issue.get("fields")
-        if isinstance(fields, Mapping):
-            self._left -= fields.keys()
-
-    def unseen(self, issues: Iterable[Mapping[str, Any]]) -> list[str]:
-        """Check further issues. Return a warning if no issue has a requested field."""
-        for issue in issues:
-            if not self._left:
-                break
-            self._verify(issue)
-        if not self._any or not self._left:
-            return []
-        names = ", ".join(sorted(self._left))
-        return [f"fields: no issue in the result has {names} (use ids, not names)"]
-
-
-class CutLists:
-    """Find issues whose comments, work logs or changes are truncated."""
-
-    def __init__(self) -> None:
+        #: Keys of the issues with truncated lists, by name of the list.
         self._cut: dict[str, list[str]] = {}
 
     def through(self, take: Take | None) -> Take | None:
@@ -79,27 +45,41 @@ class CutLists:
             return None
 
         def check_and_take(issue: dict[str, Any]) -> None:
-            self._verify(issue)
+            self._check(issue)
             take(issue)
 
         return check_and_take
 
-    def _verify(self, issue: Mapping[str, Any]) -> None:
+    def _check(self, issue: Mapping[str, Any]) -> None:
         fields = issue.get("fields")
-        members = {**(fields if isinstance(fields, Mapping) else {})}
+        members = {**fields} if isinstance(fields, Mapping) else {}
+        self._left.difference_update(members)
         members["changelog"] = issue.get("changelog")
         for name, entries in _LISTS:
             if _is_cut(members.get(name), entries):
                 self._cut.setdefault(name, []).append(str(issue.get("key") or issue.get("id")))
 
-    def cut(self, issues: Iterable[Mapping[str, Any]]) -> list[str]:
-        """Check further issues. Return a warning for each kind of list that is truncated."""
+    def unseen(self, count: int, issues: Iterable[Mapping[str, Any]]) -> list[str]:
+        """Check further issues. Return a warning if no issue has a requested field.
+
+        :param count: number of all issues
+        """
         for issue in issues:
-            self._verify(issue)
+            self._check(issue)
+        if not count or not self._left:
+            return []
+        names = ", ".join(sorted(self._left))
+        return [f"fields: no issue in the result has {names} (use ids, not names)"]
+
+    def warnings(self, count: int, issues: Iterable[Mapping[str, Any]]) -> list[str]:
+        """Check further issues. Return warnings about fields and each kind of truncated list."""
         return [
-            f"{name}: a search truncates long lists, so {_keys(keys)} may have more entries;"
-            f" rest/api/2/issue/KEY/{name} returns all of them"
-            for name, keys in self._cut.items()
+            *self.unseen(count, issues),
+            *(
+                f"{name}: a search truncates long lists, so {_keys(keys)} may have more entries;"
+                f" rest/api/2/issue/KEY/{name} returns all of them"
+                for name, keys in self._cut.items()
+            ),
         ]
 
 
