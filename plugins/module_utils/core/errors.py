@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from . import json_text
@@ -114,6 +114,12 @@ class ToolchainError(Exception):
     def __str__(self) -> str:
         return self.message
 
+    def with_message(self, message: str) -> ToolchainError:
+        """Return a copy with another message. It keeps every other attribute."""
+        error = ToolchainError(self.kind, message)
+        vars(error).update({**vars(self), "message": message, "result": dict(self.result)})
+        return error
+
     def with_hint(self, addition: str) -> ToolchainError:
         """Add a clause to the message, such as a remedy, and return the error."""
         self.message = append_clause(self.message, addition)
@@ -128,6 +134,24 @@ class ToolchainError(Exception):
             "url": None if self.url is None else _without_long_query(self.url),
             "detail": self.detail,
         }
+
+
+def combined(
+    errors: Sequence[ToolchainError], message: str, result: Mapping[str, Any] | None = None
+) -> ToolchainError:
+    """Return one error for several, with every attribute of the first.
+
+    The outcome is unknown if it is unknown for one of them, and `changed` if one of them changed
+    something.
+
+    :param result: more return values of the failed task
+    """
+    error = errors[0].with_message(message)
+    error.outcome_unknown = any(other.outcome_unknown for other in errors)
+    if any(other.result.get("changed") for other in errors):
+        error.result["changed"] = True
+    error.result.update(result or {})
+    return error
 
 
 def _without_long_query(url: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -156,6 +156,25 @@ def plan(
             after[name] = value
             changed.append(Change(name, before.get(name), value))
     return Plan(before, after, "update" if changed else "none", tuple(changed))
+
+
+def remaining(
+    done: Plan,
+    current: Mapping[str, Any] | None,
+    comparisons: Mapping[str, Comparison] | None = None,
+    unread: Collection[str] = (),
+) -> Plan:
+    """Return the plan for what a write has left undone.
+
+    :param done: the plan of the write
+    :param current: fields of the object as read after the write; `None` if it does not exist
+    :param comparisons: see :func:`plan`
+    :param unread: fields that no read returns, such as passwords
+    """
+    if done.action == "delete":
+        return plan(current, None)
+    changes = [change for change in done.changes if change.field not in unread]
+    return plan(current, {change.field: change.after for change in changes}, comparisons)
 
 
 def _copied(value: Any) -> Any:

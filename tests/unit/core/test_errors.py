@@ -10,7 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core import errors
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import (
+    ToolchainError,
+    combined,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import forms, hidden
 
 LOGIN_PAGE = """<!DOCTYPE html>
@@ -224,3 +227,28 @@ def test_long_query_is_omitted_from_the_address(length: int, shown: bool) -> Non
     address, query = "https://ci.example.com/job/app/api/json", "q" * length
     error = errors.ToolchainError("server", "reading", url=f"{address}?{query}")
     assert error.as_dict()["url"] == (f"{address}?{query}" if shown else address)
+
+
+def test_copied_errors_keep_every_attribute() -> None:
+    """Verify it for all attributes, also for those that are added later."""
+    error = ToolchainError("server", "one", status=502, method="PUT", url="u", detail="d")
+    for name, value in vars(error).items():
+        if name not in ("kind", "message", "result"):
+            setattr(error, name, value or f"a value of {name}")
+    error.result["changed"] = False
+    copy = error.with_message("two")
+    first = combined([error, ToolchainError("auth", "x")], "two", {"rows": 1})
+    assert vars(copy) == {**vars(error), "message": "two"}
+    assert vars(first) == {
+        **vars(copy),
+        "result": {"changed": False, "rows": 1},
+        "outcome_unknown": True,
+    }
+    assert error.message == "one"
+
+
+def test_combined_error_tells_what_any_error_tells() -> None:
+    lost = ToolchainError("server", "x", outcome_unknown=True, result={"changed": True})
+    error = combined([ToolchainError("auth", "y", result={"changed": False}), lost], "both")
+    assert (error.kind, error.outcome_unknown) == ("auth", True)
+    assert error.result == {"changed": True}

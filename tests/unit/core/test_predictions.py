@@ -96,9 +96,9 @@ def test_unreadable_prediction_is_ignored(folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_results_of_entries_are_predicted() -> None:
-    rows = [{"name": "A", "action": "created"}, {"name": "b", "action": "unchanged"}]
-    checking().follow("group", None, "update", rows)
+def test_planned_objects_are_predicted() -> None:
+    checking().follow("group", "A", "create")
+    checking().follow("group", "b", "none")
     assert checking().get("group", "a") is True
     assert checking().get("group", "b") is None
     checking().follow("group", "a", "delete")

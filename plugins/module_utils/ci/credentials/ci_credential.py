@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from ...core.errors import ToolchainError, invalid
 from ...core.files import read_bytes
 from ...core.module.descriptor import Descriptor, reads, writes
-from ...core.module.entries import EntryKind, ObjectsOperation, entries_of
+from ...core.module.objects import Item, ItemKind, Objects, entries_of
 from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
@@ -109,13 +109,14 @@ class CiCredentialOptions(CiCredentialEntry):
     entries: Annotated[list[CiCredentialEntry] | None, Option(empty=False)] = None
 
 
-class Credentials(EntryKind[CiCredentialEntry]):
+class Credentials(ItemKind[CiCredentialEntry, Any]):
     """Compares and writes credentials. Their descriptions contain a digest of the secret."""
 
     noun = "credential"
 
     def __init__(self, task: Task) -> None:
-        self._task, self._stores = task, CredentialStores(task)
+        super().__init__(task)
+        self._stores = CredentialStores(task)
         self._found: dict[CredentialLocation, XmlElement | None] = {}
 
     def name(self, entry: CiCredentialEntry) -> str:
@@ -124,10 +125,8 @@ class Credentials(EntryKind[CiCredentialEntry]):
     def _location(self, entry: CiCredentialEntry) -> CredentialLocation:
         return self._stores.location(entry.folder, entry.domain, entry.id)
 
-    def load(self, entries: Sequence[CiCredentialEntry]) -> None:
-        """Read nothing, because the list of a store does not contain the credentials' fields."""
-
-    def compare(self, entry: CiCredentialEntry) -> Plan:
+    def compare(self, item: Item[CiCredentialEntry, Any]) -> Plan:
+        entry = item.entry
         location = self._location(entry)
         live = self._found[location] = self._stores.read(location)
         if entry.state == "absent":
@@ -224,11 +223,12 @@ class Credentials(EntryKind[CiCredentialEntry]):
             action="update",
         )
 
-    def write(self, entry: CiCredentialEntry, plan: Plan) -> Mapping[str, Any]:
+    def write(self, item: Item[CiCredentialEntry, Any]) -> None:
+        entry, plan = item.entry, item.plan
         location = self._location(entry)
         if plan.action == "delete":
             self._stores.delete(location)
-            return plan.result
+            return
         live = self._found[location]
         wanted = self._wanted(entry, live)
         root = wanted.document(live)
@@ -244,7 +244,6 @@ class Credentials(EntryKind[CiCredentialEntry]):
         except ToolchainError as error:
             raise _with_plugin(error, kind_of(root)) from None
         self._verify(location, wanted)
-        return plan.result
 
     def _is_done(
         self, location: CredentialLocation, wanted: Wanted, record: str, *, creates: bool
@@ -341,7 +340,7 @@ def _with_plugin(error: ToolchainError, kind: str) -> ToolchainError:
     return error.with_hint(f"the plugin {KINDS[kind].plugin} may be missing")
 
 
-class CiCredentialOperation(ObjectsOperation[CiCredentialEntry]):
+class CiCredentialOperation(Objects[CiCredentialEntry, Any]):
     """Manages a credential, or the credentials of `entries`."""
 
     descriptor: ClassVar = Descriptor(
@@ -358,5 +357,4 @@ class CiCredentialOperation(ObjectsOperation[CiCredentialEntry]):
     )
 
     def __init__(self, task: Task, options: CiCredentialOptions) -> None:
-        entries = entries_of(options, CiCredentialEntry)
-        super().__init__(Credentials(task), entries, listed=options.entries is not None)
+        super().__init__(Credentials(task), *entries_of(options, CiCredentialEntry))

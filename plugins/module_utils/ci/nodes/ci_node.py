@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
-from ...core.module.entries import EntryKind, ObjectsOperation, entries_of
+from ...core.module.objects import Item, ItemKind, Objects, entries_of
 from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText, Positive
@@ -106,13 +106,14 @@ class CiNodeOptions(CiNodeEntry):
     entries: Annotated[list[CiNodeEntry] | None, Option(empty=False)] = None
 
 
-class Nodes(EntryKind[CiNodeEntry]):
+class Nodes(ItemKind[CiNodeEntry, Any]):
     """Compares and writes nodes."""
 
     noun = "node"
 
     def __init__(self, task: Task) -> None:
-        self._task, self._store = task, NodeStore(task)
+        super().__init__(task)
+        self._store = NodeStore(task)
         self._configs: dict[str, XmlElement] = {}
 
     def name(self, entry: CiNodeEntry) -> str:
@@ -123,10 +124,8 @@ class Nodes(EntryKind[CiNodeEntry]):
                 self._configs[name] = without_state(root)
         return name
 
-    def load(self, entries: Sequence[CiNodeEntry]) -> None:
-        """Read nothing, because the list of nodes does not contain their configurations."""
-
-    def compare(self, entry: CiNodeEntry) -> Plan:
+    def compare(self, item: Item[CiNodeEntry, Any]) -> Plan:
+        entry = item.entry
         name = self.name(entry)
         state = self._store.state(name)
         if entry.state == "absent":
@@ -172,11 +171,12 @@ class Nodes(EntryKind[CiNodeEntry]):
         found = configuration.drift(_text(live), _text(config))
         return {"config": found.after} if found.found else {}
 
-    def write(self, entry: CiNodeEntry, plan: Plan) -> Mapping[str, Any]:
+    def write(self, item: Item[CiNodeEntry, Any]) -> None:
+        entry, plan = item.entry, item.plan
         name = self.name(entry)
         if plan.action == "delete":
             self._delete(entry, name)
-            return plan.result
+            return
         wanted = _wanted_state(entry)
         before = self._store.state(name)
         if plan.action == "create":
@@ -186,8 +186,7 @@ class Nodes(EntryKind[CiNodeEntry]):
             wanted = {"offline": True, "offline_reason": before.offline_reason, **wanted}
         self._save(entry, name)
         self._switch(name, wanted)
-        now = self._require_state(name)
-        return {"node": now.as_dict()}
+        item.returned = {"node": self._require_state(name).as_dict()}
 
     def _save(self, entry: CiNodeEntry, name: str) -> None:
         """Save the configuration if it differs, and verify that the server kept it."""
@@ -330,7 +329,7 @@ def _returned(state: NodeState, after: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-class CiNodeOperation(ObjectsOperation[CiNodeEntry]):
+class CiNodeOperation(Objects[CiNodeEntry, Any]):
     """Manages a node, or the nodes of `entries`."""
 
     descriptor: ClassVar = Descriptor(
@@ -349,5 +348,4 @@ class CiNodeOperation(ObjectsOperation[CiNodeEntry]):
     )
 
     def __init__(self, task: Task, options: CiNodeOptions) -> None:
-        entries = entries_of(options, CiNodeEntry)
-        super().__init__(Nodes(task), entries, listed=options.entries is not None)
+        super().__init__(Nodes(task), *entries_of(options, CiNodeEntry))

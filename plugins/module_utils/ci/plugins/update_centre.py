@@ -86,11 +86,14 @@ class CentreState:
 
     def newest(self, name: str) -> Installation | None:
         """Return the newest installation of a plugin, or `None`."""
-        return next((found for found in reversed(self.installations) if found.name == name), None)
-
-    def since(self, number: int) -> list[Installation]:
-        """Return the installations after the one with this number."""
-        return [found for found in self.installations if found.number > number]
+        return next(
+            (
+                installation
+                for installation in reversed(self.installations)
+                if installation.name == name
+            ),
+            None,
+        )
 
 
 def read_state(server: Transport) -> CentreState:
@@ -195,7 +198,10 @@ def install(server: Transport, names: Sequence[str], after: int) -> None:
             )
 
     def is_begun() -> bool:
-        return any(found.name in names for found in read_state(server).since(after))
+        return any(
+            installation.number > after and installation.name in names
+            for installation in read_state(server).installations
+        )
 
     server.write(
         purpose,
@@ -217,8 +223,6 @@ def follow(
 ) -> CentreState:
     """Wait until the installations and their dependencies have finished.
 
-    Raises `failed` with all installations that have failed or were not started.
-
     :param names: names of the requested plugins
     :param after: number of the last installation before the request
     :param say: receives progress lines
@@ -226,30 +230,37 @@ def follow(
     reads = 0
     while True:
         state = read_state(server)
-        started = state.since(after)
-        running = [installation.name for installation in started if installation.runs]
+        started = [
+            installation for installation in state.installations if installation.number > after
+        ]
+        finished = [installation for installation in started if not installation.runs]
         missing = set(names) - {installation.name for installation in started}
         reads += 1
-        if not running and (not missing or reads > _MAX_READS):
-            _require_success(started, names)
+        if len(finished) == len(started) and (not missing or reads > _MAX_READS):
             return state
-        count = f"{len(started) - len(running)} of {len(started) + len(missing)} done"
-        line = f"installing plugins: {count}: {', '.join(running) or 'waiting for the server'}"
+        running = (
+            ", ".join(installation.name for installation in started if installation.runs)
+            or "waiting for the server"
+        )
+        line = (
+            f"installing plugins: {len(finished)} of {len(started) + len(missing)} done: {running}"
+        )
         say(line)
         polling.pause(line)
 
 
-def _require_success(started: Sequence[Installation], names: Collection[str]) -> None:
-    newest = {installation.name: installation for installation in started}
-    errors = [
+def failures(state: CentreState, after: int) -> list[str]:
+    """Return a line per failed installation, with the reason from the server.
+
+    :param after: number of the last installation before the request
+    """
+    newest = {
+        installation.name: installation
+        for installation in state.installations
+        if installation.number > after
+    }
+    return [
         f"{installation.name}: {installation.reason or 'the server gave no reason'}"
         for installation in newest.values()
         if installation.failed
     ]
-    errors += [
-        f"{name}: the server did not start its installation" for name in names if name not in newest
-    ]
-    if errors:
-        raise ToolchainError(
-            "failed", f"{len(errors)} plugin installations failed: {'; '.join(errors)}"
-        )

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from ...core.address import path
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
-from ...core.module.entries import EntryKind, ObjectsOperation, entries_of
+from ...core.module.objects import Item, ItemKind, Objects, entries_of
 from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
@@ -63,13 +63,14 @@ class CiViewOptions(CiViewEntry):
     entries: Annotated[list[CiViewEntry] | None, Option(empty=False)] = None
 
 
-class Views(EntryKind[CiViewEntry]):
+class Views(ItemKind[CiViewEntry, Any]):
     """Compares and writes views [ci-42]."""
 
     noun = "view"
 
     def __init__(self, task: Task) -> None:
-        self._task, self._objects = task, ServerObjects(server_of(task))
+        super().__init__(task)
+        self._objects = ServerObjects(server_of(task))
         self._configs: dict[str, XmlElement] = {}
 
     def name(self, entry: CiViewEntry) -> str:
@@ -81,10 +82,8 @@ class Views(EntryKind[CiViewEntry]):
                 self._configs[name] = root
         return name
 
-    def load(self, entries: Sequence[CiViewEntry]) -> None:
-        """Read nothing, because the list of views does not contain their configurations."""
-
-    def compare(self, entry: CiViewEntry) -> Plan:
+    def compare(self, item: Item[CiViewEntry, Any]) -> Plan:
+        entry = item.entry
         name, live = self.name(entry), self._read(entry)
         if live is None:
             self._require_folder(entry)
@@ -113,11 +112,12 @@ class Views(EntryKind[CiViewEntry]):
         shown = found.after if config is None else _fields(config)
         return found.with_result(view=self._returned(entry, shown))
 
-    def write(self, entry: CiViewEntry, plan: Plan) -> Mapping[str, Any]:
+    def write(self, item: Item[CiViewEntry, Any]) -> None:
+        entry, plan = item.entry, item.plan
         purpose = f"the view '{self.name(entry)}'"
         if plan.action == "delete":
             self._delete(entry, f"deleting {purpose}")
-            return plan.result
+            return
         live = self._read(entry)
         root = self._document(entry, live)
 
@@ -138,7 +138,6 @@ class Views(EntryKind[CiViewEntry]):
             address = f"{self._path(entry)}/config.xml"
             self._objects.send(f"changing {purpose}", address, root, done, repeatable=True)
         self._verify(entry, purpose)
-        return plan.result
 
     def _verify(self, entry: CiViewEntry, purpose: str) -> None:
         now = self._read(entry)
@@ -300,7 +299,7 @@ def _drift(live: XmlElement, wanted: XmlElement) -> configuration.ConfigurationD
     )
 
 
-class CiViewOperation(ObjectsOperation[CiViewEntry]):
+class CiViewOperation(Objects[CiViewEntry, Any]):
     """Manages a view, or the views of `entries`."""
 
     descriptor: ClassVar = Descriptor(
@@ -317,5 +316,4 @@ class CiViewOperation(ObjectsOperation[CiViewEntry]):
     )
 
     def __init__(self, task: Task, options: CiViewOptions) -> None:
-        entries = entries_of(options, CiViewEntry)
-        super().__init__(Views(task), entries, listed=options.entries is not None)
+        super().__init__(Views(task), *entries_of(options, CiViewEntry))

@@ -78,19 +78,15 @@ class Predictions:
             with contextlib.suppress(OSError):
                 (self._folder / _file_name(kind, *name)).unlink()
 
-    def follow(self, kind: str, name: str | None, action: str, rows: Any = None) -> None:
-        """Add the objects that a task creates, and remove those that it deletes.
+    def follow(self, kind: str, name: str, action: str) -> None:
+        """Add the object that a task creates, or remove the object that it deletes.
 
-        :param name: name of the only object
-        :param action: `action` of the plan of that object
-        :param rows: return value `results` of a task with `entries`, instead of name and action
+        :param action: `action` of the plan of the object
         """
-        for row in rows or [{"name": name, "action": action}]:
-            known = str(row["name"]).lower()
-            if row["action"] in ("create", "created"):
-                self.add(kind, known)
-            elif row["action"] in ("delete", "deleted"):
-                self.remove(kind, known)
+        if action == "create":
+            self.add(kind, name.lower())
+        elif action == "delete":
+            self.remove(kind, name.lower())
 
     def clear(self) -> None:
         """Remove all predictions for the server, because a task outside check mode changed it."""

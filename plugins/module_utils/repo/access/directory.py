@@ -208,10 +208,9 @@ class Directory:
             listed = "', '".join(unknown)
             raise ToolchainError("not_found", f"{option}: there is no {self._kind.noun} '{listed}'")
 
-    def predict(self, name: str | None, plan: Plan) -> None:
-        """Store the objects that a task would create or delete, for later tasks in check mode."""
-        rows = plan.result.get("results")
-        self._task.predictions.follow(self._kind.noun, name, plan.action, rows)
+    def predict(self, name: str, plan: Plan) -> None:
+        """Store an object that the task would create or delete, for later tasks in check mode."""
+        self._task.predictions.follow(self._kind.noun, name, plan.action)
 
     def write(
         self, purpose: str, method: str, path: str, verify: Verify, body: Any = None, **parts: Any

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
-from ...core.module.entries import EntryKind, ObjectsOperation, entries_of
+from ...core.module.objects import Item, ItemKind, Objects, entries_of
 from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
@@ -58,22 +58,25 @@ class RepoGroupOptions(RepoGroupEntry):
     entries: Annotated[list[RepoGroupEntry] | None, Option(empty=False)] = None
 
 
-class Groups(EntryKind[RepoGroupEntry]):
+class Groups(ItemKind[RepoGroupEntry, Any]):
     """Compare and write groups."""
 
     noun = "group"
 
     def __init__(self, task: Task) -> None:
+        super().__init__(task)
         self._groups, self._users = Directory(task, GROUPS), Directory(task, USERS)
         self._found: dict[str, Mapping[str, Any] | None] = {}
 
     def name(self, entry: RepoGroupEntry) -> str:
         return entry.name
 
-    def load(self, entries: Sequence[RepoGroupEntry]) -> None:
+    def load(self, items: Sequence[Item[RepoGroupEntry, Any]]) -> None:
+        entries = [item.entry for item in items]
         self._found = self._groups.read_many([entry.name for entry in entries])
 
-    def compare(self, entry: RepoGroupEntry) -> Plan:
+    def compare(self, item: Item[RepoGroupEntry, Any]) -> Plan:
+        entry = item.entry
         name = entry.name
         if entry.members is not None:
             self._found[name] = self._with_members(name, self._found.get(name))
@@ -122,11 +125,12 @@ class Groups(EntryKind[RepoGroupEntry]):
         new = [member for member in members if member not in before]
         self._users.require_known("members", new)
 
-    def write(self, entry: RepoGroupEntry, plan: Plan) -> Mapping[str, Any]:
+    def write(self, item: Item[RepoGroupEntry, Any]) -> None:
+        entry, plan = item.entry, item.plan
         name = entry.name
         if plan.action == "delete":
             self._groups.delete(name)
-            return plan.result
+            return
         fields = {change.field: change.after for change in plan.changes if change.field != "name"}
         verify = partial(self._has, name, fields)
         if plan.action == "create":
@@ -134,7 +138,7 @@ class Groups(EntryKind[RepoGroupEntry]):
         else:
             self._update(name, plan, fields)
         self._verify(name, fields)
-        return {"group": self._shown(self._current(name))}
+        item.returned = {"group": self._shown(self._current(name))}
 
     def _sent(self, fields: Mapping[str, Any]) -> dict[str, Any]:
         """Return fields with the names of the API in use."""
@@ -151,6 +155,9 @@ class Groups(EntryKind[RepoGroupEntry]):
         before, after = set(plan.before["members"]), set(members)
         change = {"add": sorted(after - before), "remove": sorted(before - after)}
         self._groups.members(name, change, partial(self._has, name, {"members": members}))
+
+    def predict(self, item: Item[RepoGroupEntry, Any]) -> None:
+        self._groups.predict(item.name, item.plan)
 
     def _has(self, name: str, fields: Mapping[str, Any]) -> bool:
         """Read the group again, and return whether it has these values."""
@@ -197,7 +204,7 @@ def _exclusive_flags(name: str) -> str:
     )
 
 
-class RepoGroupOperation(ObjectsOperation[RepoGroupEntry]):
+class RepoGroupOperation(Objects[RepoGroupEntry, Any]):
     """Create, update or delete a group, or the groups of `entries`."""
 
     descriptor: ClassVar = Descriptor(
@@ -212,9 +219,4 @@ class RepoGroupOperation(ObjectsOperation[RepoGroupEntry]):
     )
 
     def __init__(self, task: Task, options: RepoGroupOptions) -> None:
-        entries = entries_of(options, RepoGroupEntry)
-        super().__init__(Groups(task), entries, listed=options.entries is not None)
-        self._directory, self._name = Directory(task, GROUPS), options.name
-
-    def predict(self, plan: Plan) -> None:
-        self._directory.predict(self._name, plan)
+        super().__init__(Groups(task), *entries_of(options, RepoGroupEntry))

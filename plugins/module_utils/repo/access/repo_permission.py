@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
-from ...core.module.entries import EntryKind, ObjectsOperation, entries_of
+from ...core.module.objects import Item, ItemKind, Objects, entries_of
 from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
@@ -99,12 +99,13 @@ class RepoPermissionOptions(RepoPermissionEntry):
     entries: Annotated[list[RepoPermissionEntry] | None, Option(empty=False)] = None
 
 
-class _Permissions(EntryKind[RepoPermissionEntry]):
+class _Permissions(ItemKind[RepoPermissionEntry, Any]):
     """Compare and write permissions."""
 
     noun = "permission"
 
     def __init__(self, task: Task) -> None:
+        super().__init__(task)
         self._store = PermissionStore(Directory(task, PERMISSIONS))
         self._users, self._groups = Directory(task, USERS), Directory(task, GROUPS)
         self._keys = RepositoryKeys(task)
@@ -112,10 +113,12 @@ class _Permissions(EntryKind[RepoPermissionEntry]):
     def name(self, entry: RepoPermissionEntry) -> str:
         return entry.name
 
-    def load(self, entries: Sequence[RepoPermissionEntry]) -> None:
+    def load(self, items: Sequence[Item[RepoPermissionEntry, Any]]) -> None:
+        entries = [item.entry for item in items]
         self._store.load([self.name(entry) for entry in entries])
 
-    def compare(self, entry: RepoPermissionEntry) -> Plan:
+    def compare(self, item: Item[RepoPermissionEntry, Any]) -> Plan:
+        entry = item.entry
         name, current = self.name(entry), self._store.resources(self.name(entry))
         if entry.state == "absent":
             found = plan(None if current is None else {"name": name, **current}, None)
@@ -186,11 +189,12 @@ class _Permissions(EntryKind[RepoPermissionEntry]):
         if resource == "artifact":  # builds and bundles have repositories that are not listed
             self._keys.require(f"{place}.targets", [key for key in repos if key not in SPECIAL])
 
-    def write(self, entry: RepoPermissionEntry, plan: Plan) -> Mapping[str, Any]:
+    def write(self, item: Item[RepoPermissionEntry, Any]) -> None:
+        entry, plan = item.entry, item.plan
         name = self.name(entry)
         if plan.action == "delete":
             self._store.delete(name)
-            return plan.result
+            return
         wanted: Mapping[str, Part] = plan.result["permission"]["resources"]
         self._store.write(name, wanted, create=plan.action == "create")
         stored = self._store.resources(name) or {}
@@ -201,7 +205,7 @@ class _Permissions(EntryKind[RepoPermissionEntry]):
                 f"the permission '{name}': the server did not save {', '.join(lost)}",
                 result={"changed": True},
             )
-        return {"permission": {"name": name, "resources": stored}}
+        item.returned = {"permission": {"name": name, "resources": stored}}
 
     def _only_listed(
         self, stored: Mapping[str, Part], wanted: Mapping[str, Part], lost: Iterable[str]
@@ -225,7 +229,7 @@ def _without(found: Plan, resource: str) -> Plan:
     return Plan(found.before, after, "update", (*found.changes, *removal), found.result)
 
 
-class RepoPermissionOperation(ObjectsOperation[RepoPermissionEntry]):
+class RepoPermissionOperation(Objects[RepoPermissionEntry, Any]):
     """Create, update or delete a permission, or the permissions of `entries`."""
 
     descriptor: ClassVar = Descriptor(
@@ -240,5 +244,4 @@ class RepoPermissionOperation(ObjectsOperation[RepoPermissionEntry]):
     )
 
     def __init__(self, task: Task, options: RepoPermissionOptions) -> None:
-        entries = entries_of(options, RepoPermissionEntry)
-        super().__init__(_Permissions(task), entries, listed=options.entries is not None)
+        super().__init__(_Permissions(task), *entries_of(options, RepoPermissionEntry))

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
-from ...core.module.entries import EntryKind, ObjectsOperation, entries_of
+from ...core.module.objects import Item, ItemKind, Objects, entries_of
 from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
@@ -68,23 +68,25 @@ class RepoUserOptions(RepoUserEntry):
     entries: Annotated[list[RepoUserEntry] | None, Option(empty=False)] = None
 
 
-class _Users(EntryKind[RepoUserEntry]):
+class _Users(ItemKind[RepoUserEntry, Any]):
     """Compare and write users. The server stores their names in lower case [repo-42]."""
 
     noun = "user"
 
     def __init__(self, task: Task) -> None:
-        self._task = task
+        super().__init__(task)
         self._users, self._groups = Directory(task, USERS), Directory(task, GROUPS)
         self._found: dict[str, Mapping[str, Any] | None] = {}
 
     def name(self, entry: RepoUserEntry) -> str:
         return entry.name.lower()
 
-    def load(self, entries: Sequence[RepoUserEntry]) -> None:
+    def load(self, items: Sequence[Item[RepoUserEntry, Any]]) -> None:
+        entries = [item.entry for item in items]
         self._found = self._users.read_many([self.name(entry) for entry in entries])
 
-    def compare(self, entry: RepoUserEntry) -> Plan:
+    def compare(self, item: Item[RepoUserEntry, Any]) -> Plan:
+        entry = item.entry
         name = self.name(entry)
         current = self._current(name)
         if entry.state == "absent":
@@ -138,11 +140,12 @@ class _Users(EntryKind[RepoUserEntry]):
         if name in _BUILT_IN or name == own_account(self._task):
             raise invalid(f"the user '{name}' is {whose} and {reason}: this requires force: true")
 
-    def write(self, entry: RepoUserEntry, plan: Plan) -> Mapping[str, Any]:
+    def write(self, item: Item[RepoUserEntry, Any]) -> None:
+        entry, plan = item.entry, item.plan
         name = self.name(entry)
         if plan.action == "delete":
             self._users.delete(name)
-            return plan.result
+            return
         skipped = ("name", "user_password")
         desired = {
             change.field: change.after for change in plan.changes if change.field not in skipped
@@ -159,7 +162,7 @@ class _Users(EntryKind[RepoUserEntry]):
             self._update(name, desired, password)
         self._set_groups(name, desired)
         self._verify(name, desired)
-        return {"user": self._current(name)}
+        item.returned = {"user": self._current(name)}
 
     def _sent(self, fields: Mapping[str, Any]) -> dict[str, Any]:
         """Return fields with the names of the API in use."""
@@ -185,6 +188,9 @@ class _Users(EntryKind[RepoUserEntry]):
             return
         change = {"add": sorted(after - before), "remove": sorted(before - after)}
         self._users.members(name, change, verify)
+
+    def predict(self, item: Item[RepoUserEntry, Any]) -> None:
+        self._users.predict(item.name, item.plan)
 
     def _has(self, name: str, fields: Mapping[str, Any]) -> bool:
         """Read the user again, and return whether it has these values."""
@@ -245,7 +251,7 @@ def _with_password(found: Plan, entry: RepoUserEntry) -> Plan:
     )
 
 
-class RepoUserOperation(ObjectsOperation[RepoUserEntry]):
+class RepoUserOperation(Objects[RepoUserEntry, Any]):
     """Create, update or delete a user, or the users of `entries`."""
 
     descriptor: ClassVar = Descriptor(
@@ -260,9 +266,4 @@ class RepoUserOperation(ObjectsOperation[RepoUserEntry]):
     )
 
     def __init__(self, task: Task, options: RepoUserOptions) -> None:
-        entries = entries_of(options, RepoUserEntry)
-        super().__init__(_Users(task), entries, listed=options.entries is not None)
-        self._directory, self._name = Directory(task, USERS), options.name
-
-    def predict(self, plan: Plan) -> None:
-        self._directory.predict(self._name, plan)
+        super().__init__(_Users(task), *entries_of(options, RepoUserEntry))

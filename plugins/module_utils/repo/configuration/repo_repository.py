@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar
 from ...core.errors import ToolchainError, invalid
 from ...core.json_text import as_text
 from ...core.module.descriptor import Descriptor, reads, writes
-from ...core.module.entries import EntryKind, Managed, ObjectsOperation, entries_of
+from ...core.module.objects import Item, ItemKind, Objects, entries_of
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Plan, plan
@@ -45,13 +45,14 @@ class RepoRepositoryOptions(RepositoryEntry):
     entries: Annotated[list[RepositoryEntry] | None, Option(empty=False)] = None
 
 
-class Repositories(EntryKind[RepositoryEntry]):
+class Repositories(ItemKind[RepositoryEntry, Any]):
     """Compare and write repositories."""
 
     noun: ClassVar[str] = "repository"
 
     def __init__(self, task: Task) -> None:
-        self._task, self._client = task, RepoClient(task)
+        super().__init__(task)
+        self._client = RepoClient(task)
         self._catalogue = RepositoryCatalogue(self._client)
         self._writer = Writer(task, self._client, self._catalogue)
         #: Keys of the repositories that exist after the task.
@@ -60,7 +61,8 @@ class Repositories(EntryKind[RepositoryEntry]):
     def name(self, entry: RepositoryEntry) -> str:
         return entry.key
 
-    def load(self, entries: Sequence[RepositoryEntry]) -> None:
+    def load(self, items: Sequence[Item[RepositoryEntry, Any]]) -> None:
+        entries = [item.entry for item in items]
         self._wanted = {entry.key for entry in entries if entry.state == "present"}
         if len(entries) == 1:
             self._catalogue.load_one(entries[0].key)
@@ -69,7 +71,8 @@ class Repositories(EntryKind[RepositoryEntry]):
             {entry.key: {server_name(name) for name in _visible(entry)} for entry in entries}
         )
 
-    def compare(self, entry: RepositoryEntry) -> Plan:
+    def compare(self, item: Item[RepositoryEntry, Any]) -> Plan:
+        entry = item.entry
         config = self._catalogue.get(entry.key)
         if entry.state == "absent":
             return self._removal(entry, config)
@@ -154,13 +157,14 @@ class Repositories(EntryKind[RepositoryEntry]):
 
     # -- writes -----------------------------------------------------------------------------------
 
-    def foresee(self, entry: RepositoryEntry, plan: Plan) -> None:
+    def foresee(self, item: Item[RepositoryEntry, Any]) -> None:
+        entry, plan = item.entry, item.plan
         # an administrator of a project may create its repositories, although the server does not
         # return all configurations to such an account
         if plan.action == "create" and not entry.project:
             self._catalogue.require_administrator()
 
-    def write_all(self, objects: Sequence[Managed[RepositoryEntry]]) -> None:
+    def write_all(self, objects: Sequence[Item[RepositoryEntry, Any]]) -> None:
         """Create members before the virtual repositories that refer to them, and delete last."""
         new = [managed for managed in objects if managed.plan.action == "create"]
         for group in _in_creation_order(new):
@@ -168,9 +172,9 @@ class Repositories(EntryKind[RepositoryEntry]):
         existing = [managed for managed in objects if managed.plan.action != "create"]
         for managed in sorted(existing, key=_write_order):
             with managed.reporting():
-                managed.returned = self.write(managed.entry, managed.plan)
+                self.write(managed)
 
-    def _create_together(self, objects: Sequence[Managed[RepositoryEntry]]) -> None:
+    def _create_together(self, objects: Sequence[Item[RepositoryEntry, Any]]) -> None:
         bodies = [_body(managed.entry, managed.plan) for managed in objects]
         try:
             created = self._writer.create_batch(bodies)
@@ -186,13 +190,16 @@ class Repositories(EntryKind[RepositoryEntry]):
                     self._create(managed.entry, managed.plan)
                 managed.returned = self._created(managed.entry, managed.plan, config)
 
-    def write(self, entry: RepositoryEntry, plan: Plan) -> Mapping[str, Any]:
+    def write(self, item: Item[RepositoryEntry, Any]) -> None:
+        entry, plan = item.entry, item.plan
         if plan.action == "delete":
             self._writer.delete(entry.key)
-            return {"repository": None}
+            item.returned = {"repository": None}
+            return
         if plan.action == "create":
             self._create(entry, plan)
-            return self._created(entry, plan, None)
+            item.returned = self._created(entry, plan, None)
+            return
         changes = {change.field: change.after for change in plan.changes}
         body = payload_of({name: value for name, value in changes.items() if name not in _SEPARATE})
         if "remote_password" in changes:
@@ -204,7 +211,7 @@ class Repositories(EntryKind[RepositoryEntry]):
             self._writer.update(entry.key, body, lambda config: self._left(entry, config))
         if changes.get("default_deployment_repo") == "":
             self._remove_deployment_repo(entry)
-        return self._settled(entry, plan)
+        item.returned = self._settled(entry, plan)
 
     def _create(self, entry: RepositoryEntry, plan: Plan) -> None:
         self._writer.create(entry.key, _body(entry, plan), lambda config: self._left(entry, config))
@@ -243,6 +250,17 @@ class Repositories(EntryKind[RepositoryEntry]):
             return plan.result
         return {"repository": without_secrets(config)}
 
+    def predict(self, item: Item[RepositoryEntry, Any]) -> None:
+        entry, predictions = item.entry, self._task.predictions
+        if item.plan.action == "create":
+            value = {
+                "rclass": entry.rclass,
+                "defaultDeploymentRepo": entry.default_deployment_repo,
+            }
+            predictions.add("repository", entry.key.lower(), value=value)
+        elif item.plan.action == "delete":
+            predictions.remove("repository", entry.key.lower())
+
     def _left(self, entry: RepositoryEntry, config: Config) -> list[str]:
         """Return the names of the fields whose value in a configuration is not the wanted one."""
         wanted = _visible(entry)
@@ -254,7 +272,7 @@ class Repositories(EntryKind[RepositoryEntry]):
         ]
 
 
-class RepoRepositoryOperation(ObjectsOperation[RepositoryEntry]):
+class RepoRepositoryOperation(Objects[RepositoryEntry, Any]):
     """Create, update or delete a repository, or the repositories of `entries`."""
 
     descriptor: ClassVar = Descriptor(
@@ -276,21 +294,7 @@ class RepoRepositoryOperation(ObjectsOperation[RepositoryEntry]):
                 " of the environment: url is the repository manager, remote_url the server behind"
                 " a remote repository"
             )
-        entries = entries_of(options, RepositoryEntry)
-        super().__init__(Repositories(task), entries, listed=options.entries is not None)
-        self._predictions = task.predictions
-
-    def predict(self, plan: Plan) -> None:
-        for managed in plan.data:
-            entry = managed.entry
-            if managed.plan.action == "create":
-                value = {
-                    "rclass": entry.rclass,
-                    "defaultDeploymentRepo": entry.default_deployment_repo,
-                }
-                self._predictions.add("repository", entry.key.lower(), value=value)
-            elif managed.plan.action == "delete":
-                self._predictions.remove("repository", entry.key.lower())
+        super().__init__(Repositories(task), *entries_of(options, RepositoryEntry))
 
 
 def _fields(entry: RepositoryEntry) -> dict[str, Any]:
@@ -328,10 +332,10 @@ def _predicted(entry: RepositoryEntry, config: Config | None, found: Plan) -> di
 
 
 def _in_creation_order(
-    objects: Sequence[Managed[RepositoryEntry]],
-) -> list[list[Managed[RepositoryEntry]]]:
+    objects: Sequence[Item[RepositoryEntry, Any]],
+) -> list[list[Item[RepositoryEntry, Any]]]:
     """Divide new repositories into groups that only refer to repositories of earlier groups."""
-    groups: list[list[Managed[RepositoryEntry]]] = []
+    groups: list[list[Item[RepositoryEntry, Any]]] = []
     left = list(objects)
     while left:
         names = {managed.name for managed in left}
@@ -341,7 +345,7 @@ def _in_creation_order(
     return groups
 
 
-def _write_order(managed: Managed[RepositoryEntry]) -> int:
+def _write_order(managed: Item[RepositoryEntry, Any]) -> int:
     """Return the sort key of updates and deletions: virtual repositories are deleted first."""
     virtual = managed.plan.before.get("rclass") == "virtual"
     return 0 if managed.plan.action == "update" else 1 if virtual else 2

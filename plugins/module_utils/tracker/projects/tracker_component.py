@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
-from ...core.module.entries import EntryKind, ObjectsOperation, entries_of
+from ...core.module.objects import Item, ItemKind, Objects, entries_of
 from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
@@ -70,7 +70,7 @@ class TrackerComponentOptions(ComponentEntry):
     entries: Annotated[list[ComponentEntry] | None, Option(empty=False)] = None
 
 
-class TrackerComponentOperation(ObjectsOperation[ComponentEntry]):
+class TrackerComponentOperation(Objects[ComponentEntry, Any]):
     """Manage components of projects. Raises `invalid`."""
 
     descriptor: ClassVar = Descriptor(
@@ -85,26 +85,17 @@ class TrackerComponentOperation(ObjectsOperation[ComponentEntry]):
     )
 
     def __init__(self, task: Task, options: TrackerComponentOptions) -> None:
-        entries = entries_of(options, ComponentEntry)
-        super().__init__(ComponentKind(task), entries, listed=options.entries is not None)
-        self._predictions, self._wanted = task.predictions, entries
-
-    def predict(self, plan: Plan) -> None:
-        for entry in self._wanted:
-            name = (entry.new_name or entry.name).lower()
-            if entry.state == "absent":
-                self._predictions.remove("component", entry.project, name)
-            else:
-                self._predictions.add("component", entry.project, name)
+        super().__init__(ComponentKind(task), *entries_of(options, ComponentEntry))
 
 
-class ComponentKind(EntryKind[ComponentEntry]):
+class ComponentKind(ItemKind[ComponentEntry, Any]):
     """Components as entries. A single request reads all components of a project."""
 
     noun = "component"
 
     def __init__(self, task: Task) -> None:
-        self._task, self._client = task, TrackerClient(task)
+        super().__init__(task)
+        self._client = TrackerClient(task)
         self._projects = ByProject(lambda key: ProjectComponents(self._client, key).all())
 
     def name(self, entry: ComponentEntry) -> str:
@@ -113,19 +104,29 @@ class ComponentKind(EntryKind[ComponentEntry]):
     def key(self, entry: ComponentEntry) -> str:
         return name_key(self.name(entry))
 
-    def load(self, entries: Sequence[ComponentEntry]) -> None:
-        self._projects.load(entry.project for entry in entries)
+    def load(self, items: Sequence[Item[ComponentEntry, Any]]) -> None:
+        self._projects.load(item.entry.project for item in items)
 
-    def compare(self, entry: ComponentEntry) -> Plan:
+    def compare(self, item: Item[ComponentEntry, Any]) -> Plan:
+        entry = item.entry
         return self._component(entry).plan(self._projects.of(entry.project))
 
-    def foresee(self, entry: ComponentEntry, plan: Plan) -> None:
+    def foresee(self, item: Item[ComponentEntry, Any]) -> None:
+        entry = item.entry
         purpose = f"the component '{entry.name}' of the project '{entry.project}'"
         needs = ["ADMINISTER_PROJECTS"]
         permissions.require(self._client, purpose, needs, projectKey=entry.project)
 
-    def write(self, entry: ComponentEntry, plan: Plan) -> Mapping[str, Any]:
-        return self._component(entry).apply(plan)
+    def write(self, item: Item[ComponentEntry, Any]) -> None:
+        item.returned = self._component(item.entry).apply(item.plan)
+
+    def predict(self, item: Item[ComponentEntry, Any]) -> None:
+        entry = item.entry
+        place = ("component", entry.project, (entry.new_name or entry.name).lower())
+        if entry.state == "absent":
+            self._task.predictions.remove(*place)
+        else:
+            self._task.predictions.add(*place)
 
     def _component(self, entry: ComponentEntry) -> ManagedComponent:
         return ManagedComponent(self._task, self._client, entry)

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from ...core.errors import ToolchainError, invalid
 from ...core.json_text import as_text, member
 from ...core.module.descriptor import Descriptor, reads, writes
-from ...core.module.entries import EntryKind, ObjectsOperation, entries_of
+from ...core.module.objects import Item, ItemKind, Objects, entries_of
 from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
@@ -46,7 +46,7 @@ class TrackerProjectRoleOptions(ProjectRoleEntry):
     entries: Annotated[list[ProjectRoleEntry] | None, Option(empty=False)] = None
 
 
-class TrackerProjectRoleOperation(ObjectsOperation[ProjectRoleEntry]):
+class TrackerProjectRoleOperation(Objects[ProjectRoleEntry, Any]):
     """Manage the users and groups of project roles. Raises `invalid`."""
 
     descriptor: ClassVar = Descriptor(
@@ -61,11 +61,10 @@ class TrackerProjectRoleOperation(ObjectsOperation[ProjectRoleEntry]):
     )
 
     def __init__(self, task: Task, options: TrackerProjectRoleOptions) -> None:
-        entries = entries_of(options, ProjectRoleEntry)
-        super().__init__(ProjectRoleKind(task), entries, listed=options.entries is not None)
+        super().__init__(ProjectRoleKind(task), *entries_of(options, ProjectRoleEntry))
 
 
-class ProjectRoleKind(EntryKind[ProjectRoleEntry]):
+class ProjectRoleKind(ItemKind[ProjectRoleEntry, Any]):
     """Project roles as entries. A project takes a request, and a role another request."""
 
     noun = "role"
@@ -80,19 +79,22 @@ class ProjectRoleKind(EntryKind[ProjectRoleEntry]):
     def key(self, entry: ProjectRoleEntry) -> str:
         return name_key(self.name(entry))
 
-    def load(self, entries: Sequence[ProjectRoleEntry]) -> None:
+    def load(self, items: Sequence[Item[ProjectRoleEntry, Any]]) -> None:
+        entries = [item.entry for item in items]
         self._projects.load(entry.project for entry in entries)
 
-    def compare(self, entry: ProjectRoleEntry) -> Plan:
+    def compare(self, item: Item[ProjectRoleEntry, Any]) -> Plan:
+        entry = item.entry
         return self._role(entry).plan(self._projects.of(entry.project))
 
-    def foresee(self, entry: ProjectRoleEntry, plan: Plan) -> None:
+    def foresee(self, item: Item[ProjectRoleEntry, Any]) -> None:
+        entry = item.entry
         purpose = f"the role '{entry.role}' of the project '{entry.project}'"
         needs = ["ADMINISTER_PROJECTS"]
         permissions.require(self._client, purpose, needs, projectKey=entry.project)
 
-    def write(self, entry: ProjectRoleEntry, plan: Plan) -> Mapping[str, Any]:
-        return self._role(entry).apply(plan)
+    def write(self, item: Item[ProjectRoleEntry, Any]) -> None:
+        item.returned = self._role(item.entry).apply(item.plan)
 
     def _role(self, entry: ProjectRoleEntry) -> ManagedProjectRole:
         return ManagedProjectRole(self._task, self._client, entry)

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.concurrency import first_alone
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
-from ...core.module.entries import EntryKind, ObjectsOperation, entries_of
+from ...core.module.objects import Item, ItemKind, Objects, entries_of
 from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
@@ -63,7 +63,7 @@ class WikiRestrictionOptions(RestrictionEntry):
     entries: Annotated[list[RestrictionEntry] | None, Option(empty=False)] = None
 
 
-class WikiRestrictionOperation(ObjectsOperation[RestrictionEntry]):
+class WikiRestrictionOperation(Objects[RestrictionEntry, Any]):
     """Manage the restrictions of pages. Raises `invalid`."""
 
     descriptor: ClassVar = Descriptor(
@@ -75,16 +75,16 @@ class WikiRestrictionOperation(ObjectsOperation[RestrictionEntry]):
     )
 
     def __init__(self, task: Task, options: WikiRestrictionOptions) -> None:
-        entries = entries_of(options, RestrictionEntry)
-        super().__init__(RestrictionKind(task), entries, listed=options.entries is not None)
+        super().__init__(RestrictionKind(task), *entries_of(options, RestrictionEntry))
 
 
-class RestrictionKind(EntryKind[RestrictionEntry]):
+class RestrictionKind(ItemKind[RestrictionEntry, Any]):
     """Restrictions of pages as entries. Each page takes a request, in the cloud two requests."""
 
     noun = "restriction"
 
     def __init__(self, task: Task) -> None:
+        super().__init__(task)
         self._client = WikiClient(task, rights=True, more=EXPANSION)
         self._restrictions = Restrictions(self._client)
         self._read: dict[str, tuple[Page, PageRights] | ToolchainError] = {}
@@ -95,7 +95,9 @@ class RestrictionKind(EntryKind[RestrictionEntry]):
     def key(self, entry: RestrictionEntry) -> str:
         return composed(self.name(entry)).lower()
 
-    def load(self, entries: Sequence[RestrictionEntry]) -> None:
+    def load(self, items: Sequence[Item[RestrictionEntry, Any]]) -> None:
+        entries = [item.entry for item in items]
+
         def read(entry: RestrictionEntry) -> tuple[Page, PageRights] | ToolchainError:
             try:
                 page = self._page(entry)
@@ -114,7 +116,8 @@ class RestrictionKind(EntryKind[RestrictionEntry]):
                         f"entries: '{name}' and '{first}' are the same page: list it once"
                     )
 
-    def compare(self, entry: RestrictionEntry) -> Plan:
+    def compare(self, item: Item[RestrictionEntry, Any]) -> Plan:
+        entry = item.entry
         found = self._read[self.name(entry)]
         if isinstance(found, ToolchainError):
             raise found
@@ -149,10 +152,12 @@ class RestrictionKind(EntryKind[RestrictionEntry]):
             raise ToolchainError("not_found", message)
         return page
 
-    def foresee(self, entry: RestrictionEntry, plan: Plan) -> None:
+    def foresee(self, item: Item[RestrictionEntry, Any]) -> None:
+        entry = item.entry
         page = self._page_of(entry)
         require(f"setting the restrictions of the page {self.name(entry)}", page, "update")
 
-    def write(self, entry: RestrictionEntry, plan: Plan) -> Mapping[str, Any]:
+    def write(self, item: Item[RestrictionEntry, Any]) -> None:
+        entry, plan = item.entry, item.plan
         self._restrictions.write(self._page_of(entry), plan.before, plan.after)
-        return {"restriction": plan.after}
+        item.returned = {"restriction": plan.after}

@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
-from ...core.module.entries import EntryKind, ObjectsOperation, entries_of
+from ...core.module.objects import Item, ItemKind, Objects, entries_of
 from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
@@ -74,7 +73,7 @@ class WikiSpaceOptions(SpaceEntry):
     entries: Annotated[list[SpaceEntry] | None, Option(empty=False)] = None
 
 
-class WikiSpaceOperation(ObjectsOperation[SpaceEntry]):
+class WikiSpaceOperation(Objects[SpaceEntry, Any]):
     """Manage spaces. Raises `invalid`."""
 
     descriptor: ClassVar = Descriptor(
@@ -92,25 +91,17 @@ class WikiSpaceOperation(ObjectsOperation[SpaceEntry]):
     )
 
     def __init__(self, task: Task, options: WikiSpaceOptions) -> None:
-        entries = entries_of(options, SpaceEntry)
-        super().__init__(SpaceKind(task), entries, listed=options.entries is not None)
-        self._predictions, self._wanted = task.predictions, entries
-
-    def predict(self, plan: Plan) -> None:
-        for entry in self._wanted:
-            if entry.state == "absent":
-                self._predictions.remove("space", entry.key.lower())
-            else:
-                self._predictions.add("space", entry.key.lower())
+        super().__init__(SpaceKind(task), *entries_of(options, SpaceEntry))
 
 
-class SpaceKind(EntryKind[SpaceEntry]):
+class SpaceKind(ItemKind[SpaceEntry, Any]):
     """Spaces as entries. Each space takes a request, and another request for its permissions."""
 
     noun = "space"
 
     def __init__(self, task: Task) -> None:
-        self._task, self._client = task, WikiClient(task)
+        super().__init__(task)
+        self._client = WikiClient(task)
         self._spaces = Spaces(self._client)
         self._keys: dict[str, str] = {}
         self._homes: dict[str, str] = {}
@@ -121,10 +112,8 @@ class SpaceKind(EntryKind[SpaceEntry]):
     def key(self, entry: SpaceEntry) -> str:
         return entry.key.lower()
 
-    def load(self, entries: Sequence[SpaceEntry]) -> None:
-        """Do nothing: no list has descriptions and permissions, so `compare()` reads each space."""
-
-    def compare(self, entry: SpaceEntry) -> Plan:
+    def compare(self, item: Item[SpaceEntry, Any]) -> Plan:
+        entry = item.entry
         found = self._spaces.read(entry.key)
         number = None if found is None else found.pop("id")
         if entry.state == "absent":
@@ -208,11 +197,13 @@ class SpaceKind(EntryKind[SpaceEntry]):
         keys = {known: key for key, known in self._keys.items()}
         return f"user:{keys.get(name, name)}" if kind == "user" else subject
 
-    def write(self, entry: SpaceEntry, plan: Plan) -> Mapping[str, Any]:
+    def write(self, item: Item[SpaceEntry, Any]) -> None:
+        entry, plan = item.entry, item.plan
         if plan.action == "delete":
             if not self._spaces.delete(entry.key):
                 self._task.warn(f"the server is still deleting the space {entry.key}")
-            return {"space": None}
+            item.returned = {"space": None}
+            return
         changed = {change.field: change.after for change in plan.changes}
         permissions = changed.pop("permissions", None)
         if plan.action == "create":
@@ -229,4 +220,10 @@ class SpaceKind(EntryKind[SpaceEntry]):
             }
             self._spaces.set_permissions(entry.key, differing)
         now = self._spaces.read(entry.key) or {}
-        return {"space": {**plan.result["space"], **now}}
+        item.returned = {"space": {**plan.result["space"], **now}}
+
+    def predict(self, item: Item[SpaceEntry, Any]) -> None:
+        if item.entry.state == "absent":
+            self._task.predictions.remove("space", item.entry.key.lower())
+        else:
+            self._task.predictions.add("space", item.entry.key.lower())

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
@@ -13,12 +14,18 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors imp
     ToolchainError,
     invalid,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.entries import (
-    EntryKind,
-    ObjectsOperation,
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.objects import (
+    Item,
+    ItemKind,
+    Objects,
+    attempt_each,
     entries_of,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Plan, plan
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import (
+    Plan,
+    plan,
+    remaining,
+)
 
 
 @dataclass(frozen=True)
@@ -38,46 +45,61 @@ class Options:
     entries: list[Shelf] | None = None
 
 
-class Shelves(EntryKind[Shelf]):
-    """Shelves of a server that refuses the colour red and cannot show the shelf `hidden`."""
+class Shelves(ItemKind[Shelf, str]):
+    """Shelves of a server that refuses the colour red and cannot show the shelf `hidden`.
+
+    :param stuck: shelves that the server accepts changes for, but never changes
+    """
 
     noun: ClassVar[str] = "shelf"
 
-    def __init__(self, **there: str) -> None:
-        self.there, self.loaded, self.log = there, 0, list[str]()
+    def __init__(self, stuck: str = "", warned: list[str] | None = None, **there: str) -> None:
+        super().__init__(SimpleNamespace(warn=[].append if warned is None else warned.append))  # type: ignore[arg-type]
+        self.there, self.stuck, self.loaded, self.log = there, stuck, 0, list[str]()
 
     def name(self, entry: Shelf) -> str:
         if entry.key == "*":
             raise invalid("key is '*': name one shelf")
         return entry.key
 
-    def load(self, entries: Sequence[Shelf]) -> None:
+    def load(self, items: Sequence[Item[Shelf, str]]) -> None:
         self.loaded += 1
+        for item in items:
+            item.state = self.there.get(item.name)
 
-    def compare(self, entry: Shelf) -> Plan:
+    def compare(self, item: Item[Shelf, str]) -> Plan:
+        entry = item.entry
         if entry.key == "hidden":
             raise ToolchainError("permission", "reading the shelf 'hidden': 403", status=403)
-        colour = self.there.get(entry.key)
-        if colour is None and entry.colour is None and entry.state == "present":
+        if item.state is None and entry.colour is None and entry.state == "present":
             raise invalid("a new shelf needs a colour")
-        current = None if colour is None else {"colour": colour}
         wanted = None if entry.state == "absent" else {"colour": entry.colour}
-        found = plan(current, wanted)
+        found = plan(self.fields(item), wanted)
         return found.with_result(shelf={"key": entry.key, **found.after})
 
-    def foresee(self, entry: Shelf, plan: Plan) -> None:
-        if entry.colour == "red":
+    def fields(self, item: Item[Shelf, str]) -> dict[str, str] | None:
+        return None if item.state is None else {"colour": item.state}
+
+    def foresee(self, item: Item[Shelf, str]) -> None:
+        if item.entry.colour == "red":
             raise ToolchainError("rejected", "no red", status=400)
 
-    def write(self, entry: Shelf, plan: Plan) -> Mapping[str, Any]:
-        self.foresee(entry, plan)
-        self.log.append(f"{plan.action} {entry.key}")
-        return {"shelf": {"key": entry.key, **plan.after, "id": 7}}
+    def write(self, item: Item[Shelf, str]) -> None:
+        self.foresee(item)
+        self.log.append(f"{item.plan.action} {item.name}")
+        if item.name not in self.stuck:
+            self.there.pop(item.name, None)
+            if item.plan.action != "delete":
+                self.there[item.name] = item.plan.after["colour"]
+        item.returned = {"shelf": {"key": item.name, **item.plan.after, "id": 7}}
+
+    def left(self, item: Item[Shelf, str]) -> Plan:
+        item.state = self.there.get(item.name)
+        return remaining(item.plan, self.fields(item))
 
 
-def operation(kind: Shelves, options: Options) -> ObjectsOperation[Shelf]:
-    entries = entries_of(options, Shelf)
-    return ObjectsOperation(kind, entries, listed=options.entries is not None)
+def operation(kind: Shelves, options: Options) -> Objects[Shelf, str]:
+    return Objects(kind, *entries_of(options, Shelf))
 
 
 def test_options_describe_a_single_object() -> None:
@@ -193,8 +215,8 @@ def test_refused_login_or_connection_ends_the_task(
     """Verify that no further entry is read, or written, after the server as a whole refused one."""
     calls: list[str] = []
 
-    def refuse(entry: Shelf, plan: Plan | None = None) -> Plan:
-        calls.append(entry.key)
+    def refuse(item: Item[Shelf, str]) -> Plan:
+        calls.append(item.name)
         raise ToolchainError(kind_, "refused")
 
     kind = Shelves()
@@ -235,3 +257,59 @@ def test_entry_found_invalid_is_rejected_before_any_write() -> None:
     with pytest.raises(ToolchainError, match=r"^entries\[1\] \('b'\): a new shelf needs") as caught:
         one.plan()
     assert caught.value.kind == "invalid"
+
+
+@pytest.mark.parametrize(
+    ("entry", "kind", "words", "changed"),
+    [
+        (Shelf("a", "green"), "rejected", "changing the shelf 'a': .*did not save colour$", False),
+        (Shelf("a", state="absent"), "failed", "deleting .*the object still exists$", False),
+        (Shelf("c", "green"), "failed", "creating .*the object does not exist$", False),
+    ],
+)
+def test_write_without_effect_is_an_error(
+    entry: Shelf, kind: str, words: str, *, changed: bool
+) -> None:
+    one = operation(Shelves(a="blue", stuck="ac"), Options(entries=[entry]))
+    with pytest.raises(ToolchainError, match=words) as caught:
+        one.apply(one.plan())
+    assert caught.value.kind == kind
+    assert caught.value.result["changed"] is changed
+
+
+def test_update_that_the_server_does_not_take_warns() -> None:
+    """Verify the rule for configurations that the server completes or normalizes."""
+    warned: list[str] = []
+    kind = Shelves(a="blue", b="blue", stuck="a", warned=warned)
+    kind.accepts_server = True  # type: ignore[misc]
+    one = operation(kind, Options(entries=[Shelf("a", "green")]))
+    returned = one.apply(one.plan())
+    assert returned["changed"] is False
+    assert returned["results"][0]["action"] == "unchanged"
+    assert warned == ["the shelf 'a': the server did not take colour, and is the same as before"]
+    two = operation(kind, Options(entries=[Shelf("a", "green"), Shelf("b", "green")]))
+    returned = two.apply(two.plan())
+    assert "changed" not in returned
+    assert [row["action"] for row in returned["results"]] == ["unchanged", "updated"]
+
+
+def test_failed_task_is_changed_if_another_entry_was_written() -> None:
+    one = operation(Shelves(), Options(entries=[Shelf("a", "red"), Shelf("b", "blue")]))
+    with pytest.raises(ToolchainError) as caught:
+        one.apply(one.plan())
+    assert caught.value.result["changed"] is True
+
+
+@pytest.mark.parametrize("parallel", [1, 3])
+def test_first_refused_item_stops_the_others(parallel: int) -> None:
+    asked: list[str] = []
+
+    def refuse(item: Item[Shelf, str]) -> None:
+        asked.append(item.name)
+        raise ToolchainError("auth", "401", status=401)
+
+    items = [Item[Shelf, str](Shelf(key), key) for key in "abcd"]
+    attempt_each(refuse, items, parallel)
+    assert asked == ["a"]
+    assert [item.error and item.error.status for item in items] == [401] * 4
+    assert "b was not attempted after this error: 401" in str(items[1].error)
