@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from ..core.errors import ToolchainError
 from ..core.http.messages import Response
 from ..core.http.transport import Transport
 from ..core.http.writes import Verify
@@ -15,9 +17,10 @@ from .client import document_text, object_of, refuse_page, require_confirmation
 from .xml_reader import XmlElement
 
 _XML = {"Content-Type": "application/xml; charset=utf-8"}
-_DONE = (200, 201, 202, 204)
+#: Characters that require XML 1.1. Very old servers can only read XML 1.0 [ci-14].
+_NEWER = re.compile(r"&#|[\x01-\x08\x0b\x0c\x0e-\x1f]")
 #: The server redirects after it has processed a form.
-_FORM_DONE = (*_DONE, 302, 303)
+_DONE = (200, 201, 202, 204, 302, 303)
 
 
 class ServerObjects:
@@ -45,25 +48,47 @@ class ServerObjects:
 
     def shown(self, purpose: str, path: str, tree: str) -> Mapping[str, Any] | None:
         """Return the JSON of an object, or `None` if the object does not exist."""
-        response = self.read(purpose, f"{path}/api/json", tree)
+        response = self.read(purpose, f"{path}/api/json".lstrip("/"), tree)
         return None if response is None else object_of(response)
 
-    def document(self, purpose: str, path: str) -> XmlElement | None:
-        """Return the XML configuration of an object, or `None` if the object does not exist."""
+    def text(self, purpose: str, path: str) -> str | None:
+        """Return the XML configuration of an object, or `None` if the object does not exist.
+
+        Raises `protocol` if the response is not XML, for example empty.
+        """
         response = self.read(purpose, f"{path}/config.xml")
         if response is None:
             return None
         refuse_page(response)
+        text = document_text(response)
         try:
-            return xml_reader.parse(document_text(response))
+            xml_reader.parse(text)
         except xml_reader.UnreadableXml as error:
             message = f"cannot parse the server's configuration: {error}"
             raise response.error("protocol", message) from None
+        return text
 
-    def send(self, purpose: str, path: str, root: XmlElement, verify: Verify, **parts: Any) -> None:
+    def document(self, purpose: str, path: str) -> XmlElement | None:
+        """Return the parsed configuration of an object, or `None` if the object does not exist."""
+        text = self.text(purpose, path)
+        return None if text is None else xml_reader.parse(text)
+
+    def send(
+        self, purpose: str, path: str, root: XmlElement | str, verify: Verify, **parts: Any
+    ) -> None:
         """Send the XML configuration of an object."""
-        text = f"<?xml version='1.1' encoding='UTF-8'?>\n{xml_reader.written_in_lines(root)}"
-        self.write(purpose, path, verify, headers=_XML, body=text.encode(), **parts)
+        text = root if isinstance(root, str) else xml_reader.written_in_lines(root)
+        version = "1.1" if _NEWER.search(text) else "1.0"
+        body = f"<?xml version='{version}' encoding='UTF-8'?>\n{text}".encode()
+        self.write(purpose, path, verify, headers=_XML, body=body, **parts)
+
+    def delete(self, purpose: str, path: str, gone: Verify) -> None:
+        try:
+            self.write(purpose, f"{path}/doDelete", gone, form={})
+        except ToolchainError as error:
+            # another client may have deleted the object at the same time
+            if error.status not in (400, 404) or not gone():
+                raise
 
     def write(
         self, purpose: str, path: str, verify: Verify, method: str = "POST", **parts: Any
@@ -72,7 +97,7 @@ class ServerObjects:
             purpose,
             method,
             path,
-            expect=_FORM_DONE if "form" in parts else _DONE,
+            expect=_DONE,
             validate=partial(require_confirmation, self._server),
             verify=verify,
             **parts,

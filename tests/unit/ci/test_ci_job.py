@@ -75,7 +75,7 @@ def test_unreadable_configuration_is_not_replaced(what: str) -> None:
     server = Server(UNREADABLE[what], UNREADABLE[what])
     error = _error(server)
     assert (error.kind, server.writes) == ("protocol", 0)
-    assert "cannot parse the server's configuration of the job" in str(error)
+    assert "cannot parse the server's configuration: " in str(error)
 
 
 @pytest.mark.parametrize("name", ["a@b", "a<b", "x|y", "a;b", "folder/a&b", "end.", "a!"])

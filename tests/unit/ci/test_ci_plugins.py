@@ -20,9 +20,9 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.ci.plugins.ci_p
     CiPluginInfoOptions,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci.plugins.plugin_changes import (
+    PluginPlan,
     WantedPlugin,
     compared,
-    implied,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci.plugins.plugin_list import (
     Plugin,
@@ -353,7 +353,7 @@ def test_dependencies_are_installed_with_the_plugin(
     offers = {"a": Offer("1", needs), "b": Offer("2", {"c": "1"}), "c": Offer("1", {"a": "1"})}
     centre = CentreState((), False)
     changes = compared([WantedPlugin("a", None, "present")], there, centre)
-    found = implied(changes, there, centre, offers)
+    found = PluginPlan(changes, there, centre, offers).implied
     assert [change.name for change in found] == expected
     assert all(change.implied for change in found)
 
@@ -363,4 +363,4 @@ def test_dependency_waiting_for_restart_is_not_installed_again() -> None:
     waiting = Installation(1, "b", "2", "SuccessButRequiresRestart", "")
     centre = CentreState((waiting,), True)
     changes = compared([WantedPlugin("a", None, "present")], [], centre)
-    assert implied(changes, [_installed("b", "1")], centre, offers) == []
+    assert PluginPlan(changes, [_installed("b", "1")], centre, offers).implied == []

@@ -10,24 +10,20 @@ from typing import Any
 from urllib.parse import unquote
 
 from ...core.errors import ToolchainError, invalid, shorten
-from ...core.http.messages import Response, json_or_none
+from ...core.http.messages import json_or_none
 from ...core.http.transport import Transport
 from ...core.http.writes import Verify
 from ...core.plans.predictions import Predictions
-from .. import xml_reader
-from ..client import document_text, object_of, objects, part, refuse_page, require_confirmation
+from ..client import objects, part
 from ..job_address import Job
+from ..server_objects import ServerObjects
 from . import computed_folders
 from .configuration import is_enabled, with_enabled
 
 #: `tree` query for the state of a job.
 _STATE = "_class,fullName,name,buildable,disabled,color,builds[number]{0,1},jobs[name]{0,1}"
-_XML = {"Content-Type": "application/xml; charset=utf-8"}
 # Server fact [ci-5]: names must not contain these characters. The server would strip outer blanks.
 _BAD_NAME = re.compile(r"[?*/\\%!@#$^&|<>\[\]:;\x00-\x1f\x7f-\x9f]|^\s|\s$|\.$|^\.{1,2}$")
-#: Characters that require XML 1.1. Very old servers can only read XML 1.0 [ci-14].
-_NEWER = re.compile(r"&#|[\x01-\x08\x0b\x0c\x0e-\x1f]")
-_DONE = (200, 201, 202, 204, 302, 303)
 #: Maximum depth of folders in which copied jobs are saved.
 _DEEPEST = 20
 
@@ -42,12 +38,9 @@ class JobStore:
     def __init__(
         self, server: Transport, job: Job, purpose: str, predictions: Predictions | None = None
     ) -> None:
-        self._server, self.job, self.purpose = server, job, purpose
+        self._objects, self.job, self.purpose = ServerObjects(server), job, purpose
+        self.url = f"{server.connection.url}/{job.path}/"
         self._predictions = predictions or Predictions()
-
-    @property
-    def url(self) -> str:
-        return f"{self._server.connection.url}/{self.job.path}/"
 
     @property
     def _above(self) -> str:
@@ -71,29 +64,16 @@ class JobStore:
     def configuration(self, job: Job | None = None) -> str | None:
         """Return the XML configuration; `None` if the job does not exist or is not visible.
 
-        Raises `protocol` if the response is not XML, for example empty.
-
         :param job: another job to read
         """
-        path = (job or self.job).path
-        response = self._read(f"{path}/config.xml")
-        if response is None:
-            return None
-        refuse_page(response)
-        text = document_text(response)
-        try:
-            xml_reader.parse(text)
-        except xml_reader.UnreadableXml as error:
-            message = f"cannot parse the server's configuration of the job: {error}"
-            raise response.error("protocol", message) from None
-        return text
+        return self._objects.text(self.purpose, (job or self.job).path)
 
     def require_spelling(self, job: Job | None = None) -> None:
         """Raise `conflict` if the server spells the name of a job, by default of the own one, with
         other letter case.
         """
         job = job or self.job
-        response = self._read(f"{job.path}/api/json", "fullName")
+        response = self._objects.read(self.purpose, f"{job.path}/api/json", "fullName")
         shown = None if response is None else json_or_none(response.body)
         job.require_spelling(part(shown), self.purpose)
 
@@ -102,10 +82,9 @@ class JobStore:
 
         Raises `conflict` if the server spells its name with other letter case.
         """
-        response = self._read(f"{self.job.path}/api/json", _STATE)
-        if response is None:
+        shown = self._shown(self.job.path, _STATE)
+        if shown is None:
             return None
-        shown = object_of(response)
         self.job.require_spelling(shown, self.purpose)
         if computed_folders.is_computed(shown) and shown.get("buildable") is False:
             return {**shown, "disabled": self._is_disabled_itself()}
@@ -149,12 +128,12 @@ class JobStore:
         """
         spelling = self._predictions.get("job spelling", self.job.stored_name.casefold())
         self.job.require_spelling({"fullName": spelling or ""}, self.purpose)
-        response = self._read(f"{self._above}api/json", "_class,fullName,jobs[name]{0,1}")
+        shown = self._shown(self._above.rstrip("/"), "_class,fullName,jobs[name]{0,1}")
         parent = self.job.name.rpartition("/")[0]
         predicted = self._predictions.get("job", parent)
-        if response is None and predicted is not None and "jobs" in predicted:
+        if shown is None and predicted is not None and "jobs" in predicted:
             return
-        if response is None:
+        if shown is None:
             missing = (
                 f"the folder '{parent}' does not exist, or the account cannot see it. To create"
                 " the folder, use ci_job with folder: true"
@@ -167,46 +146,34 @@ class JobStore:
             raise ToolchainError("not_found", f"{self.purpose}: {missing}", status=404)
         if not self._above:
             return
-        shown = object_of(response)
         Job(self._above.rstrip("/"), parent).require_spelling(shown, f"{self.purpose}: '{parent}'")
         if "jobs" not in shown:
             raise ToolchainError("conflict", f"{self.purpose}: '{parent}' is a job, not a folder")
 
-    def _read(self, path: str, tree: str | None = None) -> Response | None:
-        """Send a read. Return `None` if the CI server responds with 404.
-
-        Raises `not_found` if another server, for example a proxy, responds with 404.
-        """
-        query = {} if tree is None else {"tree": tree}
-        response = self._server.read(self.purpose, path, query=query, expect=(200, 404))
-        if response.status != 404:
-            return response
-        # server fact [ci-3]: a response without these headers comes from a proxy
-        if "X-Jenkins" not in response.headers and "X-Hudson" not in response.headers:
-            raise response.error(
-                "not_found",
-                "the server returned 404, but it is not a CI server: check url",
-            )
-        return None
+    def _shown(self, path: str, tree: str) -> Mapping[str, Any] | None:
+        return self._objects.shown(self.purpose, path, tree)
 
     def create(self, text: str) -> None:
         """Create the job with this XML configuration."""
-        self._create({"name": self.name}, headers=_XML, body=_document(text))
+        query = {"name": self.name}
+        self._objects.send(self.purpose, self._creation_path, text, self._exists, query=query)
 
     def copy(self, source: Job) -> None:
         """Copy a job. The copy cannot be built until `release` has saved it."""
         segments = [unquote(part) for part in source.path.split("/")[1::2]]
         query = {"name": self.name, "mode": "copy", "from": "/" + "/".join(segments)}
-        self._create(query, form={})
+        self._write(self._creation_path, self._exists, query=query, form={})
 
-    def _create(self, query: Mapping[str, str], **parts: Any) -> None:
-        path = f"{self._above}createItem"
-        self._write(path, lambda: self.state() is not None, query=query, **parts)
+    @property
+    def _creation_path(self) -> str:
+        return f"{self._above}createItem"
+
+    def _exists(self) -> bool:
+        return self.state() is not None
 
     def save(self, text: str, verify: Verify) -> None:
         """Replace the configuration. `verify` is called after a lost response."""
-        body = _document(text)
-        self._write(f"{self.job.path}/config.xml", verify, headers=_XML, body=body)
+        self._objects.send(self.purpose, f"{self.job.path}/config.xml", text, verify)
 
     def switch(self, enabled: bool) -> None:
         """Enable or disable the job. Raises `rejected` if its kind cannot be disabled."""
@@ -225,16 +192,7 @@ class JobStore:
 
     def delete(self) -> None:
         """Delete the job with its builds, or the folder with its content."""
-
-        def gone() -> bool:
-            return self.state() is None
-
-        try:
-            self._write(f"{self.job.path}/doDelete", gone, form={})
-        except ToolchainError as error:
-            # another client may have deleted the job at the same time
-            if error.status not in (400, 404) or not gone():
-                raise
+        self._objects.delete(self.purpose, self.job.path, lambda: not self._exists())
 
     def release(self, enabled: bool | None) -> list[str]:
         """Save a copied job, or all jobs of a copied folder, to make them buildable.
@@ -261,22 +219,19 @@ class JobStore:
 
         Server fact [ci-21]: on very old servers the description must be saved too, here unchanged.
         """
-        verify, body = partial(self._is_buildable, job), _document(text)
-        self._write(f"{job.path}/config.xml", verify, headers=_XML, body=body, repeatable=True)
+        verify = partial(self._is_buildable, job)
+        self._objects.send(self.purpose, f"{job.path}/config.xml", text, verify, repeatable=True)
         if verify() is False:
-            response = self._read(f"{job.path}/api/json", "description")
-            shown = {} if response is None else object_of(response)
+            shown = part(self._shown(job.path, "description"))
             form = {"description": str(shown.get("description") or "")}
             self._write(f"{job.path}/submitDescription", verify, form=form, repeatable=True)
 
     def _is_buildable(self, job: Job) -> bool | None:
-        response = self._read(f"{job.path}/api/json", _STATE)
-        shown = {} if response is None else object_of(response)
+        shown = part(self._shown(job.path, _STATE))
         return None if is_disabled(shown) else shown.get("buildable") is True
 
     def _below(self, job: Job, depth: int) -> Iterator[Job]:
-        response = self._read(f"{job.path}/api/json", "jobs[name]")
-        shown = {} if response is None else object_of(response)
+        shown = part(self._shown(job.path, "jobs[name]"))
         if "jobs" not in shown:
             yield job
         elif depth < _DEEPEST:
@@ -285,21 +240,7 @@ class JobStore:
                     yield from self._below(job.below(str(obj["name"])), depth + 1)
 
     def _write(self, path: str, verify: Verify, **parts: Any) -> None:
-        self._server.write(
-            self.purpose,
-            "POST",
-            path,
-            expect=_DONE,
-            validate=partial(require_confirmation, self._server),
-            verify=verify,
-            **parts,
-        )
-
-
-def _document(text: str) -> bytes:
-    """Return a configuration as an XML document in UTF-8."""
-    version = "1.1" if _NEWER.search(text) else "1.0"
-    return f"<?xml version='{version}' encoding='UTF-8'?>\n{text}".encode()
+        self._objects.write(self.purpose, path, verify, **parts)
 
 
 def is_disabled(shown: Mapping[str, Any]) -> bool:

@@ -118,14 +118,7 @@ class NodeStore:
 
     def delete(self, name: str) -> None:
         exists = self._exists(name)
-        purpose = f"deleting the node '{name}'"
-        try:
-            self._objects.write(
-                purpose, f"{self._path(name)}/doDelete", lambda: not exists(), form={}
-            )
-        except ToolchainError as error:
-            if error.status != 404 or exists():
-                raise
+        self._objects.delete(f"deleting the node '{name}'", self._path(name), lambda: not exists())
 
     def toggle(self, name: str, *, offline: bool, reason: str) -> None:
         """Take a node offline, or bring it online.

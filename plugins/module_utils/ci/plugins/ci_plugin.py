@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any, ClassVar
 
@@ -24,16 +24,15 @@ from . import plugin_list, update_centre
 from .baseline import least_version, of_lock
 from .plugin_changes import (
     PluginChange,
+    PluginPlan,
     State,
     WantedPlugin,
-    added,
     compared,
     dependants,
-    implied,
     require_offers,
+    restart_required,
     wanted_once,
 )
-from .plugin_list import Plugin
 from .update_centre import CentreState, Offer
 
 _LOCK_FILE = "the lock file"
@@ -81,162 +80,122 @@ class CiPluginOperation:
         self._task, self._options, self._make_polling = task, options, make_polling
         self._wanted = wanted_once(_wanted(options))
         self._server = server_of(task)
-        self._changes: list[PluginChange] = []
-        self._implied: list[PluginChange] = []
-        self._plugins: Sequence[Plugin] = ()
-        self._offers: dict[str, Offer] = {}
-        self._centre = CentreState((), False)
-        self._done: set[str] = set()
-        self._asked: set[str] = set()
-        self._last = 0
 
     def plan(self) -> Plan:
-        plugins = self._read_plugins()
-        if self._installing:
-            self._offers = update_centre.read_offers(self._server)
-            if self._offers and not self._offers.keys() >= set(self._installing):
+        planned = self._read()
+        offers: Mapping[str, Offer] = {}
+        if planned.installing:
+            offers = update_centre.read_offers(self._server)
+            if offers and not offers.keys() >= set(planned.installing):
                 # the update site no longer offers a plugin that another user has just installed
-                plugins = self._read_plugins()
-            if self._offers:  # empty until a write lets the server read the update site
-                require_offers(self._changes, self._offers)
-        for name, needed_by in dependants(self._changes, plugins).items():
+                planned = self._read()
+            if offers:  # empty until a write lets the server read the update site
+                require_offers(planned.changes, offers)
+        for name, needed_by in dependants(planned.changes, planned.plugins).items():
             self._task.warn(
                 f"{name} is a dependency of {', '.join(needed_by)}, which will fail to load"
             )
-        self._plugins = plugins
-        return self._full_plan()
+        return self._full_plan(replace(planned, offers=offers))
 
-    @property
-    def _effective(self) -> list[PluginChange]:
-        return [change for change in self._changes if change.action != "unchanged"]
+    def _read(self) -> PluginPlan:
+        """Read the installed plugins, and compare them with the desired plugins."""
+        plugins = plugin_list.read(self._server)
+        centre = update_centre.read_state(self._server)
+        return PluginPlan(compared(self._wanted, plugins, centre), plugins, centre, {})
 
     def parts(self, plan: Plan) -> list[PlannedChange]:
         """Return the planned changes of plugins, for a sealed plan."""
+        planned: PluginPlan = plan.data
         return [
-            PlannedChange(
-                change.name,
-                None,
-                None if change.installed is None else _version_and_enabled(change.installed),
-                None if change.action == "removed" else self._after(change),
-            )
-            for change in self._effective
+            PlannedChange(change.name, None, change.state_before, planned.state_after(change))
+            for change in planned.effective
         ]
 
     def leave_out(self, plan: Plan, indexes: Collection[int]) -> Plan:
         """Return the plan without the changes at these indexes of `parts`."""
-        dropped = [plugin for n, plugin in enumerate(self._effective) if n in indexes]
-        self._changes = [change for change in self._changes if change not in dropped]
-        return self._full_plan()
+        planned: PluginPlan = plan.data
+        dropped = [plugin for n, plugin in enumerate(planned.effective) if n in indexes]
+        left = [change for change in planned.changes if change not in dropped]
+        return self._full_plan(replace(planned, changes=left))
 
-    def _full_plan(self) -> Plan:
-        self._implied = implied(self._changes, self._plugins, self._centre, self._offers)
-        effective = [*self._effective, *self._implied]
-        values = self._values(self._plugins, self._centre, planned=True)
+    def _full_plan(self, planned: PluginPlan) -> Plan:
+        result = {
+            "plugins": planned.rows(planned.plugins, planned.centre),
+            "restart_required": planned.restart_required,
+        }
+        effective = [*planned.effective, *planned.implied]
         if not effective:
-            return Plan({}, {}, result=values, waits=bool(self._joined) and self._options.wait)
-        before = {
-            change.name: _version_and_enabled(change.installed)
-            for change in effective
-            if change.installed is not None
-        }
-        after = {
-            change.name: self._after(change) for change in effective if change.action != "removed"
-        }
-        return Plan(before, after, "update", result=values)
+            waits = bool(planned.joined) and self._options.wait
+            return Plan({}, {}, result=result, waits=waits, data=planned)
+        before = {change.name: change.state_before for change in effective if change.installed}
+        after = {change.name: planned.state_after(change) for change in effective}
+        after = {name: state for name, state in after.items() if state is not None}
+        return Plan(before, after, "update", result=result, data=planned)
 
     def preflight(self, plan: Plan) -> None:
         update_centre.require_right(self._server)
 
-    def _read_plugins(self) -> Sequence[Plugin]:
-        """Read the installed plugins, and compare them with the desired plugins."""
-        plugins = plugin_list.read(self._server)
-        self._centre = update_centre.read_state(self._server)
-        self._changes = compared(self._wanted, plugins, self._centre)
-        return plugins
-
-    @property
-    def _installing(self) -> list[str]:
-        return [change.name for change in self._changes if change.install]
-
-    @property
-    def _joined(self) -> list[str]:
-        """Return the desired plugins whose installation another user has started."""
-        return [change.name for change in self._changes if change.joined]
-
     def apply(self, plan: Plan) -> Mapping[str, Any]:
+        planned: PluginPlan = plan.data
+        switched: list[str] = []
+        requested: list[str] = []
         try:
-            for change in self._changes:
+            for change in planned.changes:
                 if change.switch is not None:
                     self._switch(change)
-            if self._installing:
-                self._install(self._installing)
-            if self._options.wait:
-                self._follow()
+                    switched.append(change.name)
+            if planned.installing:
+                planned = self._install(planned)
+                requested = planned.installing
+            centre = self._follow(planned) if self._options.wait else planned.centre
         except ToolchainError as error:
-            values = self._values_after_error()
-            error.result.update(values, changed=bool(self._done) or self._installs(bool(values)))
+            error.result.update(self._values_after_error(planned, switched, requested))
             raise
-        return self._values(plugin_list.read(self._server), self._centre)
+        plugins = plugin_list.read(self._server)
+        rows = planned.rows(plugins, centre, requested if self._options.wait else None)
+        return {"plugins": rows, "restart_required": restart_required(plugins, centre)}
 
-    def _install(self, names: Sequence[str]) -> None:
-        if not self._offers:
+    def _install(self, planned: PluginPlan) -> PluginPlan:
+        """Request the installations. Return the plan with the plugins of the update site."""
+        if not planned.offers:
             update_centre.refresh(self._server)
-            self._offers = update_centre.read_offers(self._server)
-            require_offers(self._changes, self._offers)
-        self._last = self._centre.last
-        update_centre.install(self._server, names, self._last)
-        self._asked.update(names)
+            planned = replace(planned, offers=update_centre.read_offers(self._server))
+            require_offers(planned.changes, planned.offers)
+        update_centre.install(self._server, planned.installing, planned.centre.last)
+        return planned
 
-    def _installs(self, centre_known: bool) -> bool:
-        """Return whether an installation was started for the task and has not failed.
-
-        :param centre_known: whether the state of the update centre could be read after an error; if
-            not, a requested installation counts as started
-        """
-        if not centre_known:
-            return bool(self._asked)
-        started = [
-            installation
-            for installation in self._centre.installations
-            if installation.number > self._last
-        ]
-        return bool(self._asked) and any(not installation.failed for installation in started)
-
-    def _follow(self) -> None:
+    def _follow(self, planned: PluginPlan) -> CentreState:
         """Wait for the requested installations, including those that another user has started."""
-        names = [*self._installing, *self._joined]
+        names, centre = [*planned.installing, *planned.joined], planned.centre
         if not names:
-            return
-        running = [
-            installation.number for installation in self._centre.installations if installation.runs
-        ]
-        last = min([self._centre.last, *(number - 1 for number in running)])
+            return centre
+        running = [found.number for found in centre.installations if found.runs]
+        last = min([centre.last, *(number - 1 for number in running)])
         polling = self._make_polling(self._options.wait_timeout, self._options.poll_interval)
         try:
-            self._centre = update_centre.follow(
-                self._server, names, last, polling, self._task.progress
-            )
+            return update_centre.follow(self._server, names, last, polling, self._task.progress)
         except PollTimeout as error:
             raise error.with_hint("the installation continues on the server") from None
-        self._validate(names, last)
 
-    def _validate(self, names: Sequence[str], last: int) -> None:
-        """Raise `failed` with all installations that have failed or were not started."""
-        errors = update_centre.failures(self._centre, last)
-        started = {
-            installation.name
-            for installation in self._centre.installations
-            if installation.number > last
+    def _values_after_error(
+        self, planned: PluginPlan, switched: Sequence[str], requested: Sequence[str]
+    ) -> dict[str, Any]:
+        """Return the values for the result after an error.
+
+        If the state cannot be read, requested installations count as started.
+        """
+        try:
+            centre = update_centre.read_state(self._server)
+            plugins = plugin_list.read(self._server)
+        except ToolchainError:
+            return {"changed": bool(switched or requested)}
+        started = centre.since(planned.centre.last) if requested else []
+        done = {*switched, *(found.name for found in started if found.name in requested)}
+        return {
+            "plugins": planned.rows(plugins, centre, requested, done),
+            "restart_required": restart_required(plugins, centre),
+            "changed": bool(switched) or not all(found.failed for found in started),
         }
-        errors += [
-            f"{name}: the server did not start its installation"
-            for name in names
-            if name not in started
-        ]
-        if errors:
-            raise ToolchainError(
-                "failed", f"{len(errors)} plugin installations failed: {'; '.join(errors)}"
-            )
 
     def _switch(self, change: PluginChange) -> None:
         """Enable, disable or uninstall a plugin.
@@ -264,92 +223,6 @@ class CiPluginOperation:
             verify=verify,
             repeatable=True,
         )
-        self._done.add(change.name)
-
-    def _offered(self, change: PluginChange) -> str | None:
-        offer = self._offers.get(change.name)
-        return change.wanted.version if offer is None else offer.version
-
-    def _installed(self, centre: CentreState) -> list[PluginChange]:
-        """Return the dependencies that the server has installed for the task."""
-        if not self._asked:
-            return []
-        installed = {plugin.short_name: plugin for plugin in self._plugins}
-        listed = {change.name for change in self._changes}
-        started = {
-            installation.name
-            for installation in centre.installations
-            if installation.number > self._last
-        }
-        return [added(name, installed.get(name)) for name in sorted(started - listed)]
-
-    def _after(self, change: PluginChange) -> dict[str, Any]:
-        version = self._offered(change)
-        current = (
-            _version_and_enabled(change.installed)
-            if change.installed is not None
-            else {"enabled": True}
-        )
-        enabled = current["enabled"] if change.switch is None else change.switch == "makeEnabled"
-        return {"version": version if change.install else change.before, "enabled": enabled}
-
-    def _values_after_error(self) -> dict[str, Any]:
-        """Return the values for the result after an error, or {} if they cannot be read."""
-        try:
-            self._centre = update_centre.read_state(self._server)
-            done = self._done | {
-                installation.name
-                for installation in self._centre.installations
-                if installation.number > self._last and installation.name in self._asked
-            }
-            return self._values(plugin_list.read(self._server), self._centre, done=done)
-        except ToolchainError:
-            return {}
-
-    def _values(
-        self,
-        plugins: Sequence[Plugin],
-        centre: CentreState,
-        *,
-        planned: bool = False,
-        done: Collection[str] | None = None,
-    ) -> dict[str, Any]:
-        """Return the values for the result.
-
-        :param planned: whether the changes are only planned
-        :param done: names of the plugins that were changed before an error; `None` means all
-        """
-        versions = {plugin.short_name: plugin.version for plugin in plugins}
-        rows = []
-        predicted = planned or (done is None and not self._options.wait)
-        shown = self._implied if predicted else self._installed(centre)
-        for change in (*self._changes, *shown):
-            newest = centre.newest(change.name)
-            loading = newest.version if newest is not None and newest.waits else None
-            version = loading or versions.get(change.name)
-            if change.install and (planned or not self._options.wait):
-                version = self._offered(change)
-            failed = newest is not None and newest.failed and newest.number > self._last
-            row = change.row(version, failed=failed and not planned)
-            reached = done is None or change.implied or change.name in done
-            rows.append(row if reached else change.untouched())
-        waits = self._waits(plugins, planned) or any(
-            installation.waits for installation in centre.installations
-        )
-        return {"plugins": rows, "restart_required": centre.restart_required or waits}
-
-    def _waits(self, plugins: Sequence[Plugin], planned: bool) -> bool:
-        """Return whether a plugin requires a restart of the server.
-
-        :param planned: whether to include the planned changes
-        """
-        changed = {
-            change.name: change
-            for change in (*self._changes, *self._implied)
-            if planned and change.action != "unchanged"
-        }
-        others = (plugin.waits for plugin in plugins if plugin.short_name not in changed)
-        return any(change.waits for change in changed.values()) or any(others)
 
 
 def _wanted(options: CiPluginOptions) -> list[WantedPlugin]:
@@ -366,9 +239,3 @@ def _wanted(options: CiPluginOptions) -> list[WantedPlugin]:
         )
         for number, plugin in enumerate(options.plugins or ())
     ]
-
-
-def _version_and_enabled(plugin: Plugin | None) -> dict[str, Any]:
-    if plugin is None:
-        return {}
-    return {"version": plugin.version, "enabled": plugin.enabled}

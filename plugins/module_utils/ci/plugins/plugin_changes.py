@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 from ...core.errors import ToolchainError, invalid
@@ -16,8 +17,6 @@ from .versions import is_older
 State = Literal["present", "absent", "enabled", "disabled"]
 
 _SHORT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-#: A version contains a digit. Words such as `latest` would count as older than any version.
-_VERSION = re.compile(r"(?=\D*\d)[A-Za-z0-9][A-Za-z0-9.+_~*-]*")
 
 
 @dataclass(frozen=True)
@@ -76,24 +75,138 @@ class PluginChange:
             return replace(self.installed, deleted=True).waits
         return replace(self.installed, enabled=self.switch == "makeEnabled").waits
 
-    def row(self, after: str | None, *, failed: bool = False) -> dict[str, Any]:
+    @property
+    def state_before(self) -> dict[str, Any] | None:
+        """Return version and state of the installed plugin, or `None`."""
+        there = self.installed
+        return None if there is None else {"version": there.version, "enabled": there.enabled}
+
+    def row(self, after: str | None, action: str) -> dict[str, Any]:
+        """Return the item of the return value `plugins`."""
         return {
             "name": self.name,
             "before": self.before,
-            "after": None if self.wanted.state == "absent" else after or self.waiting,
-            "action": "failed" if failed and self.install else self.action,
+            "after": None if self.wanted.state == "absent" else after,
+            "action": action,
             "implied": self.implied,
         }
 
-    def untouched(self) -> dict[str, Any]:
-        """Return the result row of a plugin that was not changed because the task failed before."""
-        return {
-            "name": self.name,
-            "before": self.before,
-            "after": self.before,
-            "action": "unchanged",
-            "implied": self.implied,
-        }
+
+@dataclass(frozen=True)
+class PluginPlan:
+    """The changes of plugins, and the state of the server from which they follow.
+
+    :param offers: plugins of the update site; empty until a write lets the server read it
+    """
+
+    changes: Sequence[PluginChange]
+    plugins: Sequence[Plugin]
+    centre: CentreState
+    offers: Mapping[str, Offer]
+
+    @property
+    def effective(self) -> list[PluginChange]:
+        return [change for change in self.changes if change.action != "unchanged"]
+
+    @property
+    def installing(self) -> list[str]:
+        return [change.name for change in self.changes if change.install]
+
+    @property
+    def joined(self) -> list[str]:
+        """Return the desired plugins whose installation another user has started."""
+        return [change.name for change in self.changes if change.joined]
+
+    @cached_property
+    def implied(self) -> list[PluginChange]:
+        """Return the installations of dependencies that the server adds [ci-22, ci-23], by name."""
+        listed = {change.name for change in self.changes}
+        pending = self.installing
+        found: dict[str, PluginChange] = {}
+        while pending:
+            offer = self.offers.get(pending.pop())
+            for name, minimum in ({} if offer is None else offer.needs).items():
+                newest = self.centre.newest(name)
+                change = self._implied_change(name)
+                version = change.before
+                if newest is not None and (newest.waits or newest.runs):
+                    version = newest.version
+                if name in {*listed, *found} or name not in self.offers:
+                    continue
+                if not version or is_older(version, minimum):
+                    found[name] = change
+                    pending.append(name)
+        return [found[name] for name in sorted(found)]
+
+    def _implied_change(self, name: str) -> PluginChange:
+        installed = next((plugin for plugin in self.plugins if plugin.short_name == name), None)
+        wanted = WantedPlugin(name, None, "present")
+        return PluginChange(wanted, installed, install=True, implied=True)
+
+    def state_after(self, change: PluginChange) -> dict[str, Any] | None:
+        """Return version and state of a plugin after its change, or `None` if it is removed."""
+        if change.action == "removed":
+            return None
+        enabled = True if change.installed is None else change.installed.enabled
+        if change.switch is not None:
+            enabled = change.switch == "makeEnabled"
+        version = self._offered(change) if change.install else change.before
+        return {"version": version, "enabled": enabled}
+
+    def _offered(self, change: PluginChange) -> str | None:
+        offer = self.offers.get(change.name)
+        return change.wanted.version if offer is None else offer.version
+
+    @property
+    def restart_required(self) -> bool:
+        """Return whether the server must restart after the changes."""
+        changed = {change.name: change for change in (*self.effective, *self.implied)}
+        others = [plugin for plugin in self.plugins if plugin.short_name not in changed]
+        waits = any(change.waits for change in changed.values())
+        return waits or restart_required(others, self.centre)
+
+    def rows(
+        self,
+        plugins: Sequence[Plugin],
+        centre: CentreState,
+        requested: Collection[str] | None = None,
+        done: Collection[str] | None = None,
+    ) -> list[dict[str, Any]]:
+        """Return the items of the return value `plugins`.
+
+        :param requested: plugins whose installation was requested and has finished; `None` means
+            that the installations have not finished, so the expected versions are returned
+        :param done: names of the plugins that were changed before an error; `None` means all
+        """
+        versions = {plugin.short_name: plugin.version for plugin in plugins}
+        added = self.implied
+        if requested is not None:
+            started = {installation.name for installation in centre.since(self.centre.last)}
+            listed = {change.name for change in self.changes}
+            names = sorted(started - listed) if requested else ()
+            added = [self._implied_change(name) for name in names]
+        rows = []
+        for change in (*self.changes, *added):
+            newest = centre.newest(change.name)
+            version = versions.get(change.name)
+            if change.install and requested is None:
+                version = self._offered(change)
+            elif newest is not None and newest.waits:
+                version = newest.version
+            rows.append(change.row(version or change.waiting, self._action(change, centre)))
+            if not (done is None or change.implied or change.name in done):
+                rows[-1] = change.row(change.before, "unchanged")
+        return rows
+
+    def _action(self, change: PluginChange, centre: CentreState) -> str:
+        started = [found for found in centre.since(self.centre.last) if found.name == change.name]
+        return "failed" if change.install and started and started[-1].failed else change.action
+
+
+def restart_required(plugins: Sequence[Plugin], centre: CentreState) -> bool:
+    """Return whether a change takes effect only when the server restarts."""
+    waits = any(plugin.waits for plugin in plugins)
+    return waits or centre.restart_required or any(found.waits for found in centre.installations)
 
 
 def compared(
@@ -148,40 +261,6 @@ def _switch(
     )
 
 
-def implied(
-    changes: Sequence[PluginChange],
-    plugins: Sequence[Plugin],
-    centre: CentreState,
-    offers: Mapping[str, Offer],
-) -> list[PluginChange]:
-    """Return the installations of dependencies that the server adds [ci-22, ci-23], by name."""
-    installed = {plugin.short_name: plugin for plugin in plugins}
-    listed = {change.name for change in changes}
-    pending = [change.name for change in changes if change.install]
-    found: dict[str, PluginChange] = {}
-    while pending:
-        offer = offers.get(pending.pop())
-        for name, minimum in ({} if offer is None else offer.needs).items():
-            plugin, newest = installed.get(name), centre.newest(name)
-            version = "" if plugin is None else plugin.version
-            if newest is not None and (newest.waits or newest.runs):
-                version = newest.version
-            if name in {*listed, *found} or name not in offers:
-                continue
-            if not version or is_older(version, minimum):
-                found[name] = added(name, plugin)
-                pending.append(name)
-    return [found[name] for name in sorted(found)]
-
-
-def added(name: str, installed: Plugin | None) -> PluginChange:
-    """Return the change that installs a dependency.
-
-    :param installed: the installed older version, or `None`
-    """
-    return PluginChange(WantedPlugin(name, None, "present"), installed, install=True, implied=True)
-
-
 def require_offers(changes: Sequence[PluginChange], offers: Mapping[str, Offer]) -> None:
     """Raise an error that names all plugins which the update site cannot provide.
 
@@ -233,7 +312,7 @@ def dependants(changes: Sequence[PluginChange], plugins: Sequence[Plugin]) -> di
 def wanted_once(wanted: Sequence[WantedPlugin]) -> list[WantedPlugin]:
     """Return the plugins as a list.
 
-    Raises `invalid` for an invalid name or version, and for a plugin that is listed twice.
+    Raises `invalid` for an invalid name, and for a plugin that is listed twice.
     """
     names = [plugin.name for plugin in wanted]
     for number, plugin in enumerate(wanted):
@@ -241,11 +320,6 @@ def wanted_once(wanted: Sequence[WantedPlugin]) -> list[WantedPlugin]:
             raise invalid(
                 f"plugins[{number}].name is '{plugin.name}': set it to the short name of the"
                 " plugin, without a version"
-            )
-        if plugin.version is not None and _VERSION.fullmatch(plugin.version) is None:
-            raise invalid(
-                f"plugins[{number}].version is '{plugin.version}': set it to a minimum version such"
-                " as 5.2.2, or omit it to accept any version"
             )
         if plugin.name in names[:number]:
             raise invalid(f"plugins[{number}]: {plugin.name} is listed twice")

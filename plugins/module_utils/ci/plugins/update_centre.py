@@ -86,14 +86,11 @@ class CentreState:
 
     def newest(self, name: str) -> Installation | None:
         """Return the newest installation of a plugin, or `None`."""
-        return next(
-            (
-                installation
-                for installation in reversed(self.installations)
-                if installation.name == name
-            ),
-            None,
-        )
+        return next((found for found in reversed(self.installations) if found.name == name), None)
+
+    def since(self, number: int) -> list[Installation]:
+        """Return the installations after the one with this number."""
+        return [found for found in self.installations if found.number > number]
 
 
 def read_state(server: Transport) -> CentreState:
@@ -198,10 +195,7 @@ def install(server: Transport, names: Sequence[str], after: int) -> None:
             )
 
     def is_begun() -> bool:
-        return any(
-            installation.number > after and installation.name in names
-            for installation in read_state(server).installations
-        )
+        return any(found.name in names for found in read_state(server).since(after))
 
     server.write(
         purpose,
@@ -223,6 +217,8 @@ def follow(
 ) -> CentreState:
     """Wait until the installations and their dependencies have finished.
 
+    Raises `failed` with all installations that have failed or were not started.
+
     :param names: names of the requested plugins
     :param after: number of the last installation before the request
     :param say: receives progress lines
@@ -230,37 +226,30 @@ def follow(
     reads = 0
     while True:
         state = read_state(server)
-        started = [
-            installation for installation in state.installations if installation.number > after
-        ]
-        finished = [installation for installation in started if not installation.runs]
+        started = state.since(after)
+        running = [installation.name for installation in started if installation.runs]
         missing = set(names) - {installation.name for installation in started}
         reads += 1
-        if len(finished) == len(started) and (not missing or reads > _MAX_READS):
+        if not running and (not missing or reads > _MAX_READS):
+            _require_success(started, names)
             return state
-        running = (
-            ", ".join(installation.name for installation in started if installation.runs)
-            or "waiting for the server"
-        )
-        line = (
-            f"installing plugins: {len(finished)} of {len(started) + len(missing)} done: {running}"
-        )
+        count = f"{len(started) - len(running)} of {len(started) + len(missing)} done"
+        line = f"installing plugins: {count}: {', '.join(running) or 'waiting for the server'}"
         say(line)
         polling.pause(line)
 
 
-def failures(state: CentreState, after: int) -> list[str]:
-    """Return a line per failed installation, with the reason from the server.
-
-    :param after: number of the last installation before the request
-    """
-    newest = {
-        installation.name: installation
-        for installation in state.installations
-        if installation.number > after
-    }
-    return [
+def _require_success(started: Sequence[Installation], names: Collection[str]) -> None:
+    newest = {installation.name: installation for installation in started}
+    errors = [
         f"{installation.name}: {installation.reason or 'the server gave no reason'}"
         for installation in newest.values()
         if installation.failed
     ]
+    errors += [
+        f"{name}: the server did not start its installation" for name in names if name not in newest
+    ]
+    if errors:
+        raise ToolchainError(
+            "failed", f"{len(errors)} plugin installations failed: {'; '.join(errors)}"
+        )

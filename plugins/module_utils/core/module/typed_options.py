@@ -223,7 +223,7 @@ def _check_rules(options: Any) -> None:
             raise invalid(f"{name} cannot be combined with entries: set {name} in every entry")
     if any(known.in_entries for known in declarations) and given["entries"]:
         return  # the rules apply to each entry
-    for rule in getattr(options, "rules", ()):
+    for rule in getattr(kind, "rules", None) or ():  # of the class: an option may be named `rules`
         rule.check(values, given)
     if hasattr(options, "check"):
         options.check()
