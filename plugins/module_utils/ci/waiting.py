@@ -11,6 +11,8 @@ from ..core.polling import PollInterval
 
 #: Creates a `PollInterval` from a timeout and a maximum pause, both in seconds.
 PollingFactory = Callable[[float, float], PollInterval]
+#: Minimum timeout of a poll in seconds, even if less time is left.
+_SHORTEST_POLL = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,3 +36,8 @@ def require_at_least(name: str, value: float | None, lowest: int) -> None:
     """Raise `invalid` for an option below its minimum."""
     if value is not None and value < lowest:
         raise invalid(f"{name} is {value:g}: set it to {lowest} or more")
+
+
+def patience(polling: PollInterval) -> float:
+    """Return the timeout in seconds of a poll with its retries: the time left, at least 0.5."""
+    return max(_SHORTEST_POLL, polling.left)

@@ -1,34 +1,29 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Start or find the build that a task requests, check its result, and return its values."""
+"""Compare the builds that a task requests with the builds of their jobs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
-from ...core.errors import Kind, ToolchainError, invalid, shorten
+from ...core.errors import ToolchainError, invalid
+from ...core.http.messages import Response
 from ...core.http.transport import Transport
 from ...core.module.task import Task
-from ...core.polling import PollInterval, PollTimeout
-from .. import stopping
-from ..job_address import JobName, build_path, build_segment, job_of
+from ..job_address import Job, JobName, build_segment, job_of
 from ..waiting import PollingFactory, WaitOptions, require_at_least
-from . import build_watcher, parameters, records
-from .followed_build import FollowedBuild, OnInput
-from .parameters import Files, ListStyle, Parameters
+from . import parameters, records
+from .followed_build import OnInput
+from .parameters import Files, ListStyle, Parameters, WantedParameters
 from .queue_item import QueueItem
-from .trigger import BuildClaims, Trigger, TriggeredBuild
+from .records import JobState, TriggeredBuild
 
 TriggerRule = Literal["always", "unless_successful"]
 #: `started`: start a build. `finished`: wait for a build that an earlier task started.
 State = Literal["started", "finished"]
 Result = Literal["SUCCESS", "UNSTABLE", "FAILURE", "NOT_BUILT", "ABORTED"]
 
-#: Maximum seconds to wait for the end of a build after a stop request.
-_STOP_SECONDS = 10.0
-#: Maximum seconds for the stop request after Ctrl-C.
-_INTERRUPT_SECONDS = 5.0
 #: Maximum seconds to wait until the server knows a queue item.
 _ITEM_SECONDS = 2.0
 
@@ -88,313 +83,204 @@ class BuildOptions(WaitOptions):
             raise invalid("wait: false cannot be combined with state: finished: omit one of them")
 
 
-class BuildRequest:
-    """A build of a job that a task requests.
+@dataclass(frozen=True, kw_only=True)
+class BuildEntry:
+    """Entry of the option `builds`. The options of the task are the defaults."""
 
-    :param make_polling: creates a `PollInterval` from a timeout and a maximum pause in seconds
-    :param claims: assignment of builds to the requests of the task
+    job: JobName
+    queue_id: int | None = None
+    build: str | None = None
+    state: State | None = None
+    parameters: Parameters | None = None
+    files: Files | None = None
+    list_style: ListStyle | None = None
+    trigger: TriggerRule | None = None
+    accept: list[Result] | None = None
+    delay: int | None = None
+
+    def merged_with(self, options: BuildOptions) -> BuildOptions:
+        """Return the options of the task, overridden by the values of this entry."""
+        values = {option.name: getattr(self, option.name) for option in fields(self)}
+        overrides = {name: value for name, value in values.items() if value is not None}
+        if self.state == "finished" != options.state:
+            # the task's trigger and delay apply only to builds that the task starts
+            overrides = {"trigger": "always", "delay": None, **overrides}
+        return replace(options, **{"parameters": None, "files": None, **overrides})
+
+
+@dataclass(frozen=True, eq=False)
+class ResolvedBuild:
+    """A requested build after the reads.
+
+    :param wanted: its parameters, as the job defines them, and its files
+    :param state: state of the job before the start
+    :param found: existing build that satisfies the request: finished, running or queued
+    :param response: response that contains `found`, if an earlier task started that build
+    :param error: error for which no build can be started or followed
     """
 
-    def __init__(
-        self,
-        task: Task,
-        server: Transport,
-        options: BuildOptions,
-        make_polling: PollingFactory = PollInterval,
-        claims: BuildClaims | None = None,
-    ) -> None:
-        options.check()
-        self._task, self._server, self._options = task, server, options
-        self._make_polling = make_polling
-        self._claims = BuildClaims() if claims is None else claims
-        self._search: Callable[[], TriggeredBuild] | None = None
-        self.job = job_of(options.job, task.connection.url)
-        self.purpose = f"building the job '{self.job.name}'"
-        self._files = parameters.file_parts(options.files or {}, "files")
-        self.wanted = parameters.WantedParameters()
-        self.state: records.JobState | None = None
-        #: Finished build that satisfies the request.
-        self.finished: Mapping[str, Any] | None = None
-        #: Running or queued build to wait for.
-        self.running: TriggeredBuild | None = None
-        self.asked = self.started = self.joined = False
-        self.followed = FollowedBuild(server, self.job, make_polling(0, 1), options.console_lines)
-        self.followed.on_input = options.on_input
-        named = options.queue_id is not None or options.build is not None
-        if self.is_awaited and not named and task.predictions.get("build", self.job.name) is None:
-            raise invalid("state is finished, which requires queue_id or build")
+    job: Job
+    options: BuildOptions
+    wanted: WantedParameters = field(default_factory=WantedParameters)
+    state: JobState = field(default_factory=JobState)
+    found: TriggeredBuild | None = None
+    response: Response | None = None
+    error: ToolchainError | None = None
 
     @property
-    def if_needed(self) -> bool:
-        return self._options.trigger == "unless_successful"
-
-    @property
-    def is_awaited(self) -> bool:
-        """Return whether an earlier task must have started the build."""
-        return self._options.state == "finished"
-
-    @property
-    def lookback(self) -> int:
-        """Return the number of builds of the job to read."""
-        return self._options.lookback if self.if_needed else 1
+    def purpose(self) -> str:
+        return f"building the job '{self.job.name}'"
 
     @property
     def outstanding(self) -> bool:
         """Return whether a build must be started."""
-        return not (self.is_awaited or self.finished or self.running)
+        return self.options.state == "started" and self.found is None and self.error is None
 
     @property
-    def unfinished(self) -> bool:
-        """Return whether there is a build to follow."""
-        return self.running is not None or self.asked
+    def key(self) -> Hashable:
+        """Return a key that is equal for requests of the same build with `unless_successful`.
+
+        It has job, parameters and files. A parameter whose value the server does not return is
+        compared by its value in the request.
+        """
+        if not self.outstanding or self.options.trigger == "always":
+            return self
+        wanted = self.wanted
+        values = {name: parameters.comparable(value) for name, value in wanted.expected.items()}
+        hidden = tuple(pair for pair in wanted.form if pair[0] not in wanted.expected)
+        files = tuple((file.name, file.src) for file in wanted.files)
+        return self.job.path, tuple(sorted(values.items())), hidden, files
+
+
+class BuildRequest:
+    """A build of a job that a task requests.
+
+    :param make_polling: creates a `PollInterval` from a timeout and a maximum pause in seconds
+    """
+
+    def __init__(
+        self, task: Task, server: Transport, options: BuildOptions, make_polling: PollingFactory
+    ) -> None:
+        options.check()
+        self._task, self._server, self._options = task, server, options
+        self._make_polling = make_polling
+        self.job = job_of(options.job, task.connection.url)
+        self._files = parameters.file_parts(options.files or {}, "files")
+        self._is_awaited = options.state == "finished"
+        named = options.queue_id is not None or options.build is not None
+        if self._is_awaited and not named and task.predictions.get("build", self.job.name) is None:
+            raise invalid("state is finished, which requires queue_id or build")
 
     @property
-    def first_number(self) -> int | None:
-        """Return the lowest number that the build can have, or `None` if it is unknown."""
-        known = None if self.running is None else self.running.number
-        return self.state.next_number if known is None and self.state is not None else known
+    def source(self) -> Hashable:
+        """Return a key that is equal for requests that a single read of their job resolves."""
+        return self if self._is_awaited else self.job.path
 
-    def read(self) -> records.JobState:
+    @property
+    def _lookback(self) -> int:
+        """Return the number of builds of the job to read."""
+        return 1 if self._options.trigger == "always" else self._options.lookback
+
+    @staticmethod
+    def resolve(requests: Sequence[BuildRequest]) -> list[ResolvedBuild]:
+        """Read the state on the server for requests with the same `source`."""
+        first = max(requests, key=lambda request: request._lookback)
+        try:
+            if first._is_awaited:
+                return [first._find()]
+            state = first._read()
+        except ToolchainError as error:
+            return [ResolvedBuild(each.job, each._options, error=error) for each in requests]
+        return [request._resolve(state) for request in requests]
+
+    def _read(self) -> JobState:
         """Read the current state of the job."""
         purpose = f"reading the job '{self.job.name}'"
         try:
-            return records.read_job(self._server, purpose, self.job, self.lookback)
+            return records.read_job(self._server, purpose, self.job, self._lookback)
         except ToolchainError as error:
             predicted = self._task.predictions.get("job", self.job.name)
             if error.kind != "not_found" or predicted is None or "jobs" in predicted:
                 raise
             # check mode: an earlier task would create the job, so its parameters are unknown
-            return records.JobState(None, [], None, False, True, 1, bool(predicted["buildable"]))
+            return JobState(buildable=bool(predicted["buildable"]))
 
-    def find(self) -> None:
-        """Find the build that an earlier task started. Raises `failed` for a cancelled queue item,
-        and `waiting` for a build that waits for an input.
+    def _find(self) -> ResolvedBuild:
+        """Find the build that an earlier task started.
+
+        Raises `failed` for a cancelled queue item.
         """
         purpose = f"waiting for a build of the job '{self.job.name}'"
-        if self._options.queue_id is not None:
-            item = QueueItem(self._server, self.job, self._options.queue_id, purpose)
-            self.followed.item = item.number
-            number = item.build_number(self._short_polling(_ITEM_SECONDS))
+        resolved, item = ResolvedBuild(self.job, self._options), self._options.queue_id
+        if item is not None:
+            polling = self._make_polling(_ITEM_SECONDS, self._options.poll_interval)
+            number = QueueItem(self._server, self.job, item, purpose).build_number(polling)
             if number is None:
-                self.running, self.joined = TriggeredBuild(item.number), True
-            else:
-                self._find_build(purpose, str(number))
+                return replace(resolved, found=TriggeredBuild(item))
+            segment = str(number)
         elif self._options.build is not None:
-            self._find_build(purpose, build_segment(self._options.build))
-
-    def _find_build(self, purpose: str, segment: str) -> None:
+            segment = build_segment(self._options.build)
+        else:  # check mode: an earlier task would start the build
+            return resolved
         build, response = records.read_build(self._server, purpose, self.job, segment)
-        if records.is_over(build):
-            self.finished = build
-        else:
-            self.joined = True
-            self.running = TriggeredBuild(self.followed.item, build["number"], build=build)
-        self.followed.take_build(build, response)
+        found = TriggeredBuild(item, build["number"], build=build)
+        return replace(resolved, found=found, response=response)
 
-    def compare(self, state: records.JobState) -> None:
-        """Decide whether a build must be started. Raises `rejected` for invalid parameters, and
-        `conflict` for a disabled job.
+    def _resolve(self, state: JobState) -> ResolvedBuild:
+        """Decide whether a build must be started. The result has the error `rejected` for invalid
+        parameters, and `conflict` for a disabled job.
         """
-        self.state = state
-        self.wanted = parameters.wanted(
-            self._options.parameters or {},
-            state.definitions,
-            self._options.list_style,
-            self.job.name,
-            self._files,
-        )
-        for secret in filter(None, self.wanted.secrets):
+        resolved = ResolvedBuild(self.job, self._options, state=state)
+        try:
+            wanted = parameters.wanted(
+                self._options.parameters or {},
+                state.definitions,
+                self._options.list_style,
+                self.job.name,
+                self._files,
+            )
+            resolved = self._with_existing(replace(resolved, wanted=wanted))
+        except ToolchainError as error:
+            return replace(resolved, error=error)
+        if resolved.outstanding and not state.buildable:
+            message = f"{resolved.purpose}: the job is disabled on the server"
+            return replace(resolved, error=ToolchainError("conflict", message))
+        return resolved
+
+    def _with_existing(self, resolved: ResolvedBuild) -> ResolvedBuild:
+        """Add the existing build that satisfies the request, and warn about the parameters."""
+        wanted, purpose = resolved.wanted, resolved.purpose
+        for secret in filter(None, wanted.secrets):
             self._task.hide(secret)
-        if self.if_needed:
-            self.finished = self._successful(state)
-            if self.finished is None:
-                self.running = self._active_build(state)
-        self._warn(state)
-        if self.outstanding and not state.buildable:
-            raise ToolchainError("conflict", f"{self.purpose}: the job is disabled on the server")
-        self.joined = self.running is not None
-        self._take_known()
-
-    def begin(self, *, wait: bool) -> None:
-        """Start the build once."""
-        self.announce()
-        self.ask(wait=wait)
-        self.settle()
-
-    def announce(self) -> None:
-        """Register the build. Call this for all builds of a task before starting any of them."""
-        self._claims.announce(self.job, self.wanted)
-
-    def ask(self, *, wait: bool) -> None:
-        """Send the trigger. Call `settle` after the triggers of all builds of the task."""
-        if self.state is None:
-            raise AssertionError("the job must be read before its build is started")
-        self.asked = True
-        user = self._task.connection.username
-        trigger = Trigger(
-            self._server, self.job, self.state, self.wanted, user=user, claims=self._claims
-        )
-        self.followed.find = trigger.number
-        limit = self._options.wait_timeout if wait else None
-        started = trigger.send(self._options.delay, self._short_polling, wait=limit)
-        if isinstance(started, TriggeredBuild):
-            self._take_started(started)
-        else:
-            self._search = started
-
-    def settle(self) -> None:
-        """Search for the started build if the response did not contain its queue item."""
-        if self._search is not None:
-            self._take_started(self._search())
-
-    def validate(self) -> None:
-        """Raise `failed` if the result of the build is not in `accept`."""
-        build, accept = self.followed.build or {}, self._options.accept
-        if build.get("result") in accept:
-            return
-        console = self.followed.console
-        last_lines = "" if console is None else console.last_words()
-        raise ToolchainError(
-            "failed",
-            f"{self.purpose}: build #{build.get('number')} ended with"
-            f" {build.get('result') or 'no result'} instead of {' or '.join(accept)}"
-            f" ({self.followed.url}){': ' if last_lines else ''}{shorten(last_lines)}",
-            url=self.followed.url,
-            detail=last_lines or None,
-        )
-
-    def abandon(self, *, at_once: bool) -> str:
-        """Stop waiting for the build, and return its state for a message. With `stop_on_timeout`
-        the build is stopped if this task started it.
-
-        :param at_once: whether to return without waiting for the end of the stopped build
-        """
-        if self.outstanding and not self.asked:
-            return f"{self.purpose}: the build was not started"
-        if not self._options.stop_on_timeout or not self.started or self.joined:
-            return self.followed.running()
-        try:
-            return f"{self.purpose}: {self._stopped(at_once)} ({self.followed.url})"
-        except ToolchainError as error:
-            return f"{self.followed.running()}, and it could not be stopped: {error.message}"
-
-    def out_of_time(self) -> PollTimeout:
-        """Return the error after `wait_timeout`. Its kind is `waiting` if the build waits for an
-        input, otherwise `timeout`.
-        """
-        limit = f"wait_timeout ({self._options.wait_timeout:g} s)"
-        message = f"{self.abandon(at_once=False)}; {limit} expired"
-        kind: Kind = "timeout" if self.followed.input is None else "waiting"
-        return PollTimeout(kind, message)
-
-    def values(self) -> dict[str, Any]:
-        """Return the return values `build`, `queue_id`, `console` and `joined`."""
-        followed, console = self.followed, self.followed.console
-        if console is not None and console.error is not None:
-            self._task.warn(f"{self.purpose}: the console log is missing: {console.error.message}")
-        if followed.build is None:
-            build = records.not_begun(followed.item, self.wanted.shown)
-        else:
-            build = records.shown(followed.build, self.job, self._task.connection.url)
-            if "actions" not in followed.build:
-                build["parameters"] = dict(self.wanted.shown)
-        item = build["queue_id"] if followed.item is None else followed.item
-        return {
-            "build": {**build, "queue_id": item, "input": followed.input},
-            "queue_id": item,
-            "console": [] if console is None else console.lines(),
-            "joined": self.joined,
-        }
-
-    def _take_known(self) -> None:
-        if self.running is not None:
-            self._take(self.running)
-        else:
-            self.followed.build = self.finished
-
-    def _take(self, triggered: TriggeredBuild) -> None:
-        self.followed.item = triggered.item
-        if triggered.number is not None:
-            number = {"number": triggered.number, "queueId": triggered.item}
-            self.followed.build = triggered.build or number
-
-    def _take_started(self, triggered: TriggeredBuild) -> None:
-        if triggered.item is None and triggered.number is None:
-            self._task.warn(f"{self.purpose}: the response does not contain the queue item")
-        self.started, self.joined = True, triggered.folded
-        self._take(triggered)
-
-    def _short_polling(self, timeout: float) -> PollInterval:
-        return self._make_polling(timeout, self._options.poll_interval)
-
-    def _warn(self, state: records.JobState) -> None:
-        if state.definitions is not None and self.wanted.repeated:
+        found, unknown = None, list(wanted.incomparable)
+        if self._options.trigger == "unless_successful":
+            for build, shown in self._existing(resolved):
+                if parameters.equal(wanted, shown):
+                    found = build
+                    unknown += parameters.hidden(wanted, shown)
+                    break
+            if unknown:
+                self._task.warn(
+                    f"{purpose}: builds are compared without {', '.join(unknown)}, because the"
+                    " server does not return the values"
+                )
+        if resolved.state.definitions is not None and wanted.repeated:
             self._task.warn(
-                f"{self.purpose}: most servers accept only one value for a parameter of the type of"
-                f" {', '.join(self.wanted.repeated)}, and reject a list: set list_style to comma"
+                f"{purpose}: most servers accept only one value for a parameter of the type of"
+                f" {', '.join(wanted.repeated)}, and reject a list: set list_style to comma"
             )
-        if self.if_needed and self.wanted.incomparable:
-            names = ", ".join(self.wanted.incomparable)
-            self._task.warn(
-                f"{self.purpose}: builds are compared without {names}, because the server does not"
-                " return the values"
-            )
+        return replace(resolved, found=found)
 
-    def _successful(self, state: records.JobState) -> Mapping[str, Any] | None:
-        """Return the newest build with the requested parameters and an accepted result."""
-        for build in self._builds(state):
-            accepted = build.get("result") in self._options.accept
-            if accepted and records.is_over(build) and self._matches(build):
-                return build
-        return None
+    def _existing(
+        self, resolved: ResolvedBuild
+    ) -> Iterator[tuple[TriggeredBuild, Mapping[str, Any]]]:
+        """Yield the builds of the job: accepted, running, and then queued builds."""
+        place = self._server, resolved.purpose, self.job, resolved.state
+        for is_wanted in (self._is_accepted, records.is_running):
+            for build in filter(is_wanted, records.whole_builds(*place)):
+                yield TriggeredBuild(build.get("queueId"), build["number"], build=build), build
+        for item in records.queued_items(*place):
+            yield TriggeredBuild(int(item["id"])), item
 
-    def _active_build(self, state: records.JobState) -> TriggeredBuild | None:
-        """Return a running or queued build with the requested parameters."""
-        for build in self._builds(state):
-            if records.is_running(build) and self._matches(build):
-                return TriggeredBuild(build.get("queueId"), int(build["number"]), build=build)
-        for item in records.queued_items(self._server, self.purpose, self.job, state):
-            if self._matches(item):
-                return TriggeredBuild(int(item["id"]))
-        return None
-
-    def _matches(self, shown: Mapping[str, Any]) -> bool:
-        """Return whether a build or queue item has the requested parameters. Parameters without
-        visible values are ignored.
-        """
-        if not parameters.equal(self.wanted, shown):
-            return False
-        self.wanted.incomparable += parameters.hidden(self.wanted, shown)
-        return True
-
-    def _builds(self, state: records.JobState) -> Iterator[Mapping[str, Any]]:
-        return records.whole_builds(self._server, self.purpose, self.job, state)
-
-    def _stopped(self, at_once: bool) -> str:
-        """Stop the build or cancel its queue item. Return the outcome for a message."""
-        followed, patience = self.followed, _INTERRUPT_SECONDS if at_once else None
-        purpose = f"stopping a build of the job '{self.job.name}'"
-        if followed.number is None and followed.item is not None:
-            if stopping.cancel(self._server, purpose, followed.item, patience=patience):
-                return f"queue item {followed.item} was cancelled"
-            followed.step()
-        if followed.number is None:
-            raise ToolchainError("failed", f"{purpose}: the build has no number yet")
-        try:
-            path = build_path(self.job, followed.number)
-            stopping.send(self._server, purpose, path, "stop", patience=patience)
-        except ToolchainError as error:
-            if not error.outcome_unknown:
-                raise
-        if at_once:
-            return f"build #{followed.number} was asked to stop"
-        return self._ended()
-
-    def _ended(self) -> str:
-        number = self.followed.number
-        try:
-            polling = self._short_polling(_STOP_SECONDS)
-            build_watcher.follow(self._server, self.followed, polling, lambda line: None)
-        except PollTimeout:
-            return f"build #{number} was asked to stop, but is still running"
-        return f"build #{number} was stopped"
+    def _is_accepted(self, build: Mapping[str, Any]) -> bool:
+        return build.get("result") in self._options.accept and records.is_over(build)

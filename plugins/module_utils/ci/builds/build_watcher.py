@@ -15,8 +15,9 @@ from ...core.http.transport import Transport
 from ...core.polling import PollInterval
 from ..client import object_of, part
 from ..job_address import Job
+from ..waiting import patience
 from . import records
-from .followed_build import FollowedBuild, ProgressLines, is_passing, patience
+from .followed_build import FollowedBuild, ProgressLines, is_passing
 
 _PURPOSE = "waiting for builds"
 #: Number of additional builds to request per job, because other users may start builds too.
@@ -158,7 +159,7 @@ class BuildWatcher:
                 self._progress.state("the server does not respond; still waiting")
             else:
                 for build in group.open:
-                    build.error = error
+                    build.fail(error)
             return None
 
     def _search_builds(self, lost: Sequence[FollowedBuild]) -> None:

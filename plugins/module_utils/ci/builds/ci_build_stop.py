@@ -14,7 +14,7 @@ from ...core.plan import Plan, unchanged
 from ...core.polling import PollInterval, PollTimeout
 from .. import stopping
 from ..client import server_of
-from ..job_address import Job, JobName, build_path, build_segment, job_of
+from ..job_address import Job, JobName, build_segment, job_of
 from ..permissions import CANCEL, SEES_JOB
 from ..waiting import PollingFactory, WaitOptions, require_at_least
 from . import build_watcher, records
@@ -81,7 +81,7 @@ class CiBuildStopOperation:
         return self._stopped.plan()
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        return self._stopped.apply()
+        return self._stopped.apply(plan)
 
 
 class _RunningBuild:
@@ -95,27 +95,28 @@ class _RunningBuild:
         self._segment = build_segment(options.build or "")
         self._purpose = f"stopping build {self._segment} of the job '{self._job.name}'"
         self._server = server_of(task)
-        polling = make_polling(options.wait_timeout, options.poll_interval)
-        self._build = FollowedBuild(self._server, job, polling, 0)
 
     def plan(self) -> Plan:
-        build, response = records.read_build(self._server, self._purpose, self._job, self._segment)
-        self._build.take_build(build, response)
-        if self._build.over or records.is_idle(self._build.build or {}):
-            return unchanged(self._values())
-        state = {"job": self._job.name, "build": build["number"]}
+        shown, response = records.read_build(self._server, self._purpose, self._job, self._segment)
+        polling = self._make_polling(self._options.wait_timeout, self._options.poll_interval)
+        build = FollowedBuild(self._server, self._job, polling)
+        build.take_build(shown, response)
+        if build.over or records.is_idle(shown):
+            return unchanged(self._values(build))
+        state = {"job": self._job.name, "build": shown["number"]}
         before, after = {**state, "running": True}, {**state, "running": False}
-        return Plan(before, after, "run").with_result(**self._values())
+        return Plan(before, after, "run", result=self._values(build), data=build)
 
-    def apply(self) -> Mapping[str, Any]:
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        build: FollowedBuild = plan.data
         started = self._make_polling(self._options.wait_timeout, 1)
         *first, last = self._methods()
         any_supported = False
         for method in (*first, last):
-            supported = self._send(method)
+            supported = self._send(build, method)
             any_supported = any_supported or supported
             if method == last and not any_supported:
-                raise self._unsupported(method)
+                raise self._unsupported(build, method)
             if not self._options.wait:
                 break
             if method != last and not supported:
@@ -123,51 +124,48 @@ class _RunningBuild:
             left = started.left
             if method != last:
                 left = min(self._options.grace, left)
-            if self._ends_within(left):
-                return self._values()
+            if self._ends_within(build, left):
+                return self._values(build)
             if started.left <= 0:
                 break
         if self._options.wait:
-            raise self._still_running()
-        self._build.step()
-        return self._values()
+            raise self._still_running(build)
+        build.step()
+        return self._values(build)
 
     def _methods(self) -> tuple[str, ...]:
         first = stopping.METHODS.index(self._options.method)
         return stopping.METHODS[first : None if self._options.escalate else first + 1]
 
-    def _send(self, method: str) -> bool:
+    def _send(self, build: FollowedBuild, method: str) -> bool:
         """Send a stop request; return false if the server does not support the method."""
-        number = self._build.number
-        if number is None:
-            raise AssertionError("apply follows plan")
-        purpose = f"{self._purpose} by {method}"
-        path = build_path(self._job, number)
-        return stopping.send(self._server, purpose, path, method, verify=self._read_back)
+        return stopping.send(
+            self._server,
+            f"{self._purpose} by {method}",
+            f"{self._job.path}/{build.number}",
+            method,
+            verify=lambda: self._ends_within(build, _VERIFY_SECONDS),
+        )
 
-    def _read_back(self) -> bool:
-        """Return whether the build ends although the response to the stop request was lost."""
-        return self._ends_within(_VERIFY_SECONDS)
-
-    def _ends_within(self, seconds: float) -> bool:
+    def _ends_within(self, build: FollowedBuild, seconds: float) -> bool:
         polling = self._make_polling(seconds, self._options.poll_interval)
         try:
-            build_watcher.follow(self._server, self._build, polling, self._task.progress)
+            build_watcher.follow(self._server, build, polling, self._task.progress)
         except PollTimeout:
             return False
         return True
 
-    def _still_running(self) -> ToolchainError:
+    def _still_running(self, build: FollowedBuild) -> ToolchainError:
         hint = "" if self._options.escalate else "; set escalate: true to try term and kill"
         return ToolchainError(
             "timeout",
             f"{self._purpose}: the build is still running after wait_timeout"
-            f" ({self._options.wait_timeout:g} s): {self._build.url}{hint}",
-            url=self._build.url,
-            result={"changed": True, **self._values()},
+            f" ({self._options.wait_timeout:g} s): {build.url}{hint}",
+            url=build.url,
+            result={"changed": True, **self._values(build)},
         )
 
-    def _unsupported(self, method: str) -> ToolchainError:
+    def _unsupported(self, build: FollowedBuild, method: str) -> ToolchainError:
         """Return the error for an unsupported method. Server fact [ci-10]: only pipeline builds
         support `term` and `kill`.
         """
@@ -177,10 +175,9 @@ class _RunningBuild:
             " not a pipeline build, or it no longer exists",
             status=404,
             method="POST",
-            url=self._build.url,
-            result={"changed": False, **self._values()},
+            url=build.url,
+            result={"changed": False, **self._values(build)},
         )
 
-    def _values(self) -> dict[str, Any]:
-        shown = self._build.build or {}
-        return {"build": records.shown(shown, self._job, self._task.connection.url)}
+    def _values(self, build: FollowedBuild) -> dict[str, Any]:
+        return {"build": records.shown(build.build or {}, self._job, self._task.connection.url)}

@@ -3,22 +3,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeVar
 
-from ...core.errors import ToolchainError
+from ...core.concurrency import bounded, first_alone
+from ...core.errors import Kind, ToolchainError, shorten
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
-from ...core.plan import Operation, Plan, unchanged
+from ...core.plan import Plan
 from ...core.polling import PollInterval, PollTimeout
 from ..client import server_of
 from ..interrupts import interruptible
 from ..permissions import BUILD, SEES_JOB
-from ..waiting import PollingFactory
-from . import build_watcher, records
-from .build_request import BuildOptions, BuildRequest
-from .many_builds import BuildEntry, ManyBuilds
+from ..waiting import PollingFactory, require_at_least
+from .build_request import BuildEntry, BuildOptions, BuildRequest
+from .build_watcher import BuildWatcher
+from .requested_build import RequestedBuild
+from .trigger import BuildClaims
+
+Item = TypeVar("Item")
+Done = TypeVar("Done")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +42,9 @@ class CiJobBuildOptions(BuildOptions):
 
 
 class CiJobBuildOperation:
-    """Runs a single build, or all builds of the option `builds`.
+    """Runs a single build, or the builds of the option `builds` concurrently.
+
+    A failed build does not stop others.
 
     :param make_polling: creates a `PollInterval` from a timeout and a maximum pause in seconds
     """
@@ -57,18 +64,51 @@ class CiJobBuildOperation:
     def __init__(
         self, task: Task, options: CiJobBuildOptions, make_polling: PollingFactory = PollInterval
     ) -> None:
-        self._task = task
-        self._builds: Operation = (
-            OneBuild(task, options, make_polling)
-            if options.builds is None
-            else ManyBuilds(task, options, options.builds, options.parallel, make_polling)
-        )
+        require_at_least("parallel", options.parallel, 1)
+        self._task, self._options, self._make_polling = task, options, make_polling
+        self._server, self._listed = server_of(task), options.builds is not None
+        self._requests = [self._request(options)] if options.builds is None else []
+        for index, entry in enumerate(options.builds or ()):
+            try:
+                self._requests.append(self._request(entry.merged_with(options)))
+            except ToolchainError as error:
+                error.message = f"builds[{index}]: {error.message}"
+                raise
+
+    def _request(self, options: BuildOptions) -> BuildRequest:
+        return BuildRequest(self._task, self._server, options, self._make_polling)
 
     def plan(self) -> Plan:
-        return self._builds.plan()
+        builds = list(self._read())
+        to_start = [build for build in dict.fromkeys(builds) if build.resolved.outstanding]
+        self._validate([build for build in builds if build.over])
+        failure = self._failure(builds, changed=bool(to_start))
+        if failure is not None and not self._listed:
+            raise failure
+        wanted = [
+            {"job": build.job.name, "parameters": build.resolved.wanted.shown} for build in to_start
+        ]
+        plan = Plan({}, {}, waits=any(build.open and build.joined for build in builds))
+        if wanted:
+            after = {"builds": wanted} if self._listed else {"build": wanted[0]}
+            plan = Plan({}, after, "run")
+        return replace(plan, result=self._result(builds), failure=failure, data=builds)
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        return self._builds.apply(plan)
+        """Start the builds and wait for all. Raises a single error if any build failed."""
+        builds: Sequence[RequestedBuild] = plan.data
+        polling = self._make_polling(self._options.wait_timeout, self._options.poll_interval)
+        with interruptible() as say:
+            try:
+                self._start([b for b in dict.fromkeys(builds) if b.resolved.outstanding])
+                if self._options.wait:
+                    self._follow([build for build in dict.fromkeys(builds) if build.open], polling)
+            except KeyboardInterrupt:
+                self._interrupted(builds, say)
+        failure = self._failure(builds, changed=any(build.started for build in builds))
+        if failure is not None:
+            raise failure
+        return self._result(builds)
 
     def predict(self, plan: Plan) -> None:
         """Record the builds that would be started, for later tasks in check mode that wait for
@@ -77,73 +117,102 @@ class CiJobBuildOperation:
         for build in plan.after.get("builds", [plan.after.get("build")]):
             self._task.predictions.add("build", build["job"])
 
+    def _read(self) -> Iterator[RequestedBuild]:
+        """Read every job once, and yield a build per request.
 
-class OneBuild:
-    """Starts a build of a job, or joins an existing build, and waits for its end."""
+        With `unless_successful`, requests of the same build share a build.
+        """
+        sources: dict[Hashable, list[BuildRequest]] = {}
+        for request in self._requests:
+            sources.setdefault(request.source, []).append(request)
+        resolved = map(iter, self._each(BuildRequest.resolve, list(sources.values())))
+        following = dict(zip(sources, resolved, strict=True))
+        builds: dict[Hashable, RequestedBuild] = {}
+        for each in [next(following[request.source]) for request in self._requests]:
+            build = RequestedBuild(self._task, self._server, each, self._make_polling)
+            yield builds.setdefault(each.key, build)
 
-    def __init__(self, task: Task, options: BuildOptions, make_polling: PollingFactory) -> None:
-        self._task, self._options, self._make_polling = task, options, make_polling
-        self._server = server_of(task)
-        self._request = BuildRequest(task, self._server, options, make_polling)
+    def _each(self, work: Callable[[Item], Done], items: Sequence[Item]) -> list[Done]:
+        """Call `work` for all items at once. A single call runs in this thread, so that Ctrl-C ends
+        it.
+        """
+        return list(
+            map(work, items) if len(items) == 1 else bounded(self._options.parallel, work, items)
+        )
 
-    def plan(self) -> Plan:
-        request = self._request
-        if request.is_awaited:
-            return self._awaited()
-        request.compare(request.read())
-        if request.outstanding:
-            build = {"job": request.job.name, "parameters": request.wanted.shown}
-            item = records.not_begun(None, request.wanted.shown)
-            plan = Plan({}, {"build": build}, "run")
-            return plan.with_result(build=item, queue_id=None, console=[], joined=False)
-        return self._without_start()
+    def _start(self, builds: Sequence[RequestedBuild]) -> None:
+        claims = BuildClaims(build.resolved for build in builds)
 
-    def _awaited(self) -> Plan:
-        """Plan to wait for a build that an earlier task started."""
+        def ask(build: RequestedBuild) -> None:
+            build.attempt(lambda: build.ask(claims))
+
+        # The first request runs alone: it creates the session and the CSRF crumb for the others.
+        for _done in first_alone(self._options.parallel, ask, builds):
+            pass
+        asked = [build for build in builds if build.error is None]
+        self._each(lambda build: build.attempt(build.settle), asked)
+
+    def _follow(self, builds: Sequence[RequestedBuild], polling: PollInterval) -> None:
+        watcher = BuildWatcher(
+            self._server,
+            builds,
+            polling,
+            self._task.progress,
+            each_state=not self._listed,
+            parallel=self._options.parallel,
+        )
         try:
-            self._request.find()
-            return self._without_start()
-        except ToolchainError as error:
-            raise self._with_state(error) from None
-
-    def _without_start(self) -> Plan:
-        request = self._request
-        if request.running is not None:
-            return Plan({}, {}, result=request.values(), waits=True)
-        request.followed.finish()
-        if request.finished is not None:
-            request.validate()
-        return unchanged(request.values())
-
-    def apply(self, plan: Plan) -> Mapping[str, Any]:
-        """Start the build if necessary, and wait for its end if `wait` is set."""
-        request, wait = self._request, self._options.wait
-        polling = self._make_polling(self._options.wait_timeout, self._options.poll_interval)
-        with interruptible() as say:
-            try:
-                if request.outstanding:
-                    request.begin(wait=wait)
-                if wait:
-                    self._follow(polling)
-            except KeyboardInterrupt:
-                error = ToolchainError("failed", f"interrupted; {request.abandon(at_once=True)}")
-                say(error.message)
-                raise self._with_state(error) from None
-        return request.values()
-
-    def _follow(self, polling: PollInterval) -> None:
-        """Wait until the build ends. Every error contains the state of the build."""
-        request = self._request
-        try:
-            build_watcher.follow(self._server, request.followed, polling, self._task.progress)
-            request.followed.finish()
-            request.validate()
+            watcher.follow()
         except PollTimeout:
-            raise self._with_state(request.out_of_time()) from None
-        except ToolchainError as error:
-            raise self._with_state(error) from None
+            late = [build for build in builds if build.open]
+            self._each(lambda build: build.fail(build.out_of_time()), late)
+        self._validate([build for build in builds if build.over])
 
-    def _with_state(self, error: ToolchainError) -> ToolchainError:
-        known = {"changed": self._request.started, **self._request.values()}
-        error.result = {**known, **error.result}
-        return error
+    def _validate(self, ended: Sequence[RequestedBuild]) -> None:
+        """Evaluate finished builds. Read their logs first, because error messages quote them."""
+        self._each(RequestedBuild.finish, ended)
+        for build in ended:
+            if build.error is None:
+                build.attempt(build.validate)
+
+    def _interrupted(self, builds: Sequence[RequestedBuild], say: Callable[[str], None]) -> None:
+        """After Ctrl-C, abandon all builds that have not ended, and report their states."""
+
+        def leave(build: RequestedBuild) -> None:
+            if build.over:
+                build.attempt(build.validate)
+                return
+            message = f"interrupted; {build.abandon(at_once=True)}"
+            build.fail(ToolchainError("failed", message))
+            say(message)
+
+        self._each(leave, [build for build in builds if build.error is None])
+
+    def _failure(self, builds: Sequence[RequestedBuild], *, changed: bool) -> ToolchainError | None:
+        """Return a single error for all failed builds, or `None`."""
+        errors = [build.error for build in dict.fromkeys(builds) if build.error is not None]
+        if not errors:
+            return None
+        result = {**self._result(builds), "changed": changed}
+        if not self._listed:
+            if builds[0].is_known:
+                errors[0].result = {**result, **errors[0].result}
+            return errors[0]
+        kinds: set[Kind] = {error.kind for error in errors}
+        messages = "; ".join(dict.fromkeys(error.message for error in errors))
+        words = f"{len(errors)} of {len(builds)} builds were unsuccessful: {shorten(messages)}"
+        kind = kinds.pop() if len(kinds) == 1 else "failed"
+        return ToolchainError(kind, words, result=result)
+
+    def _result(self, builds: Sequence[RequestedBuild]) -> dict[str, Any]:
+        """Return the values for the result: those of the only build, or of all `builds`."""
+        if not self._listed:
+            return builds[0].values()
+        rows = []
+        for number, (request, build) in enumerate(zip(self._requests, builds, strict=True)):
+            failure = {} if build.error is None else self._task.failure(build.error)
+            row = {"job": request.job.name, **build.values(), "ok": build.error is None}
+            row |= {name: failure.get(name) for name in ("msg", "error")}
+            row["joined"] = row["joined"] or build in builds[:number]
+            rows.append(row)
+        return {"builds": rows}

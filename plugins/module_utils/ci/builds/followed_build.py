@@ -21,11 +21,13 @@ from ...core.polling import PollInterval
 from ..client import object_of, objects, part
 from ..job_address import Job, build_path
 from ..pending_input import described, pending_inputs
+from ..waiting import patience
 from .build_log import BuildLog
 from .records import (
     FOLLOWED_FIELDS,
     NEWEST,
     SUMMARIES,
+    TriggeredBuild,
     is_idle,
     is_over,
     number_of,
@@ -42,16 +44,9 @@ OnInput = Literal["fail", "wait"]
 _GRACE = 15.0
 #: Seconds to wait for the result of a build that has stopped running.
 _RESULT_GRACE = 3.0
-#: Minimum timeout of a poll in seconds, even if less time is left.
-_SHORTEST_POLL = 0.5
 _UNAVAILABLE = (502, 503, 504)
 _ITEM_TREE = "id,why,stuck,cancelled,executable[number]"
 _SEARCH_TREE = f"inQueue,queueItem[id,why],builds[number,queueId]{{0,{NEWEST}}}"
-
-
-def patience(polling: PollInterval) -> float:
-    """Return the timeout in seconds of a poll with its retries: the time left, at least 0.5."""
-    return max(_SHORTEST_POLL, polling.left)
 
 
 def is_passing(error: ToolchainError) -> bool:
@@ -89,12 +84,24 @@ class FollowedBuild:
 
     :param polling: clock and time limit of the polls
     :param keep: number of log lines to return; 0 reads no log
+    :param found: the build, unless `take` follows
+    :param first: lowest number that the build can have; 0 if unknown
     """
 
-    def __init__(self, server: Transport, job: Job, polling: PollInterval, keep: int) -> None:
+    def __init__(
+        self,
+        server: Transport,
+        job: Job,
+        polling: PollInterval,
+        *,
+        keep: int = 0,
+        on_input: OnInput = "wait",
+        found: TriggeredBuild | None = None,
+        first: int = 0,
+    ) -> None:
         self._server, self.job, self._polling = server, job, polling
         self._progress = ProgressLines(lambda line: None, polling)
-        self._keep = keep
+        self._keep, self._on_input, self.first = keep, on_input, first
         self._missing_since: float | None = None
         self._idle_since: float | None = None
         #: Whether the build has stopped running and still has no result after the grace period.
@@ -104,18 +111,21 @@ class FollowedBuild:
         self._estimate: tuple[int, float] | None = None
         #: Reason for which the item waits in the queue, as the server words it.
         self.why = ""
-        #: Returns the number of the build if the builds of the server have no `queueId`.
-        self.find: Callable[[], int | None] = lambda: None
         self.item: int | None = None
         self.build: Mapping[str, Any] | None = None
-        #: Lowest number that the build can have; `None` if unknown.
-        self.first: int | None = None
-        self.on_input: OnInput = "wait"
         #: The input that the build waits for.
         self.input: dict[str, Any] | None = None
         self.console: BuildLog | None = None
-        #: Error that ended the polling of this build.
+        #: Error that ended the task's work on this build.
         self.error: ToolchainError | None = None
+        if found is not None:
+            self.take(found)
+
+    def take(self, found: TriggeredBuild) -> None:
+        """Follow this build."""
+        self.item = found.item
+        if found.number is not None:
+            self.build = found.build or {"number": found.number, "queueId": found.item}
 
     def report_to(self, polling: PollInterval, say: Callable[[str], None]) -> None:
         """Set the polling interval, and the function that receives progress lines."""
@@ -145,12 +155,16 @@ class FollowedBuild:
         """Return whether the build must be polled again."""
         return self.error is None and not self.over
 
-    def attempt(self, poll: Callable[[], None]) -> None:
-        """Run a poll and store its error, which ends the polling of this build only."""
+    def fail(self, error: ToolchainError) -> None:
+        """End the work on this build with an error."""
+        self.error = error
+
+    def attempt(self, step: Callable[[], object]) -> None:
+        """Run a step and store its error, which ends the work on this build only."""
         try:
-            poll()
+            step()
         except ToolchainError as error:
-            self.error = error
+            self.fail(error)
 
     def step(self) -> None:
         """Poll once: the queue item, or the build if it has a number."""
@@ -181,7 +195,7 @@ class FollowedBuild:
         self._stayed_idle = now - idle_since >= _RESULT_GRACE
         self._estimate = None if self.over else _estimate(response, self.build)
         self.input = None if self.over else next(iter(pending_inputs(shown)), None)
-        if self.input is not None and self.on_input == "fail":
+        if self.input is not None and self._on_input == "fail":
             error = response.error(
                 "waiting", f"build #{self.number} waits for {described(self.input)}"
             )
@@ -257,14 +271,18 @@ class FollowedBuild:
     def _build_number_of(self, item: int, shown: Mapping[str, Any]) -> int | None:
         """Return the number of the build that came from a queue item.
 
-        If no build of the job has a `queueId`, return the result of `find`.
+        If no build of the job has a `queueId`, return the result of `find_number`.
         """
         listed = [typed(build) for build in objects(shown.get("builds"))]
         for build in listed:
             if build.get("queueId") == item:
                 return number_of(build.get("number"))
         named = any(build.get("queueId") for build in listed)
-        return None if named or not listed else self.find()
+        return None if named or not listed else self.find_number()
+
+    def find_number(self) -> int | None:
+        """Return the number of the started build if the builds of the server have no `queueId`."""
+        return None
 
     def _set_number(self, number: int) -> None:
         """Store the build number, and report the URL at once so that Ctrl-C cannot suppress it."""

@@ -26,6 +26,7 @@ VALUE_FIELDS = "name,value,jobName,number"
 _DEFINITIONS = "parameterDefinitions[name,type,choices,defaultParameterValue[value,jobName,number]]"
 #: Query for the parameter definitions of a job. Old servers have them only in `actions` [ci-11].
 DEFINITION_FIELDS = f"property[{_DEFINITIONS}],actions[{_DEFINITIONS}]"
+_KIND = "ParameterDefinition"
 # Server fact [ci-7]: these types accept a single value; a repeated form field causes a 500.
 _SINGLE = ("String", "Text", "Choice", "Boolean", "Password")
 # Server fact [ci-26]: `File` is built in; the other types belong to the plugin file-parameters.
@@ -44,16 +45,16 @@ class ParameterDefinition:
     choices: tuple[str, ...] | None
 
     def is_a(self, *kinds: str) -> bool:
-        return self.kind in {f"{kind}ParameterDefinition" for kind in kinds}
+        return self.kind in {f"{kind}{_KIND}" for kind in kinds}
 
 
-@dataclass
+@dataclass(frozen=True)
 class WantedParameters:
     """The parameters of a build to start or to find.
 
     :param form: form fields to send, as (name, value)
-    :param expected: parameter names and values as the server returns them, with defaults
     :param files: files to send as file parameters
+    :param expected: parameter names and values as the server returns them, with defaults
     :param incomparable: names of parameters whose values the server does not return
     :param shown: `expected` with masked secrets, for messages
     :param secrets: values of password parameters
@@ -61,13 +62,13 @@ class WantedParameters:
     :param is_complete: whether a build with parameters that `expected` lacks is a different build
     """
 
-    form: list[tuple[str, str]] = field(default_factory=list)
-    files: list[FilePart] = field(default_factory=list)
-    expected: dict[str, str] = field(default_factory=dict)
-    incomparable: list[str] = field(default_factory=list)
-    shown: dict[str, str] = field(default_factory=dict)
-    secrets: list[str] = field(default_factory=list)
-    repeated: list[str] = field(default_factory=list)
+    form: Sequence[tuple[str, str]] = ()
+    files: Sequence[FilePart] = ()
+    expected: Mapping[str, str] = field(default_factory=dict)
+    incomparable: Sequence[str] = ()
+    shown: Mapping[str, str] = field(default_factory=dict)
+    secrets: Sequence[str] = ()
+    repeated: Sequence[str] = ()
     is_complete: bool = False
 
     @property
@@ -132,39 +133,42 @@ def wanted(
     """
     values = {name: value for name, value in parameters.items() if value is not None}
     if definitions is None:
-        return replace(_undefined(values, list_style), files=list(files))
-    _reject_unknown(values, definitions, job_name)
-    _reject_non_file_parameters(files, definitions, job_name)
-    result = WantedParameters(files=list(files))
-    for definition in definitions:
-        name = definition.name
-        if name in values:
-            value = _accepted(definition, values[name], list_style, job_name)
-            fields = _fields(name, value, list_style)
-            result.form += fields
-            result.repeated += [name] if len(fields) > 1 and definition.is_a(*_SINGLE) else []
-        _expect(result, definition, text(value) if name in values else definition.default)
-    return result
-
-
-def _expect(result: WantedParameters, definition: ParameterDefinition, value: str | None) -> None:
-    if definition.is_a("Password"):
-        result.secrets += [secret for name, secret in result.form if name == definition.name]
-        result.shown[definition.name] = MASK
-        result.incomparable.append(definition.name)
-    elif value is None:
-        result.incomparable.append(definition.name)
+        known = [ParameterDefinition(name, f"String{_KIND}", None, None) for name in values]
     else:
-        result.expected[definition.name] = result.shown[definition.name] = value
+        known = list(definitions)
+        _reject_unknown(sorted(values), known, "parameter", job_name)
+        uploads = [each for each in known if each.is_a(*_FILES)]
+        # the server would drop another file, or treat it as a string
+        _reject_unknown([file.name for file in files], uploads, "file parameter", job_name)
+    accepted = {
+        each.name: _accepted(each, values[each.name], list_style, job_name)
+        for each in known
+        if each.name in values
+    }
+    found = _expected(known, accepted, list_style)
+    return replace(found, files=files, is_complete=definitions is None)
 
 
-def _undefined(values: Mapping[str, Any], list_style: str) -> WantedParameters:
-    fields = {name: _fields(name, value, list_style) for name, value in values.items()}
-    form = [pair for pairs in fields.values() for pair in pairs]
-    expected = {name: text(value) for name, value in values.items()}
-    repeated = [name for name, pairs in fields.items() if len(pairs) > 1]
+def _expected(
+    known: Sequence[ParameterDefinition], accepted: Mapping[str, object], list_style: str
+) -> WantedParameters:
+    sent = {name: _fields(name, value, list_style) for name, value in accepted.items()}
+    texts = {
+        each.name: text(accepted[each.name]) if each.name in accepted else each.default
+        for each in known
+    }
+    secret = {each.name for each in known if each.is_a("Password")}
+    single = {each.name for each in known if each.is_a(*_SINGLE)}
+    expected = {
+        name: value for name, value in texts.items() if value is not None and name not in secret
+    }
     return WantedParameters(
-        form, expected=expected, shown=dict(expected), repeated=repeated, is_complete=True
+        form=[pair for fields in sent.values() for pair in fields],
+        expected=expected,
+        incomparable=[name for name in texts if name not in expected],
+        shown={name: expected.get(name, MASK) for name in texts if name in {*expected, *secret}},
+        secrets=[value for name in secret for _name, value in sent.get(name, ())],
+        repeated=[name for name, fields in sent.items() if len(fields) > 1 and name in single],
     )
 
 
@@ -176,28 +180,13 @@ def _fields(name: str, value: object, list_style: str) -> list[tuple[str, str]]:
 
 
 def _reject_unknown(
-    values: Mapping[str, Any], definitions: Sequence[ParameterDefinition], job_name: str
+    names: Sequence[str], known: Sequence[ParameterDefinition], noun: str, job_name: str
 ) -> None:
-    known = [definition.name for definition in definitions]
-    unknown = sorted(set(values) - set(known))
-    if not unknown:
-        return
-    has = f"it has {', '.join(known)}" if known else "it has none"
-    raise _rejected(job_name, f"the job has no parameter {', '.join(unknown)}: {has}")
-
-
-def _reject_non_file_parameters(
-    files: Sequence[FilePart], definitions: Sequence[ParameterDefinition], job_name: str
-) -> None:
-    """Raise `rejected` for a file whose parameter does not exist or is not a file parameter.
-
-    The server would drop the file or treat it as a string.
-    """
-    known = [definition.name for definition in definitions if definition.is_a(*_FILES)]
-    wrong = [file.name for file in files if file.name not in known]
-    if wrong:
-        has = f"it has {', '.join(known)}" if known else "it has none"
-        raise _rejected(job_name, f"the job has no file parameter {', '.join(wrong)}: {has}")
+    known_names = [definition.name for definition in known]
+    unknown = [name for name in names if name not in known_names]
+    if unknown:
+        has = f"it has {', '.join(known_names)}" if known else "it has none"
+        raise _rejected(job_name, f"the job has no {noun} {', '.join(unknown)}: {has}")
 
 
 def file_parts(paths: Mapping[str, Any], place: str) -> list[FilePart]:

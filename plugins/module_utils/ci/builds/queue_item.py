@@ -120,7 +120,7 @@ class ItemCancellation:
         before, after = {**state, "waiting": True}, {**state, "waiting": False}
         return Plan(before, after, "run", result=values)
 
-    def apply(self) -> Mapping[str, Any]:
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
         """Cancel the item. If it has already started, change nothing and return its build."""
         purpose = self._item.purpose
         try:

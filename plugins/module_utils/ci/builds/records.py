@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any
 
@@ -50,16 +50,16 @@ class JobState:
     :param item: the queue item that the job's response contains
     :param in_queue: whether the job may have queue items
     :param queue_known: whether the server reports `inQueue`
-    :param next_number: lowest number that the next build can have
+    :param next_number: lowest number that the next build can have; 0 if unknown
     """
 
-    definitions: tuple[parameters.ParameterDefinition, ...] | None
-    builds: list[dict[str, Any]]
-    item: Mapping[str, Any] | None
-    in_queue: bool
-    queue_known: bool
-    next_number: int
-    buildable: bool
+    definitions: tuple[parameters.ParameterDefinition, ...] | None = None
+    builds: list[dict[str, Any]] = field(default_factory=list)
+    item: Mapping[str, Any] | None = None
+    in_queue: bool = False
+    queue_known: bool = True
+    next_number: int = 0
+    buildable: bool = True
 
     @property
     def newest_queue_id(self) -> int:
@@ -67,6 +67,24 @@ class JobState:
         known = [build.get("queueId") for build in self.builds]
         known.append(None if self.item is None else self.item.get("id"))
         return max((number for number in known if isinstance(number, int)), default=0)
+
+
+@dataclass(frozen=True)
+class TriggeredBuild:
+    """A started build, identified by its queue item or its number.
+
+    Both are `None` if the server accepted the request but returned no queue item.
+
+    :param item: queue id
+    :param number: build number
+    :param folded: whether the server merged the build into an existing item with equal parameters
+    :param build: state of a build that existed before
+    """
+
+    item: int | None
+    number: int | None = None
+    folded: bool = False
+    build: Mapping[str, Any] | None = None
 
 
 def read_job(
@@ -309,20 +327,6 @@ def shown(build: Mapping[str, Any], job: Job, base_url: str) -> dict[str, Any]:
         "timestamp": _iso(build.get("timestamp")),
         "parameters": parameters.displayed(build),
         "queue_id": build.get("queueId"),
-    }
-
-
-def not_begun(item: int | None, values: Mapping[str, str]) -> dict[str, Any]:
-    """Return the module's return value `build` for a build that has not started."""
-    return {
-        "number": None,
-        "url": None,
-        "result": None,
-        "duration": None,
-        "timestamp": None,
-        "parameters": dict(values),
-        "queue_id": item,
-        "input": None,
     }
 
 

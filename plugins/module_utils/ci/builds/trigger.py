@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -26,9 +25,10 @@ from ...core.polling import PollInterval, PollTimeout
 from ...core.secret import clean_url
 from ..client import describe, leads_to_login, objects, refuse_page
 from ..job_address import Job
+from ..waiting import patience
 from . import parameters
-from .followed_build import patience
-from .records import JobState, queued_items, read_job, whole_builds
+from .build_request import ResolvedBuild
+from .records import JobState, TriggeredBuild, queued_items, read_job, whole_builds
 
 _ITEM = re.compile(r"(?:^|/)queue/item/([0-9]{1,18})/?$")
 #: Number of newest builds among which the started build is searched.
@@ -49,39 +49,17 @@ _WRONG_PARAMETERS = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class TriggeredBuild:
-    """A started build, identified by its queue item or its number.
-
-    Both are `None` if the server accepted the request but returned no queue item.
-
-    :param item: queue id
-    :param number: build number
-    :param folded: whether the server merged the build into an existing item with equal parameters
-    :param build: state of a build that existed before
-    """
-
-    item: int | None
-    number: int | None = None
-    folded: bool = False
-    build: Mapping[str, Any] | None = None
-
-
 class BuildClaims:
     """Assigns builds to the triggers of a task, which may start builds with equal parameters."""
 
-    def __init__(self) -> None:
+    def __init__(self, resolved: Iterable[ResolvedBuild]) -> None:
+        self._announced = [(each.job.path, each.wanted.comparable_form) for each in resolved]
         self._owners: dict[tuple[str, int], object] = {}
-        self._announced: list[tuple[Any, ...]] = []
         self._lock = threading.Lock()
 
-    def announce(self, job: Job, wanted: parameters.WantedParameters) -> None:
-        """Register a trigger. Call this for all triggers of the task before any of them is sent."""
-        self._announced.append((job.path, wanted.comparable_form))
-
-    def is_alone(self, job: Job, wanted: parameters.WantedParameters) -> bool:
+    def is_alone(self, resolved: ResolvedBuild) -> bool:
         """Return whether no other trigger of the task has the same job and parameters."""
-        return self._announced.count((job.path, wanted.comparable_form)) <= 1
+        return self._announced.count((resolved.job.path, resolved.wanted.comparable_form)) <= 1
 
     def take(self, job: Job, found: TriggeredBuild, owner: object) -> bool:
         """Claim a build for `owner`. Return false if another owner has claimed the build."""
@@ -109,24 +87,16 @@ def _body(wanted: parameters.WantedParameters) -> dict[str, Any]:
 class Trigger:
     """Starts a build of a job with the given parameters.
 
-    :param state: state of the job before the start
     :param user: logged-in user; a build with another user as its cause does not match
     :param claims: assignment of builds to the triggers of the task
     """
 
     def __init__(
-        self,
-        server: Transport,
-        job: Job,
-        state: JobState,
-        wanted: parameters.WantedParameters,
-        *,
-        user: str | None,
-        claims: BuildClaims,
+        self, server: Transport, resolved: ResolvedBuild, *, user: str | None, claims: BuildClaims
     ) -> None:
-        self._server, self._job, self._state = server, job, state
-        self._wanted, self._user, self._claims = wanted, user, claims
-        self._purpose = f"building the job '{job.name}'"
+        self._server, self._resolved, self._user, self._claims = server, resolved, user, claims
+        self._job, self._state, self._wanted = resolved.job, resolved.state, resolved.wanted
+        self._purpose = resolved.purpose
         self._seen: TriggeredBuild | None = None
 
     def send(
@@ -160,7 +130,7 @@ class Trigger:
         if response.status == 302:
             refused = self._nothing_queued(response, location)
             # an identical item of another trigger counts as our build
-            self._claims = BuildClaims()
+            self._claims = BuildClaims(())
             limit = _MAX_CHECKS_IF_REJECTED
             return partial(self._search, refused, lambda: polling(_MAX_SECONDS), limit)
         if wait is None:
@@ -212,7 +182,7 @@ class Trigger:
         Returns `None` if that is unknown: another trigger of the task starts an equal build, or the
         server does not show its queue.
         """
-        if not self._claims.is_alone(self._job, self._wanted):
+        if not self._claims.is_alone(self._resolved):
             return None
         self._seen, answered = self._verify()
         if self._seen is not None:

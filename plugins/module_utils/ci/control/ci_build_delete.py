@@ -196,8 +196,8 @@ class CiBuildDeleteOperation:
 
     def _stop(self, number: int, path: str, row: dict[str, Any]) -> None:
         polling = self._make_polling(_STOP_SECONDS, 2.0)
-        build = FollowedBuild(self._server, self._job, polling, 0)
-        build.build = {"number": number}
+        found = records.TriggeredBuild(None, number)
+        build = FollowedBuild(self._server, self._job, polling, found=found)
 
         def ends() -> bool:
             build_watcher.follow(self._server, build, polling, self._task.progress)

@@ -24,7 +24,7 @@ from ..client import object_of, objects, part, refuse_page, server_of
 from ..interrupts import interruptible
 from ..permissions import MANAGE, READ_SERVER
 from ..plugins import plugin_list
-from ..waiting import PollingFactory, WaitOptions
+from ..waiting import PollingFactory, WaitOptions, patience
 
 #: Paths and `tree` queries that show a running server. The interface description has only the
 #: second path.
@@ -33,8 +33,6 @@ _EXECUTORS = "currentExecutable[fullDisplayName]"
 _RUNNING = f"computer[executors[{_EXECUTORS}],oneOffExecutors[{_EXECUTORS}]]"
 _PURPOSE = "restarting the CI server"
 _SHOWN_BUILDS = 3
-#: Minimum timeout of a poll in seconds, even if less time is left.
-_SHORTEST_POLL = 0.5
 
 
 @dataclass(frozen=True)
@@ -221,10 +219,9 @@ class CiRestartOperation:
         Raises an error if the login is rejected.
         """
         path, tree = before.probe
-        patience = max(_SHORTEST_POLL, polling.left)
         try:
             response = self._server.read(
-                _PURPOSE, path, query={"tree": tree}, once=True, patience=patience
+                _PURPOSE, path, query={"tree": tree}, once=True, patience=patience(polling)
             )
             return _state(response, before.probe)
         except ToolchainError as error:
