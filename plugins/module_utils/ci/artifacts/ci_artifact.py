@@ -153,23 +153,14 @@ class CiArtifactOperation:
         Later requests use the number, because a permalink may then refer to another build.
         """
         purpose = f"reading build {self._segment} of the job '{self._job.name}'"
-        response = self._server.read(
-            purpose,
-            f"{self._job.path}/{self._segment}/api/json",
-            query={"tree": f"{records.BUILD_FIELDS},{FIELDS}"},
-            expect=(200, 404),
-        )
-        if response.status == 404:
-            raise records.no_build(self._server, purpose, self._job, self._segment)
+        fields = f"{records.BUILD_FIELDS},{FIELDS}"
+        response = records.build_response(self._server, purpose, self._job, self._segment, fields)
         shown = records.typed(object_of(response))
-        number = records.number_of(shown.get("number", self._segment))
-        if number is None:
-            raise response.error("protocol", "the server does not report the number of the build")
         if records.is_running(shown):
             self._task.warn(
                 f"{purpose}: the build is still running, so its files and log are incomplete"
             )
-        return shown, number
+        return shown, records.number_in(response, self._segment)
 
     def _targets(self, shown: Mapping[str, Any], purpose: str) -> dict[Artifact, str]:
         """Return the artifacts that the patterns select, with their local paths."""

@@ -35,13 +35,7 @@ class BuildLog:
 
         :param patience: maximum seconds to wait for the server
         """
-        query = {"start": self._offset}
-        try:
-            self._read_chunk("logText/progressiveText", query, patience)
-        except ToolchainError as error:
-            self.error = error
-        else:
-            self.error = None
+        self._read("logText/progressiveText", {"start": self._offset}, patience)
 
     def read_to_end(self) -> None:
         """Read the remaining lines of a finished build.
@@ -51,12 +45,7 @@ class BuildLog:
         self.read()
         if self.error is not None and self.error.status is not None:
             self._start_again()
-            try:
-                self._read_chunk("consoleText", {})
-            except ToolchainError as error:
-                self.error = error
-            else:
-                self.error = None
+            self._read("consoleText", {})
 
     def lines(self) -> list[str]:
         found = [*self._lines, self._partial] if self._partial else list(self._lines)
@@ -68,13 +57,12 @@ class BuildLog:
         lines = (line.strip() for line in reversed(self.lines()))
         return next((line for line in lines if line and not line.startswith("Finished: ")), "")
 
-    def _read_chunk(self, name: str, query: dict[str, int], patience: float | None = None) -> None:
-        before = self._lines.copy(), self._partial
+    def _read(self, name: str, query: dict[str, int], patience: float | None = None) -> None:
+        before, self.error = (self._lines.copy(), self._partial), None
         try:
             self._stream(f"{self._path}/{name}", query, patience)
-        except ToolchainError:
-            self._lines, self._partial = before  # the offset is unchanged: read again
-            raise
+        except ToolchainError as error:
+            (self._lines, self._partial), self.error = before, error  # the offset is unchanged
 
     def _stream(self, path: str, query: dict[str, int], patience: float | None) -> None:
         purpose = "reading the console log"

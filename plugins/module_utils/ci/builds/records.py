@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
 from typing import Any
 
 from ...core.errors import ToolchainError
 from ...core.http.messages import Response
 from ...core.http.transport import Transport
+from ...core.times import iso, moment_of
 from ..client import object_of, objects, part
 from ..job_address import Job, build_path, same_job
 from ..pending_input import INPUT_FIELDS
@@ -94,23 +94,10 @@ def read_job(
 
     :param lookback: number of builds to read
     :param patience: timeout in seconds, including retries
-
-    Raises `not_found`, `rejected` for a folder, which cannot be built, and `conflict` for another
-    spelling of the name.
     """
     tree = "builds" if lookback <= NEWEST else "allBuilds"
     query = {"tree": f"{_JOB_FIELDS},{tree}[{BUILD_FIELDS}]{{0,{lookback}}}"}
-    path = f"{job.path}/api/json"
-    response = server.read(purpose, path, query=query, expect=(200, 404), patience=patience)
-    if response.status == 404:
-        raise response.error(
-            "not_found",
-            "the server returned 404: the job does not exist, or the account cannot see it",
-        )
-    shown = object_of(response)
-    job.require_spelling(shown, purpose)
-    if "jobs" in shown:
-        raise ToolchainError("rejected", f"{purpose}: '{job.name}' is a folder, not a job")
+    shown, _response = job_object(server, purpose, job, query, patience)
     job_item = part(shown.get("queueItem"))
     item = typed(job_item) if number_of(job_item.get("id")) is not None else None
     known = listed(shown, tree)
@@ -123,6 +110,33 @@ def read_job(
         max([number_of(shown.get("nextBuildNumber")) or 1, *(b["number"] + 1 for b in known)]),
         shown.get("buildable") is not False,
     )
+
+
+def job_object(
+    server: Transport,
+    purpose: str,
+    job: Job,
+    query: Mapping[str, str],
+    patience: float | None = None,
+) -> tuple[Mapping[str, Any], Response]:
+    """Return the JSON object of a job that can be built, and the response.
+
+    Raises `not_found`, `rejected` for a folder, and `conflict` for another spelling of the name.
+
+    :param query: query with `fullName` and `jobs`
+    """
+    path = f"{job.path}/api/json"
+    response = server.read(purpose, path, query=query, expect=(200, 404), patience=patience)
+    if response.status == 404:
+        raise response.error(
+            "not_found",
+            "the server returned 404: the job does not exist, or the account cannot see it",
+        )
+    shown = object_of(response)
+    job.require_spelling(shown, purpose)
+    if "jobs" in shown:
+        raise ToolchainError("rejected", f"{purpose}: '{job.name}' is a folder, not a job")
+    return shown, response
 
 
 def listed(shown: Mapping[str, Any], wanted: str = "builds") -> list[dict[str, Any]]:
@@ -248,25 +262,34 @@ def no_build(server: Transport, purpose: str, job: Job, segment: str) -> Toolcha
     )
 
 
+def build_response(
+    server: Transport, purpose: str, job: Job, segment: str, fields: str
+) -> Response:
+    """Return the response for a build. Raises `not_found` if the job or the build is missing.
+
+    :param segment: build number or permalink, such as `lastBuild`
+    """
+    path = f"{job.path}/{segment}/api/json"
+    response = server.read(purpose, path, query={"tree": fields}, expect=(200, 404))
+    if response.status == 404:
+        raise no_build(server, purpose, job, segment)
+    return response
+
+
+def number_in(response: Response, segment: str) -> int:
+    """Return the number of the build in a response. Raises `protocol` without a number."""
+    number = number_of(object_of(response).get("number", segment))
+    if number is None:
+        raise response.error("protocol", "the server does not report the number of the build")
+    return number
+
+
 def read_build(
     server: Transport, purpose: str, job: Job, segment: str
 ) -> tuple[dict[str, Any], Response]:
-    """Return a build with its pending inputs, and the response.
-
-    :param segment: build number or permalink, such as `lastBuild`
-
-    Raises `not_found` if the job or the build is missing.
-    """
-    query = {"tree": FOLLOWED_FIELDS}
-    response = server.read(
-        purpose, f"{job.path}/{segment}/api/json", query=query, expect=(200, 404)
-    )
-    if response.status == 404:
-        raise no_build(server, purpose, job, segment)
-    found = object_of(response)
-    number = number_of(found.get("number", segment))
-    if number is None:
-        raise response.error("protocol", "the server does not report the number of the build")
+    """Return a build with its pending inputs, and the response of :func:`build_response`."""
+    response = build_response(server, purpose, job, segment, FOLLOWED_FIELDS)
+    found, number = object_of(response), number_in(response, segment)
     if not shows_state(found):
         listed = server.read(purpose, f"{job.path}/api/json", query={"tree": SUMMARIES})
         found = {**summary(listed, number), **found}
@@ -324,17 +347,7 @@ def shown(build: Mapping[str, Any], job: Job, base_url: str) -> dict[str, Any]:
         "url": None if number is None else f"{base_url}/{build_path(job, int(number))}/",
         "result": build.get("result"),
         "duration": duration / 1000 if over and isinstance(duration, (int, float)) else None,
-        "timestamp": _iso(build.get("timestamp")),
+        "timestamp": iso(moment_of(build.get("timestamp"))),
         "parameters": parameters.displayed(build),
         "queue_id": build.get("queueId"),
     }
-
-
-def _iso(milliseconds: object) -> str | None:
-    if not isinstance(milliseconds, (int, float)):
-        return None
-    try:
-        at = datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
-    except (OverflowError, OSError, ValueError):
-        return None
-    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")

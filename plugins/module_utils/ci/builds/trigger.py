@@ -116,7 +116,7 @@ class Trigger:
             refused = self._nothing_started(error)
             if error.outcome_unknown and not (error.verified_undone and error.kind in _FINAL_KINDS):
                 limit = _MAX_CHECKS if self._state.queue_known else _MAX_CHECKS_WITHOUT_QUEUE
-                return partial(self._search, refused, lambda: polling(_MAX_SECONDS), limit)
+                return partial(self._search, refused, polling, limit=limit)
             raise refused from None
         if self._seen is not None:
             return self._seen
@@ -131,13 +131,12 @@ class Trigger:
             refused = self._nothing_queued(response, location)
             # an identical item of another trigger counts as our build
             self._claims = BuildClaims(())
-            limit = _MAX_CHECKS_IF_REJECTED
-            return partial(self._search, refused, lambda: polling(_MAX_SECONDS), limit)
+            return partial(self._search, refused, polling, limit=_MAX_CHECKS_IF_REJECTED)
         if wait is None:
             return lambda: self._verify()[0] or TriggeredBuild(None)
         unnamed = response.error("protocol", "the response does not contain the queue item")
         longest = min(wait, _MAX_SECONDS + (delay or 0))
-        return partial(self._search, unnamed, lambda: polling(longest))
+        return partial(self._search, unnamed, polling, longest)
 
     def number(self) -> int | None:
         """Return the number of the started build, found among the job's builds, or `None`."""
@@ -203,16 +202,17 @@ class Trigger:
     def _search(
         self,
         error: ToolchainError,
-        start_polling: Callable[[], PollInterval],
+        start_polling: Callable[[float], PollInterval],
+        seconds: float = _MAX_SECONDS,
         limit: float = float("inf"),
     ) -> TriggeredBuild:
         """Search for the started build in the queue and among the new builds. Raise `error` if it
         is not found. The trigger is never sent again.
 
-        :param start_polling: returns the polling interval, which starts the time limit
+        :param start_polling: returns the polling interval for a time limit, which starts then
         :param limit: maximum number of searches within the time limit
         """
-        polling = start_polling()
+        polling = start_polling(seconds)
         while True:
             found, answered = self._verify(patience(polling))
             if found is not None:

@@ -136,17 +136,8 @@ class CiBuildDeleteOperation:
         Returns the builds, newest first; the number of the last successful build; and the epoch
         seconds of the server's clock.
         """
-        path = f"{self._job.path}/api/json"
-        response = self._server.read(self._purpose, path, query={"tree": _TREE}, expect=(200, 404))
-        if response.status == 404:
-            raise response.error(
-                "not_found",
-                "the server returned 404: the job does not exist, or the account cannot see it",
-            )
-        shown = object_of(response)
-        self._job.require_spelling(shown, self._purpose)
-        if "jobs" in shown:
-            raise ToolchainError("rejected", f"{self._purpose}: it is a folder, not a job")
+        query = {"tree": _TREE}
+        shown, response = records.job_object(self._server, self._purpose, self._job, query)
         if not isinstance(shown.get("allBuilds"), list) or "lastSuccessfulBuild" not in shown:
             raise response.error("protocol", "the response does not contain all builds of the job")
         last = records.number_of(part(shown["lastSuccessfulBuild"]).get("number"))

@@ -126,15 +126,10 @@ class CiBuildInputOperation:
         )
 
     def _read(self, segment: str) -> Mapping[str, Any]:
-        response = self._server.read(
-            self._purpose,
-            f"{self._job.path}/{segment}/api/json",
-            query={"tree": records.FOLLOWED_FIELDS},
-            expect=(200, 404),
+        fields = records.FOLLOWED_FIELDS
+        return object_of(
+            records.build_response(self._server, self._purpose, self._job, segment, fields)
         )
-        if response.status == 404:
-            raise records.no_build(self._server, self._purpose, self._job, segment)
-        return object_of(response)
 
     def _find(self, waiting: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
         """Return the pending input that the options select.

@@ -14,11 +14,11 @@ from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.plan import Plan
 from ...core.polling import PollInterval, PollTimeout
-from ..builds.followed_build import is_passing, patience
+from ..builds.followed_build import is_passing
 from ..client import object_of, objects, require_confirmation, server_of
 from ..job_address import JobName, job_of
 from ..permissions import BUILD, SEES_JOB
-from ..waiting import PollingFactory, WaitOptions
+from ..waiting import PollingFactory, WaitOptions, patience
 from .computed_folders import is_computed
 from .scan_log import ScanLog
 
