@@ -83,11 +83,9 @@ class ArtifactQueryOperation(ReadOnly):
 
     def __init__(self, task: Task, options: ArtifactQueryOptions) -> None:
         self._warn, self._client = task.warn, RepoClient(task)
-        #: Whether the result is complete.
-        self._complete = True
         self._send = self._prepare(options)
 
-    def _prepare(self, options: ArtifactQueryOptions) -> Callable[[], Rows]:
+    def _prepare(self, options: ArtifactQueryOptions) -> Callable[[], aql.QueryResult | Rows]:
         """Validate the options, and return a function that sends the query."""
         if options.aql is not None:
             return partial(self._by_text, options.aql)
@@ -98,23 +96,27 @@ class ArtifactQueryOperation(ReadOnly):
         return self._by_pattern(options.pattern or "")
 
     def plan(self) -> Plan:
-        rows = self.rows()
-        return unchanged({"results": rows, "total": len(rows), "complete": self._complete})
+        rows, complete = self._result()
+        return unchanged({"results": rows, "total": len(rows), "complete": complete})
 
     def rows(self) -> Rows:
         """Return the rows of the result."""
-        return self._send()
+        return self._result()[0]
 
-    def _by_text(self, text: str) -> Rows:
+    def _result(self) -> tuple[Rows, bool]:
+        """Send the query; return its rows, and whether they are all rows."""
+        found = self._send()
+        return (found, True) if isinstance(found, list) else (found.rows, not found.trimmed)
+
+    def _by_text(self, text: str) -> aql.QueryResult:
         """Send a query string; return its rows with numeric sizes."""
         purpose = f"querying '{shorten(text, _SHOWN)}'"
         found = aql.ask(self._client, purpose, text)
         if found.trimmed:
-            self._complete = False
             self._warn(f"{purpose}: the result is incomplete: {found.trimmed}")
         for row in found.rows:
             _count_size(row)
-        return found.rows
+        return found
 
     def _by_pattern(self, pattern: str) -> Callable[[], Rows]:
         """Return a function that searches for a pattern; its rows have a `path` and are sorted.
