@@ -84,7 +84,7 @@ class ImageReader:
                 f"the server does not return '{self._blocked[0]}'{more} (403): a manifest that it"
                 " blocks counts as an image, even if it is attached to another image"
             )
-        self._blocked = []
+        self._blocked.clear()
 
     def _may_have_images(self, repo: str) -> bool:
         kind = repositories.package_type(self._client, repo)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 from ...core import address
@@ -41,7 +41,10 @@ class Writer:
     def __init__(self, task: Task, client: RepoClient, catalogue: RepositoryCatalogue) -> None:
         self._task, self._client, self._catalogue = task, client, catalogue
         self._patience = float(task.connection.settings["timeout"])
-        self._access: PlatformClient | None = None
+
+    @cached_property
+    def _access(self) -> PlatformClient:
+        return PlatformClient(self._task, ACCESS)
 
     def create(self, key: str, body: Mapping[str, Any], left: Left) -> None:
         def done() -> bool | None:
@@ -108,8 +111,6 @@ class Writer:
         :param project: key of the project; "" removes the repository from its project
         :param moves: whether the repository is assigned to another project now
         """
-        if self._access is None:
-            self._access = PlatformClient(self._task, ACCESS)
         path = f"api/v1/projects/_/attach/repositories/{address.path(key)}"
 
         def verify() -> bool:

@@ -83,7 +83,6 @@ class DockerPromoteOperation:
         require_new_path("target_image", target.name)
         self._digest = source.digest
         self._names = _names(options, source, target)
-        self._promotes_image = self._names is None
         self._source = ImageReference(source.repo, source.name)
         self._target = ImageReference(target.repo, target.name)
         if self._source == self._target and all(
@@ -93,7 +92,7 @@ class DockerPromoteOperation:
         self._client = RepoClient(task)
 
     def plan(self) -> Plan:
-        states = self._read(self._names)
+        states, is_image = self._read()
         self._refuse_missing(states)
         self._require_digest(states)
         if self._options.attached and states and self._source != self._target:
@@ -104,7 +103,7 @@ class DockerPromoteOperation:
         if not pending:
             return Plan({}, {}, result=self._result(states, {}))
         requests = [PromotionRequest(state.tag, [state]) for state in pending]
-        if self._promotes_image and not any(state.is_extended for state in states):
+        if is_image and not any(state.is_extended for state in states):
             # a single request for the image promotes all of its tags
             pending, requests = states, [PromotionRequest(None, states)]
         if not any(state.target for state in pending):
@@ -119,29 +118,29 @@ class DockerPromoteOperation:
         result = self._result(states, {tag_state.tag: tag_state.promoted for tag_state in pending})
         return Plan(before, after, action, result=result, data=(states, requests))
 
-    def _read(self, names: Mapping[str, str] | None) -> list[TagState]:
+    def _read(self) -> tuple[list[TagState], bool]:
         """Read the tags in source and target.
 
-        :param names: names of the tags in the target, by source tag. `None` means all tags of the
-            source; if it has none, a finished move may have put the tags into the target
+        If the task promotes all tags and the source has none, a finished move may have put them
+        into the target. The second value tells whether these are really all tags of the source.
         """
+        names, is_image = self._names, False
         if names is None:
-            source, target = self._all_tags(self._source), self._all_tags(self._target)
-            moved = {} if self._copy else target
-            named = {tag: tag for tag in source or moved}
-            return states_of(named, source, target, copy=self._copy)
-        source = self._some_tags(self._source, list(names))
-        target = self._some_tags(self._target, list(names.values()))
-        return states_of(names, source, target, copy=self._copy)
+            source, every = self._all_tags(self._source)
+            target, _every = self._all_tags(self._target)
+            names = {tag: tag for tag in source or ({} if self._copy else target)}
+            is_image = len(source) == every
+        else:
+            source = self._some_tags(self._source, list(names))
+            target = self._some_tags(self._target, list(names.values()))
+        return states_of(names, source, target, copy=self._copy), is_image
 
-    def _all_tags(self, image: ImageReference) -> dict[str, str]:
+    def _all_tags(self, image: ImageReference) -> tuple[dict[str, str], int]:
+        """Return the tags that the task may promote, and the number of all tags."""
         found = registry.manifests(self._client, image.repo, image.name)
-        if self._options.attached:
-            return found
-        plain = {tag: digest for tag, digest in found.items() if subject_of(tag) is None}
-        if image == self._source and len(plain) < len(found):
-            self._promotes_image = False
-        return plain
+        attached = self._options.attached
+        wanted = {tag: digest for tag, digest in found.items() if attached or not subject_of(tag)}
+        return wanted, len(found)
 
     def _some_tags(self, image: ImageReference, tags: Sequence[str]) -> dict[str, str]:
         return registry.manifests_of(self._client, image.repo, image.name, tags)
