@@ -30,16 +30,14 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images imp
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images.attached import (
     Attachments,
+    TagState,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images.docker_image_info import (
     DockerImageInfoOperation,
     DockerImageInfoOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images.manifests import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images.registry import (
     ManifestContent,
-)
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images.tag_states import (
-    TagState,
 )
 from sandbox.client import Sandbox
 from tests.helpers import installed

@@ -16,8 +16,8 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core import pro
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo import aql
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.cleanup import (
+    artifact_cleanup,
     rules,
-    selection,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.cleanup.artifact_cleanup import (
     ArtifactCleanupOperation,
@@ -153,7 +153,7 @@ def test_rule_becomes_the_query(deleting: Server) -> None:
 def judged(given: Mapping[str, Any], *found: Mapping[str, Any]) -> list[CleanupVerdict]:
     (one,) = rules.rules_of([build(rules.RuleOptions, repo="r", **given)], force=True)
     parts = ImageParts()
-    return selection.verdicts(one, selection.matching(one, found, parts), NOW, parts)
+    return artifact_cleanup.verdicts(one, artifact_cleanup.matching(one, found, parts), NOW, parts)
 
 
 def verdicts(given: Mapping[str, Any], *found: Mapping[str, Any]) -> dict[str, bool]:

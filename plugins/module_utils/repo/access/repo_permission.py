@@ -5,23 +5,61 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.errors import ToolchainError, invalid
+from ...core.json_text import as_text
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.objects import Item, ItemKind, Objects, entries_of
 from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Plan, plan
+from ..client import RepoClient
+from ..repositories import kind_of, listed
 from .directory import GROUPS, PERMISSIONS, USERS, Directory
 from .permission_shapes import ACTIONS, RESOURCES, Part, changed
 from .permission_store import PermissionStore
-from .repository_keys import RepositoryKeys
 
 #: Targets that mean all repositories of a class.
 SPECIAL = ("ANY", "ANY LOCAL", "ANY REMOTE", "ANY DISTRIBUTION")
 _Principals = Annotated["dict[str, Any] | None", Option(values="json", empty=True)]
+
+
+#: Types of the repositories that each special target includes.
+_CLASSES = {
+    "ANY": ("LOCAL", "FEDERATED", "REMOTE"),
+    "ANY LOCAL": ("LOCAL", "FEDERATED"),
+    "ANY REMOTE": ("REMOTE",),
+}
+
+
+class RepositoryKeys:
+    """The repositories of a server, read on first use."""
+
+    def __init__(self, task: Task) -> None:
+        self._client, self._predictions = RepoClient(task), task.predictions
+
+    @cached_property
+    def _kinds(self) -> dict[str, str]:
+        _response, rows = listed(self._client)
+        return {as_text(row.get("key")): kind_of(row) for row in rows}
+
+    def is_in(self, key: str, special: str) -> bool:
+        """Return whether a special target such as `ANY LOCAL` includes a repository."""
+        return self._kinds.get(key) in _CLASSES.get(special, ())
+
+    def require(self, option: str, keys: Sequence[str]) -> None:
+        """Raise `not_found` if a repository does not exist, and no earlier task would create it.
+
+        :param option: name of the option for the message
+        """
+        unknown = [key for key in keys if not self._predictions.get("repository", key.lower())]
+        unknown = [key for key in unknown if key not in self._kinds] if unknown else []
+        if unknown:
+            names = "', '".join(unknown)
+            raise ToolchainError("not_found", f"{option}: there is no repository '{names}'")
 
 
 @dataclass(frozen=True)

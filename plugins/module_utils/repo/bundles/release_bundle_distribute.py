@@ -3,28 +3,230 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.errors import ToolchainError, invalid, shorten
-from ...core.http.messages import Response
+from ...core.http.messages import Response, unexpected_body
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
-from ...core.plan import Plan
-from ..client import object_of
+from ...core.paths.globs import has_wildcards, matcher
+from ...core.plan import Plan, without_none
+from ...core.times import moment_of
+from ..client import object_of, objects
 from ..platform.interface import InterfaceMissing
-from .lifecycle import COMPLETED, Bundle, BundleWaitOptions, Progress, check_wait
-from .trackers import (
-    DistributionRuleOptions,
-    Tracker,
-    reach_of,
-    read_tracker,
-    read_trackers,
-)
+from .lifecycle import COMPLETED, Bundle, BundleWaitOptions, Progress, check_wait, progress_of
 
 _NONE: Mapping[str, Any] = {"id": None, "status": None, "sites": []}
+
+
+_IDS = ("id", "distribution_id", "distribution_tracker_friendly_id", "distribution_friendly_id")
+
+
+@dataclass(frozen=True)
+class DistributionRuleOptions:
+    """The suboptions of `rules`; one that is not set matches every site."""
+
+    site: str | None = None
+    city: str | None = None
+    countries: list[str] | None = None
+
+    def body(self) -> dict[str, Any]:
+        return {
+            "site_name": self.site or "*",
+            "city_name": self.city or "*",
+            "country_codes": self.countries or ["*"],
+        }
+
+
+@dataclass(frozen=True)
+class EdgeSite:
+    """An edge site in a tracker, with the status and the error of the operation there."""
+
+    name: str
+    progress: Progress
+    error: str
+
+    def as_dict(self) -> dict[str, Any]:
+        return without_none(
+            {"name": self.name, "status": self.progress.status, "error": self.error or None}
+        )
+
+
+@dataclass(frozen=True)
+class Tracker:
+    """A distribution to sites, or a deletion from sites.
+
+    :param deletes: whether it is a deletion
+    :param rules: distribution rules in the format of the server; `None` if it returns none
+    """
+
+    id: str
+    deletes: bool
+    progress: Progress
+    sites: Sequence[EdgeSite] = ()
+    rules: Sequence[Mapping[str, Any]] | None = None
+
+    @property
+    def is_active(self) -> bool:
+        """Return whether the operation is completed or running."""
+        return self.progress.running or self.progress.status == COMPLETED
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "status": self.progress.status,
+            "sites": [site.as_dict() for site in self.sites],
+        }
+
+
+def read_trackers(bundle: Bundle) -> list[Tracker]:
+    """Read all trackers of a version with their sites, oldest first.
+
+    Raises `not_found` if the version does not exist.
+    """
+    response = bundle.read("reading the distributions", bundle.path("distribution/trackers"))
+    found = response.json()
+    if isinstance(found, Mapping):
+        found = next((rows for rows in found.values() if isinstance(rows, list)), None)
+    if not isinstance(found, list):
+        raise unexpected_body(response, "a list of distributions")
+    rows = sorted(objects(found), key=_age_of(objects(found)))
+    trackers = [tracker_of(response, row) for row in rows]
+    return [
+        tracker if "sites" in row else read_tracker(bundle, tracker.id)
+        for tracker, row in zip(trackers, rows, strict=True)
+    ]
+
+
+def _age_of(rows: Sequence[Mapping[str, Any]]) -> Callable[[Mapping[str, Any]], Any]:
+    """Return the key function that sorts trackers by age.
+
+    The order of the server's list is not documented. Without usable times and ids, the key function
+    keeps it.
+    """
+    for name in ("created_millis", "created", "start_time"):
+        if rows and all(moment_of(row.get(name)) for row in rows):
+            return lambda row: moment_of(row.get(name))
+    if all(str(_id_of(row)).isdigit() for row in rows):
+        return lambda row: int(str(_id_of(row)))
+    return lambda row: 0
+
+
+def read_tracker(bundle: Bundle, identity: str) -> Tracker:
+    path = bundle.path("distribution/trackers", identity)
+    response = bundle.read("reading a distribution", path)
+    found = response.json()
+    if isinstance(found, list):
+        found = found[0] if found else None
+    if not isinstance(found, Mapping):
+        raise unexpected_body(response, "a distribution")
+    return tracker_of(response, {"id": identity, **found})
+
+
+def tracker_of(response: Response, row: Mapping[str, Any]) -> Tracker:
+    identity = _id_of(row)
+    if identity is None:
+        raise unexpected_body(response, "distributions with an id")
+    sites = [_site(response, obj) for obj in objects(row.get("sites"))]
+    rules = row.get("distribution_rules")
+    return Tracker(
+        str(identity),
+        "delete" in str(row.get("type") or "").lower(),
+        progress_of(response, row),
+        sites,
+        objects(rules) if isinstance(rules, list) else None,
+    )
+
+
+def _id_of(row: Mapping[str, Any]) -> Any:
+    return next((row[name] for name in _IDS if row.get(name) is not None), None)
+
+
+def _site(response: Response, row: Mapping[str, Any]) -> EdgeSite:
+    target = row.get("target_artifactory")
+    named = target.get("name") if isinstance(target, Mapping) else target
+    error = str(row.get("general_error") or "")
+    return EdgeSite(str(named or row.get("name") or "?"), progress_of(response, row), error)
+
+
+@dataclass
+class Reach:
+    """The sites that have a version, as computed from all of its trackers.
+
+    :param reached: names of the sites that have the version
+    :param known: names of all sites in the trackers
+    :param rules: rules of the distributions; `None` if a tracker lacks its rules
+    """
+
+    reached: set[str] = field(default_factory=set)
+    known: set[str] = field(default_factory=set)
+    rules: list[Mapping[str, Any]] | None = field(default_factory=list)
+
+    def has_all(self, wanted: Iterable[DistributionRuleOptions]) -> bool:
+        """Return whether all sites that match the rules have the version."""
+        return all(self._meets(rule) for rule in wanted)
+
+    def has_any(self, wanted: Iterable[DistributionRuleOptions]) -> bool:
+        """Return whether any site that matches the rules has the version."""
+        return any(self._sites_of(rule) & self.reached for rule in wanted)
+
+    def _sites_of(self, rule: DistributionRuleOptions) -> set[str]:
+        """Return the known sites that match a rule by name.
+
+        Cities and countries are ignored, because trackers do not contain them.
+        """
+        return set(filter(matcher(rule.site or "*"), self.known))
+
+    def _meets(self, rule: DistributionRuleOptions) -> bool:
+        single = rule.site is not None and not has_wildcards(rule.site)
+        if single and rule.city is None and rule.countries is None:
+            return rule.site in self.reached
+        sites = self._sites_of(rule)
+        if not sites or not sites <= self.reached:
+            return False
+        # further sites may exist, so an earlier rule must have matched at least the same sites
+        return self.rules is None or any(_covers(earlier, rule.body()) for earlier in self.rules)
+
+
+def reach_of(trackers: Iterable[Tracker]) -> Reach:
+    """Return the sites that have the version, from its trackers (oldest first).
+
+    A failed tracker still counts for the sites at which it completed.
+    """
+    found = Reach()
+    for tracker in trackers:
+        names = {site.name for site in tracker.sites}
+        done = {
+            site.name
+            for site in tracker.sites
+            if site.progress.running or site.progress.status == COMPLETED
+        }
+        found.known |= names
+        if tracker.deletes:
+            found.reached -= done
+        else:
+            found.reached |= done
+            _add_rules(found, tracker)
+    return found
+
+
+def _add_rules(found: Reach, tracker: Tracker) -> None:
+    if tracker.rules is None:
+        found.rules = None
+    elif found.rules is not None and tracker.is_active:
+        found.rules += tracker.rules
+
+
+def _covers(rule: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """Return whether a rule matches at least the sites of the wanted rule."""
+    for name in ("site_name", "city_name"):
+        if (rule.get(name) or "*") not in ("*", wanted[name]):
+            return False
+    countries = set(rule.get("country_codes") or ["*"])
+    return "*" in countries or set(wanted["country_codes"]) <= countries
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from ...core.progress import ProgressCounter
 from .. import aql, repositories
 from ..client import RepoClient, item_path
 from ..image_names import subject_of
-from ..images import manifests
+from ..images import registry
 from .image_parts import ImageParts, Manifest, image_of, link
 from .items import CleanupVerdict, items_in
 from .rules import FILE_FIELDS, CleanupRule
@@ -116,7 +116,7 @@ class ImageReader:
             manifest.lists = content.lists
             manifest.subject = manifest.subject or content.subject
 
-    def _content(self, manifest: Manifest) -> tuple[str | None, manifests.ManifestContent]:
+    def _content(self, manifest: Manifest) -> tuple[str | None, registry.ManifestContent]:
         """Return digest and content of a manifest.
 
         Raises an error if an index cannot be read.
@@ -135,12 +135,12 @@ class ImageReader:
             if response.status != 200:
                 if response.status == 403:
                     self._blocked.append(f"{file.repo}/{file.path}")
-                return None, manifests.ManifestContent()
-            content = manifests.parse(response.body, index=manifest.is_index)
+                return None, registry.ManifestContent()
+            content = registry.parse(response.body, index=manifest.is_index)
             is_manifest = response.body and not looks_like_html(response.text)
             if content is None and (manifest.is_index or not is_manifest):
                 raise unexpected_body(response, "a manifest of an image")
         except ToolchainError as error:
             raise error.with_hint("nothing was deleted") from None
         digest = f"sha256:{hashlib.sha256(response.body).hexdigest()}"
-        return digest, content or manifests.ManifestContent()
+        return digest, content or registry.ManifestContent()

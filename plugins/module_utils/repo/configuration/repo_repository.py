@@ -15,8 +15,8 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Plan, plan
 from ..client import RepoClient
+from ..items.listing import listing
 from .catalogue import Config, RepositoryCatalogue, require_whole, without_secrets
-from .content import file_count
 from .entry import RepositoryEntry, canonical
 from .fields import (
     NAMES,
@@ -349,3 +349,22 @@ def _write_order(managed: Item[RepositoryEntry, Any]) -> int:
     """Return the sort key of updates and deletions: virtual repositories are deleted first."""
     virtual = managed.plan.before.get("rclass") == "virtual"
     return 0 if managed.plan.action == "update" else 1 if virtual else 2
+
+
+def file_count(client: RepoClient, key: str, rclass: str) -> int | None:
+    """Return the number of files in a repository; `None` if they cannot be listed.
+
+    Server fact [repo-7]: the files of a remote repository `x` are stored in the repository
+    `x-cache`.
+    """
+    stored = f"{key}-cache" if rclass == "remote" else key
+    try:
+        top = listing(client, stored, "", folders=True)
+        if not top:
+            return 0 if top is not None or rclass == "remote" else None
+        found = listing(client, stored, "", deep=True)
+    except ToolchainError as error:
+        if error.kind not in ("protocol", "timeout", "server"):
+            raise
+        return None
+    return None if found is None else len(found)

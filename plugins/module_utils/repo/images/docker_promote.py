@@ -16,8 +16,7 @@ from .. import repositories
 from ..client import RepoClient, require_new_path
 from ..image_names import ImageReference, image_of, subject_of
 from . import registry
-from .attached import Attachments
-from .tag_states import TagState, states_of
+from .attached import Attachments, TagState, states_of
 
 _HINT_NOT_FOUND = "the tag, the image or a repository is missing, or a repository is not local"
 _SELECTIONS = ("tag", "tags", "all_tags")
