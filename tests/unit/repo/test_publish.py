@@ -641,7 +641,7 @@ def test_module_without_files_gives_a_warning(server: Server) -> None:
         ({"modules": [{"id": "m", "artifacts": []}, {"id": "n"}]}, "modules[0] lists no file"),
         (
             {"modules": [{"id": "", "artifacts": [{"name": "n", "sha1": "0" * 40}]}]},
-            "modules[0].id",
+            "modules[0]: id is missing",
         ),
         (
             {"modules": [{"id": " ", "artifacts": [{"name": "n", "sha1": "0" * 40}]}]},
@@ -704,7 +704,7 @@ def test_modules_of_an_existing_record_are_kept(server: Server) -> None:
     [
         ({"id": "m", "artefacts": []}, "modules[0].artefacts is unknown: did you mean artifacts?"),
         ({"ID": "m"}, "did you mean id?"),
-        ({"type": "t"}, "modules[0].id is missing"),
+        ({"type": "t"}, "modules[0]: id is missing"),
         ({"id": "m", "artifacts": [{"Path": "p", "repo": "r"}]}, "did you mean path?"),
         ({"id": "m", "artifacts": ["x"]}, "modules[0].artifacts[0] is a string"),
         ({"id": "m", "artifacts": [{"repo": "r", "path": 1.5}]}, "modules[0].artifacts[0].path"),

@@ -44,7 +44,7 @@ def exported_repositories(task: Task, state: ServiceState) -> list[dict[str, Any
         entry = None if reason else _entry(key, config or {}, state)
         try:
             if entry is not None:
-                typed_options.check(RepositoryEntry(**entry))
+                typed_options.parse(RepositoryEntry, entry)
                 entries.append(entry)
         except ToolchainError as error:
             reason = error.message

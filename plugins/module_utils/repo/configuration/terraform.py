@@ -138,7 +138,7 @@ def _entry(
         entry["settings"] = settings
     checked = {option: value for option, value in entry.items() if option != "remote_password"}
     try:
-        typed_options.check(RepositoryEntry(**checked))
+        typed_options.parse(RepositoryEntry, checked)
     except ToolchainError as error:
         raise invalid(f"{address}: {error.message}") from None
     return entry

@@ -122,9 +122,6 @@ def known_keys(
             raise invalid(f"{place}.{name} is unknown: did you mean {near[0]}?")
     known = {name: value for name, value in values.items() if name in spec}
     checked = check_options(spec, known, Place(place))
-    for name, option in spec.items():
-        if option.get("required") and checked.get(name) is None:
-            raise invalid(f"{place}.{name} is missing: set it")
     return parse(options, checked), further
 
 
