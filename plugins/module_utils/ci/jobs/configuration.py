@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -43,6 +44,8 @@ _LITERAL = re.compile(r"true|false|[+-]?\d+(\.\d+)?")
 _NO_SCM = "hudson.scm.NullSCM"
 _LINE_BREAK = "\n"
 
+#: A configuration, as a document or parsed.
+Xml: TypeAlias = "XmlElement | str"
 #: Element on the server and expected element; `None` if one of the configurations lacks it.
 Pair: TypeAlias = "tuple[XmlElement | None, XmlElement | None]"
 
@@ -80,19 +83,20 @@ class ConfigurationDrift:
     def found(self) -> bool:
         return bool(self.differences)
 
+    def paths(self, *kinds: str) -> list[str]:
+        """Return the paths of the differences of these kinds, by default of all."""
+        return [found.path for found in self.differences if not kinds or found.kind in kinds]
 
-def drift(live: str, expected: str, *, resent: bool = False) -> ConfigurationDrift:
+
+def drift(live: Xml, expected: Xml, *, resent: bool = False) -> ConfigurationDrift:
     """Compare two configurations. Raises `UnreadableXml` if a configuration cannot be parsed.
 
-    :param live: XML of the server
-    :param expected: XML of the task
+    :param live: configuration of the server
+    :param expected: configuration of the task
     :param resent: whether secrets, which cannot be compared, count as differences
     """
     server, user = _comparable(live), _comparable(expected)
-    comparison = _Comparison()
-    comparison.compare(server, user)
-    if resent:
-        comparison.resend()
+    comparison = _Comparison(server, user, resent=resent)
     secrets = comparison.mask(server, user)
     return ConfigurationDrift(
         shown(server),
@@ -103,9 +107,9 @@ def drift(live: str, expected: str, *, resent: bool = False) -> ConfigurationDri
     )
 
 
-def normalized(text: str) -> str:
+def normalized(source: Xml) -> str:
     """Return the normalized form of a configuration with masked secrets, for a diff."""
-    root = _comparable(text)
+    root = _comparable(source)
     secret_values.mask(root)
     return shown(root)
 
@@ -167,9 +171,9 @@ def masked_secrets(text: str) -> list[str]:
     return [value.name for value in values if value.hides_secret]
 
 
-def _comparable(text: str) -> XmlElement:
+def _comparable(source: Xml) -> XmlElement:
     """Return the normalized tree of a configuration."""
-    root = parse(text)
+    root = parse(source) if isinstance(source, str) else deepcopy(source)
     root.name = short_root(root.name)
     for element, _holder in list(root.iterate()):
         element.attributes.pop(_PLUGIN, None)
@@ -229,21 +233,23 @@ def _differing_values(live: XmlElement, wanted: XmlElement) -> list[_ValuePair]:
 
 
 class _Comparison:
-    """Compares two element trees, and removes ignored differences from both."""
+    """Compares two element trees, and removes ignored differences from both.
 
-    def __init__(self) -> None:
+    :param resent: whether secrets, which cannot be compared, count as differences
+    """
+
+    def __init__(self, live: XmlElement, wanted: XmlElement, *, resent: bool) -> None:
         self.differences: list[Difference] = []
         self.uncompared: list[str] = []
+        self._resent = resent
         #: Values with differences, and secrets that cannot be compared.
         self._changed: list[_ValuePair] = []
         self._secrets: list[_ValuePair] = []
-
-    def resend(self) -> None:
-        """Report the secrets as differences, because the task sends them again."""
-        for path in self.uncompared:
-            self._add(path, "changed")
-        self._changed += self._secrets
-        self._secrets, self.uncompared = [], []
+        if live.name == wanted.name:
+            self._element(live, wanted, None, "")
+        else:
+            self._add(live.name, "extra")
+            self._add(wanted.name, "missing")
 
     def mask(self, live: XmlElement, wanted: XmlElement) -> list[str]:
         """Mask the secrets in both trees. Return the values that the server has encrypted."""
@@ -261,43 +267,26 @@ class _Comparison:
                 secret_values.set_value(pair.wanted, pair.name, new)
         return [text for text in found if len(text) >= secret_values.SHORTEST]
 
-    def compare(self, live: XmlElement, wanted: XmlElement) -> None:
-        if live.name != wanted.name:
-            self._add(live.name, "extra")
-            self._add(wanted.name, "missing")
-        else:
-            self._element(live, wanted, None, "")
-
     def _element(
         self, live: XmlElement, wanted: XmlElement, parent: XmlElement | None, path: str
     ) -> None:
         """Compare two elements. `parent` is the parent of the expected element."""
-        pairs = _differing_values(live, wanted)
-        secrets = [pair for pair in pairs if _is_secret(pair, parent)]
-        changed = [pair for pair in pairs if not _is_secret(pair, parent)]
+        changed: list[_ValuePair] = []
+        secrets: list[_ValuePair] = []
+        for pair in _differing_values(live, wanted):
+            is_secret = not self._resent and _is_secret(pair, parent)
+            (secrets if is_secret else changed).append(pair)
         if changed or live.attributes.keys() != wanted.attributes.keys():
             self._add(path or live.name, "changed")
         elif secrets:
             self.uncompared.append(path or live.name)
-        self._changed += changed
-        self._secrets += secrets
+        self._changed.extend(changed)
+        self._secrets.extend(secrets)
         in_list = is_list(live.children) or is_list(wanted.children)
-        pair = _pairs_by_position if in_list else _pairs_by_name
-        children = list(pair(live.children, wanted.children))
-        self._children(live, wanted, children, path, in_list)
-
-    def _children(
-        self,
-        live: XmlElement,
-        wanted: XmlElement,
-        pairs: Sequence[tuple[XmlElement | None, XmlElement | None]],
-        path: str,
-        in_list: bool,
-    ) -> None:
+        pairs_of = _pairs_by_position if in_list else _pairs_by_name
+        pairs = list(pairs_of(live.children, wanted.children))
         live.children, wanted.children = [], []
-        place = _ChildPaths(pairs)
-        for server_child, wanted_child in pairs:
-            here = f"{path}/{place.of(server_child, wanted_child)}".lstrip("/")
+        for here, (server_child, wanted_child) in zip(_paths(path, pairs), pairs, strict=True):
             if server_child is not None and wanted_child is not None:
                 self._element(server_child, wanted_child, wanted, here)
             elif not in_list and _is_default(server_child or wanted_child):
@@ -321,21 +310,14 @@ def _is_secret(pair: _ValuePair, parent: XmlElement | None) -> bool:
     return len(set(shown)) == 1
 
 
-class _ChildPaths:
-    """Path segments of an element's children: the name, with a number if the name is repeated."""
-
-    def __init__(self, pairs: Iterable[Pair]) -> None:
-        names = [
-            (server_child or wanted_child or XmlElement("")).name
-            for server_child, wanted_child in pairs
-        ]
-        self._repeated = {name for name, count in Counter(names).items() if count > 1}
-        self._seen: Counter[str] = Counter()
-
-    def of(self, server_child: XmlElement | None, wanted_child: XmlElement | None) -> str:
-        name = (server_child or wanted_child or XmlElement("")).name
-        self._seen[name] += 1
-        return f"{name}[{self._seen[name]}]" if name in self._repeated else name
+def _paths(parent: str, pairs: Sequence[Pair]) -> Iterator[str]:
+    """Yield the paths of an element's children: the names, with numbers for repeated names."""
+    names = [(live or wanted or XmlElement("")).name for live, wanted in pairs]
+    counts, seen = Counter(names), Counter[str]()
+    for name in names:
+        seen[name] += 1
+        number = f"[{seen[name]}]" if counts[name] > 1 else ""
+        yield f"{parent}/{name}{number}".lstrip("/")
 
 
 def is_list(children: Sequence[XmlElement]) -> bool:
