@@ -18,6 +18,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
+from ...core.plan import Change, Plan
 from ...core.secret import MASK
 from ..xml_reader import XmlElement, parse, shown, without_declaration, written
 from . import secret_values
@@ -112,6 +113,35 @@ def normalized(source: Xml) -> str:
     root = _comparable(source)
     secret_values.mask(root)
     return shown(root)
+
+
+def compared(live: XmlElement | None, wanted: XmlElement) -> tuple[str | None, str]:
+    """Return both configurations for a plan. They are equal if they have the same meaning."""
+    if live is None:
+        return None, normalized(wanted)
+    found = drift(live, wanted)
+    return found.before, found.after if found.found else found.before
+
+
+def left_of(done: Plan, fields: Plan, live: XmlElement, wanted: XmlElement | None) -> Plan:
+    """Return the plan for what a write has left undone, with the paths in the configuration.
+
+    What only the server has counts if the configuration is the same as before the write: otherwise
+    the server may have added it.
+
+    :param done: plan of the write, with the field `config`
+    :param fields: plan for the other fields that the write has left undone
+    :param live: configuration as read after the write
+    :param wanted: `None` if the configuration is not managed as a whole
+    """
+    if wanted is None:
+        return fields
+    found = drift(live, wanted)
+    same = done.action == "update" and done.before["config"] == found.before
+    paths = found.paths() if same else found.paths("missing", "changed")
+    changes = (*fields.changes, *(Change(path, None, None) for path in paths))
+    before = {**fields.before, "config": found.before}
+    return Plan(before, done.after, "update" if changes else "none", changes)
 
 
 def kind_of(text: str) -> str:

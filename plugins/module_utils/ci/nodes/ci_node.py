@@ -15,9 +15,8 @@ from ...core.module.objects import Item, ItemKind, Objects, entries_of
 from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText, Positive
-from ...core.plan import Plan, plan, unordered, without_none
+from ...core.plan import Plan, plan, remaining, unordered, without_none
 from ...core.polling import PollInterval
-from .. import xml_reader
 from ..jobs import configuration
 from ..permissions import (
     CONFIGURE_NODE,
@@ -47,6 +46,7 @@ _ELEMENTS = {
     "labels": "label",
     "mode": "mode",
 }
+_COMPARISONS = {"labels": unordered}
 #: Options that contain the complete configuration.
 _XML_OPTIONS = ("config", "src")
 _FORM_FIELDS = {
@@ -106,153 +106,131 @@ class CiNodeOptions(CiNodeEntry):
     entries: Annotated[list[CiNodeEntry] | None, Option(empty=False)] = None
 
 
-class Nodes(ItemKind[CiNodeEntry, Any]):
+@dataclass(frozen=True)
+class _Node:
+    """A node on the server.
+
+    :param root: configuration; `None` if it is not managed
+    """
+
+    state: NodeState
+    root: XmlElement | None
+
+
+class Nodes(ItemKind[CiNodeEntry, _Node]):
     """Compares and writes nodes."""
 
     noun = "node"
+    accepts_server = True
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)
         self._store = NodeStore(task)
-        self._configs: dict[str, XmlElement] = {}
+        self._configs: dict[str, XmlElement | None] = {}
 
     def name(self, entry: CiNodeEntry) -> str:
         name = canonical(entry.name)
         if name not in self._configs:
             root = wanted_configuration("node", entry.name, entry.config, entry.src)
-            if root is not None:
-                self._configs[name] = without_state(root)
+            self._configs[name] = None if root is None else without_state(root)
         return name
 
-    def compare(self, item: Item[CiNodeEntry, Any]) -> Plan:
-        entry = item.entry
-        name = self.name(entry)
-        state = self._store.state(name)
+    def compare(self, item: Item[CiNodeEntry, _Node]) -> Plan:
+        entry, config = item.entry, self._configs[item.name]
+        node = item.state = self._read(item.name, entry)
         if entry.state == "absent":
-            before = None if state is None else _fields(state, None)
-            return plan(before, None).with_result(node=None)
-        if state is None:
-            return self._creation(entry)
-        live = self._store.configuration(name) if self._is_configured(entry) else None
-        before = _fields(state, live)
-        wanted = {**self._configured(entry, live), **_wanted_state(entry)}
-        if name in self._configs and live is not None:
-            before["config"] = configuration.normalized(_text(live))
-        found = plan(before, wanted, {"labels": unordered})
-        return found.with_result(node=_returned(state, found.after))
+            return plan(None if node is None else _fields(node), None).with_result(node=None)
+        if node is None:
+            return self._creation(item)
+        fields, wanted = _fields(node), {**_wanted_fields(entry), **_wanted_state(entry)}
+        if config is not None and node.root is not None:
+            fields["config"], wanted["config"] = configuration.compared(
+                without_state(node.root), config
+            )
+        found = plan(fields, wanted, _COMPARISONS)
+        return found.with_result(node=_returned(node.state, found.after))
 
-    def _creation(self, entry: CiNodeEntry) -> Plan:
-        name = self.name(entry)
+    def _read(self, name: str, entry: CiNodeEntry) -> _Node | None:
+        state = self._store.state(name)
+        if state is None or not _is_configured(entry):
+            return None if state is None else _Node(state, None)
+        live = self._store.configuration(name)
+        return None if live is None else _Node(state, live)
+
+    def _creation(self, item: Item[CiNodeEntry, _Node]) -> Plan:
+        entry, name, config = item.entry, item.name, self._configs[item.name]
         if name == BUILT_IN:
             raise ToolchainError(
                 "not_found",
                 "the built-in node does not exist, or the account cannot see it",
                 status=404,
             )
-        if entry.remote_root is None and name not in self._configs:
+        if entry.remote_root is None and config is None:
             raise invalid(f"the node '{name}' is new: set remote_root, config or src")
-        wanted = without_none(vars(entry), tuple(_ELEMENTS))
-        if name in self._configs:
-            wanted["config"] = configuration.normalized(_text(self._configs[name]))
-        else:
-            wanted = {"executors": 1, "labels": [], "mode": "normal", **wanted}
+        wanted = {"executors": 1, "labels": [], "mode": "normal", **_wanted_fields(entry)}
+        if config is not None:
+            wanted = {"config": configuration.normalized(config)}
         found = plan(None, {"name": name, **wanted, **_wanted_state(entry)})
         state = NodeState(name, True, False, "", (), 1, True)
         return found.with_result(node=_returned(state, found.after))
 
-    def _is_configured(self, entry: CiNodeEntry) -> bool:
-        return bool(without_none(vars(entry), (*_ELEMENTS, *_XML_OPTIONS)))
-
-    def _configured(self, entry: CiNodeEntry, live: XmlElement | None) -> dict[str, Any]:
-        """Return the configuration fields to compare with the server."""
-        config = self._configs.get(self.name(entry))
-        if config is None or live is None:
-            return without_none(vars(entry), tuple(_ELEMENTS))
-        found = configuration.drift(_text(live), _text(config))
-        return {"config": found.after} if found.found else {}
-
-    def write(self, item: Item[CiNodeEntry, Any]) -> None:
-        entry, plan = item.entry, item.plan
-        name = self.name(entry)
-        if plan.action == "delete":
+    def write(self, item: Item[CiNodeEntry, _Node]) -> None:
+        entry, name = item.entry, item.name
+        if item.plan.action == "delete":
             self._delete(entry, name)
             return
         wanted = _wanted_state(entry)
         before = self._store.state(name)
-        if plan.action == "create":
+        if item.plan.action == "create":
             self._store.create(name, _form(entry))
         elif before is not None and before.temporarily_offline:
             # server fact [ci-41]: some releases bring the node online with each save
             wanted = {"offline": True, "offline_reason": before.offline_reason, **wanted}
-        self._save(entry, name)
+        self._save(item)
         self._switch(name, wanted)
-        item.returned = {"node": self._require_state(name).as_dict()}
 
-    def _save(self, entry: CiNodeEntry, name: str) -> None:
-        """Save the configuration if it differs, and verify that the server kept it."""
-        if not self._is_configured(entry):
-            return
-        live = self._store.configuration(name)
-        if live is None:
-            raise ToolchainError(
-                "failed",
-                f"the node '{name}': the server accepted the request, but the node does not exist",
-                result={"changed": False},
-            )
-        if not self._differences(entry, live):
-            return
-        if name in self._configs:
-            root = with_state_of(self._configs[name], live)
-        else:
-            root = _with_fields(live, entry)
+    def left(self, item: Item[CiNodeEntry, _Node]) -> Plan:
+        node = item.state = self._read(item.name, item.entry)
+        if node is None or item.plan.action == "delete":
+            return remaining(item.plan, None if node is None else _fields(node))
+        item.returned = {"node": node.state.as_dict()}
+        # a save may have changed whether the node is offline
+        wanted = {change.field: change.after for change in item.plan.changes}
+        wanted |= {"config": None, "offline": item.plan.after.get("offline")}
+        left = plan(_fields(node), wanted, _COMPARISONS)
+        return left if node.root is None else self._left(item, left, node.root)
 
-        def done() -> bool:
-            now = self._store.configuration(name)
-            return now is not None and not self._differences(entry, now)
+    def _left(self, item: Item[CiNodeEntry, _Node], left: Plan, root: XmlElement) -> Plan:
+        """Add to a plan what differs in the configuration that an option sets as a whole."""
+        config = self._configs[item.name]
+        return configuration.left_of(item.plan, left, without_state(root), config)
 
-        self._store.save(name, root, done)
-        saved = self._store.configuration(name)
-        unsaved = [] if saved is None else self._differences(entry, saved)
-        if unsaved:
-            raise ToolchainError(
-                "rejected",
-                f"the node '{name}': the server did not save {', '.join(unsaved)}",
-                result={"changed": True},
-            )
+    def _save(self, item: Item[CiNodeEntry, _Node]) -> None:
+        """Save the configuration if it differs."""
 
-    def _differences(self, entry: CiNodeEntry, live: XmlElement) -> list[str]:
-        """Return the names of the fields that differ from the options."""
-        config = self._configs.get(self.name(entry))
-        if config is not None:
-            found = configuration.drift(_text(live), _text(config))
-            return [difference.path for difference in found.differences]
-        wanted = without_none(vars(entry), tuple(_ELEMENTS))
-        changes = plan(configuration_of(live), wanted, {"labels": unordered}).changes
-        return [change.field for change in changes]
+        def left() -> XmlElement | None:
+            """Return the configuration if it differs."""
+            root = self._store.configuration(item.name)
+            if root is None:
+                return None
+            found = plan(configuration_of(root), _wanted_fields(item.entry), _COMPARISONS)
+            return root if self._left(item, found, root).changed else None
+
+        live, config = left() if _is_configured(item.entry) else None, self._configs[item.name]
+        if live is not None:
+            sent = _with_fields(live, item.entry) if config is None else with_state_of(config, live)
+            self._store.save(item.name, sent, lambda: left() is None)
 
     def _switch(self, name: str, wanted: Mapping[str, Any]) -> None:
         """Take the node offline or bring it online, and set the reason, if they differ."""
-        if not wanted:
+        state = self._store.state(name) if wanted else None
+        if state is None:
             return
-        state = self._require_state(name)
         offline, reason = bool(wanted["offline"]), wanted.get("offline_reason")
         if state.temporarily_offline is not offline:
             self._store.toggle(name, offline=offline, reason=reason or "")
         elif offline and reason is not None and state.offline_reason != reason:
             self._store.change_reason(name, reason)
-        else:
-            return
-        if self._require_state(name).temporarily_offline is not offline:
-            raise ToolchainError(
-                "failed",
-                f"the node '{name}' was taken offline or online by another user at the same time",
-            )
-
-    def _require_state(self, name: str) -> NodeState:
-        state = self._store.state(name)
-        if state is None:
-            raise ToolchainError("failed", f"the node '{name}' was deleted by another user")
-        return state
 
     def _delete(self, entry: CiNodeEntry, name: str) -> None:
         polling = PollInterval(entry.wait_timeout, _POLL_INTERVAL)
@@ -264,8 +242,8 @@ class Nodes(ItemKind[CiNodeEntry, Any]):
         self._store.delete(name)
 
 
-def _text(root: XmlElement) -> str:
-    return xml_reader.written(without_state(root))
+def _is_configured(entry: CiNodeEntry) -> bool:
+    return bool(without_none(vars(entry), (*_ELEMENTS, *_XML_OPTIONS)))
 
 
 def configuration_of(live: XmlElement) -> dict[str, Any]:
@@ -280,14 +258,18 @@ def configuration_of(live: XmlElement) -> dict[str, Any]:
     }
 
 
-def _fields(state: NodeState, live: XmlElement | None) -> dict[str, Any]:
+def _fields(node: _Node) -> dict[str, Any]:
     """Return the current values of a node to compare with the options."""
-    fields = {
-        "name": state.name,
-        "offline": state.temporarily_offline,
-        "offline_reason": state.offline_reason,
+    return {
+        "name": node.state.name,
+        "offline": node.state.temporarily_offline,
+        "offline_reason": node.state.offline_reason,
+        **({} if node.root is None else configuration_of(node.root)),
     }
-    return fields if live is None else {**fields, **configuration_of(live)}
+
+
+def _wanted_fields(entry: CiNodeEntry) -> dict[str, Any]:
+    return without_none(vars(entry), tuple(_ELEMENTS))
 
 
 def _wanted_state(entry: CiNodeEntry) -> dict[str, Any]:
@@ -298,14 +280,14 @@ def _wanted_state(entry: CiNodeEntry) -> dict[str, Any]:
 
 def _with_fields(live: XmlElement, entry: CiNodeEntry) -> XmlElement:
     root = deepcopy(live)
-    for option, value in without_none(vars(entry), tuple(_ELEMENTS)).items():
+    for option, value in _wanted_fields(entry).items():
         put(root, _ELEMENTS[option], _encoded(option, value))
     return root
 
 
 def _form(entry: CiNodeEntry) -> dict[str, Any]:
     fields = {"executors": 1, "mode": "normal", "labels": [], "remote_root": "/"}
-    fields |= without_none(vars(entry), tuple(_ELEMENTS))
+    fields |= _wanted_fields(entry)
     return {_FORM_FIELDS[option]: _encoded(option, value) for option, value in fields.items()}
 
 

@@ -16,8 +16,8 @@ from ...core.module.objects import Item, ItemKind, Objects, entries_of
 from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
-from ...core.plan import Plan, plan, unordered, without_none
-from .. import xml_reader
+from ...core.plan import Plan, plan, remaining, unchanged, unordered, without_none
+from ...core.verification import DOING
 from ..client import part, server_of
 from ..job_address import Job, job_of
 from ..jobs import configuration
@@ -29,6 +29,7 @@ from ..xml_reader import XmlElement
 _LIST = "hudson.model.ListView"
 _BAD_NAME = re.compile(r"[?*/\\%!@#$^&|<>\[\]:;\x00-\x1f\x7f]|^\s|\s$|^\.{1,2}$")
 _FIELDS = ("description", "jobs", "regex")
+_COMPARISONS = {"jobs": unordered}
 _COLUMNS = ("Status", "Weather", "Job", "LastSuccess", "LastFailure", "LastDuration", "BuildButton")
 
 
@@ -63,131 +64,85 @@ class CiViewOptions(CiViewEntry):
     entries: Annotated[list[CiViewEntry] | None, Option(empty=False)] = None
 
 
-class Views(ItemKind[CiViewEntry, Any]):
+class Views(ItemKind[CiViewEntry, XmlElement]):
     """Compares and writes views [ci-42]."""
 
     noun = "view"
+    accepts_server = True
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)
         self._objects = ServerObjects(server_of(task))
-        self._configs: dict[str, XmlElement] = {}
+        self._configs: dict[str, XmlElement | None] = {}
 
     def name(self, entry: CiViewEntry) -> str:
         folder = self._folder(entry)
         name = entry.name if folder is None else f"{folder.name}/{entry.name}"
         if name not in self._configs:
-            root = wanted_configuration("view", entry.name, entry.config, entry.src)
-            if root is not None:
-                self._configs[name] = root
+            self._configs[name] = wanted_configuration("view", entry.name, entry.config, entry.src)
         return name
 
-    def compare(self, item: Item[CiViewEntry, Any]) -> Plan:
-        entry = item.entry
-        name, live = self.name(entry), self._read(entry)
+    def compare(self, item: Item[CiViewEntry, XmlElement]) -> Plan:
+        entry, config = item.entry, self._configs[item.name]
+        live = item.state = self._read(item)
         if live is None:
             self._require_folder(entry)
         if entry.state == "absent":
             if live is not None:
                 self._require_deletable(entry)
             return plan(None if live is None else _fields(live), None).with_result(view=None)
-        config = self._configs.get(name)
-        if config is None:
-            if live is not None and live.name != _LIST and (entry.jobs or entry.regex):
-                raise ToolchainError(
-                    "conflict",
-                    f"the view '{name}' is a {live.name}, which has no list of jobs: set config or"
-                    " src instead of jobs and regex",
-                )
-            wanted: dict[str, Any] = without_none(vars(entry), _FIELDS)
-            before = None if live is None else _fields(live)
-            if live is None:
-                wanted = wanted or _fields(_new_view())
-        else:
-            before = None if live is None else {"config": _normalized(live)}
-            wanted = {"config": _normalized(config)}
-            if live is not None and not _drift(live, config).found:
-                wanted = {}
-        found = plan(before, wanted, {"jobs": unordered})
-        shown = found.after if config is None else _fields(config)
-        return found.with_result(view=self._returned(entry, shown))
+        if config is not None:
+            before, after = configuration.compared(live and _sorted(live), _sorted(config))
+            found = plan(None if live is None else {"config": before}, {"config": after})
+            return found.with_result(view=self._returned(entry, _fields(config)))
+        if live is not None and live.name != _LIST and (entry.jobs or entry.regex):
+            raise ToolchainError(
+                "conflict",
+                f"the view '{item.name}' is a {live.name}, which has no list of jobs: set config or"
+                " src instead of jobs and regex",
+            )
+        wanted = without_none(vars(entry), _FIELDS)
+        if live is None:
+            wanted = wanted or _fields(_new_view())
+        found = plan(None if live is None else _fields(live), wanted, _COMPARISONS)
+        return found.with_result(view=self._returned(entry, found.after))
 
-    def write(self, item: Item[CiViewEntry, Any]) -> None:
-        entry, plan = item.entry, item.plan
-        purpose = f"the view '{self.name(entry)}'"
-        if plan.action == "delete":
-            self._delete(entry, f"deleting {purpose}")
-            return
-        live = self._read(entry)
-        root = self._document(entry, live)
+    def write(self, item: Item[CiViewEntry, XmlElement]) -> None:
+        entry, action = item.entry, item.plan.action
+        purpose = f"{DOING[action]} {self.title(item)}"
 
         def done() -> bool:
-            now = self._read(entry)
-            return now is not None and not self._differences(entry, now)
+            return self.is_done(item) is True
 
-        if plan.action == "create":
-            address = f"{self._parent_path(entry)}createView"
-            query = {"name": str(entry.name)}
-            try:
-                self._objects.send(f"creating {purpose}", address, root, done, query=query)
-            except ToolchainError as error:
-                # another host may have created the view at the same time
-                if error.status != 400 or not done():
-                    raise
-        else:
+        if action == "delete":
+            self._objects.delete(purpose, self._path(entry), done)
+            return
+        root = self._configs[item.name] or self._document(entry, self._read(item))
+        if action == "update":
             address = f"{self._path(entry)}/config.xml"
-            self._objects.send(f"changing {purpose}", address, root, done, repeatable=True)
-        self._verify(entry, purpose)
-
-    def _verify(self, entry: CiViewEntry, purpose: str) -> None:
-        now = self._read(entry)
-        if now is None:
-            raise ToolchainError(
-                "failed",
-                f"{purpose}: the server accepted the request, but the view does not exist",
-                result={"changed": False},
-            )
-        unsaved = self._differences(entry, now)
-        if unsaved:
-            raise ToolchainError(
-                "rejected",
-                f"{purpose}: the server did not save {', '.join(unsaved)}",
-                result={"changed": True},
-            )
-
-    def _delete(self, entry: CiViewEntry, purpose: str) -> None:
-        def gone() -> bool:
-            return self._read(entry) is None
-
+            self._objects.send(purpose, address, root, done, repeatable=True)
+            return
+        address, query = f"{self._parent_path(entry)}createView", {"name": entry.name}
         try:
-            self._objects.write(purpose, f"{self._path(entry)}/doDelete", gone, form={})
+            self._objects.send(purpose, address, root, done, query=query)
         except ToolchainError as error:
-            if error.status != 404 or not gone():
+            # another host may have created the view at the same time
+            if error.status != 400 or not done():
                 raise
-        if not gone():
-            raise ToolchainError(
-                "failed", f"{purpose}: the server accepted the request, but the view still exists"
-            )
 
-    def _read(self, entry: CiViewEntry) -> XmlElement | None:
-        purpose = f"reading the view '{self.name(entry)}'"
-        return self._objects.document(purpose, self._path(entry))
+    def left(self, item: Item[CiViewEntry, XmlElement]) -> Plan:
+        live, config = self._read(item), self._configs[item.name]
+        if live is None or config is None or item.plan.action == "delete":
+            return remaining(item.plan, None if live is None else _fields(live), _COMPARISONS)
+        return configuration.left_of(item.plan, unchanged(), _sorted(live), _sorted(config))
 
-    def _differences(self, entry: CiViewEntry, live: XmlElement) -> list[str]:
-        """Return the names of the fields that differ from the options."""
-        config = self._configs.get(self.name(entry))
-        if config is not None:
-            return [difference.path for difference in _drift(live, config).differences]
-        wanted = without_none(vars(entry), _FIELDS)
-        return [change.field for change in plan(_fields(live), wanted, {"jobs": unordered}).changes]
+    def _read(self, item: Item[CiViewEntry, XmlElement]) -> XmlElement | None:
+        return self._objects.document(f"reading {self.title(item)}", self._path(item.entry))
 
     def _document(self, entry: CiViewEntry, live: XmlElement | None) -> XmlElement:
         """Return the XML of the view to send."""
-        config = self._configs.get(self.name(entry))
-        if config is not None:
-            return config
         root = _new_view() if live is None else deepcopy(live)
-        put(root, "name", str(entry.name))
+        put(root, "name", entry.name)
         for option, element in (("description", "description"), ("regex", "includeRegex")):
             if getattr(entry, option) is not None:
                 put(root, element, getattr(entry, option))
@@ -240,7 +195,7 @@ class Views(ItemKind[CiViewEntry, Any]):
         return "" if folder is None else f"{folder.path}/"
 
     def _path(self, entry: CiViewEntry) -> str:
-        return f"{self._parent_path(entry)}view/{path(str(entry.name))}"
+        return f"{self._parent_path(entry)}view/{path(entry.name)}"
 
 
 def _fields(live: XmlElement) -> dict[str, Any]:
@@ -287,16 +242,6 @@ def _sorted(root: XmlElement) -> XmlElement:
             key=lambda child: child.text.strip().casefold(),
         )
     return copy
-
-
-def _normalized(root: XmlElement) -> str:
-    return configuration.normalized(xml_reader.written(_sorted(root)))
-
-
-def _drift(live: XmlElement, wanted: XmlElement) -> configuration.ConfigurationDrift:
-    return configuration.drift(
-        xml_reader.written(_sorted(live)), xml_reader.written(_sorted(wanted))
-    )
 
 
 class CiViewOperation(Objects[CiViewEntry, Any]):
