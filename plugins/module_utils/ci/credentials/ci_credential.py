@@ -16,7 +16,7 @@ from ...core.module.objects import Item, ItemKind, Objects, entries_of
 from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
-from ...core.plan import Change, Plan, plan
+from ...core.plan import Change, Plan, plan, remaining
 from ..permissions import (
     CREATE_CREDENTIALS,
     DELETE_CREDENTIALS,
@@ -109,15 +109,15 @@ class CiCredentialOptions(CiCredentialEntry):
     entries: Annotated[list[CiCredentialEntry] | None, Option(empty=False)] = None
 
 
-class Credentials(ItemKind[CiCredentialEntry, Any]):
+class Credentials(ItemKind[CiCredentialEntry, XmlElement]):
     """Compares and writes credentials. Their descriptions contain a digest of the secret."""
 
     noun = "credential"
+    accepts_server = True
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)
         self._stores = CredentialStores(task)
-        self._found: dict[CredentialLocation, XmlElement | None] = {}
 
     def name(self, entry: CiCredentialEntry) -> str:
         return self._location(entry).name
@@ -125,12 +125,11 @@ class Credentials(ItemKind[CiCredentialEntry, Any]):
     def _location(self, entry: CiCredentialEntry) -> CredentialLocation:
         return self._stores.location(entry.folder, entry.domain, entry.id)
 
-    def compare(self, item: Item[CiCredentialEntry, Any]) -> Plan:
-        entry = item.entry
-        location = self._location(entry)
-        live = self._found[location] = self._stores.read(location)
+    def compare(self, item: Item[CiCredentialEntry, XmlElement]) -> Plan:
+        entry, location = item.entry, self._location(item.entry)
+        live = item.state = self._stores.read(location)
         if entry.state == "absent":
-            return self._deletion(location, live)
+            return plan(_identity(location, live), None).with_result(credential=None)
         wanted = self._wanted(entry, live)
         kind = entry.kind or ("username_password" if live is None else kind_of(live))
         if live is not None:
@@ -184,10 +183,6 @@ class Credentials(ItemKind[CiCredentialEntry, Any]):
                 f" last write changed the fingerprint: set fingerprint to {fingerprint}"
             )
 
-    def _deletion(self, location: CredentialLocation, live: XmlElement | None) -> Plan:
-        shown = None if live is None else {"id": location.id, "kind": kind_of(live)}
-        return plan(shown, None).with_result(credential=None)
-
     def _wanted(self, entry: CiCredentialEntry, live: XmlElement | None) -> Wanted:
         kind = entry.kind or ("username_password" if live is None else kind_of(live))
         entry.require_kind(kind)
@@ -223,59 +218,47 @@ class Credentials(ItemKind[CiCredentialEntry, Any]):
             action="update",
         )
 
-    def write(self, item: Item[CiCredentialEntry, Any]) -> None:
-        entry, plan = item.entry, item.plan
-        location = self._location(entry)
-        if plan.action == "delete":
+    def write(self, item: Item[CiCredentialEntry, XmlElement]) -> None:
+        location, live = self._location(item.entry), item.state
+        if item.plan.action == "delete":
             self._stores.delete(location)
             return
-        live = self._found[location]
-        wanted = self._wanted(entry, live)
+        wanted = self._wanted(item.entry, live)
         root = wanted.document(live)
         record = ""
         if wanted.secret is not None:
-            record = secret_record.record_of(wanted.secret, entry.fingerprint)
+            record = secret_record.record_of(wanted.secret, item.entry.fingerprint)
         reported = secret_record.split(text_of(root, "description"))[0]
         put(root, "description", secret_record.with_record(reported, record))
-        verify = partial(self._is_done, location, wanted, record, creates=plan.action == "create")
         try:
-            send = self._stores.create if plan.action == "create" else self._stores.update
-            send(location, root, verify)
+            send = self._stores.create if item.plan.action == "create" else self._stores.update
+            send(location, root, partial(self._is_written, item, wanted, record))
         except ToolchainError as error:
             raise _with_plugin(error, kind_of(root)) from None
-        self._verify(location, wanted)
 
-    def _is_done(
-        self, location: CredentialLocation, wanted: Wanted, record: str, *, creates: bool
+    def _is_written(
+        self, item: Item[CiCredentialEntry, XmlElement], wanted: Wanted, record: str
     ) -> bool:
-        live = self._stores.read(location)
+        live = self._stores.read(self._location(item.entry))
         if live is None:
             return False
         if record and _record(live) == record:
             return True
         # another host may have created an equal credential
         same = not plan(wanted.current(live), wanted.fields(live)).changed
+        creates = item.plan.action == "create"
         return same and (creates or not record) and _is_recorded(live, wanted) is not False
 
-    def _verify(self, location: CredentialLocation, wanted: Wanted) -> None:
-        """Raise `rejected` for fields that the server did not save."""
-        live = self._stores.read(location)
-        if live is None:
-            raise ToolchainError(
-                "failed",
-                f"the server accepted the credential '{location.name}', but the credential does"
-                " not exist",
-            )
-        changes = plan(wanted.current(live), wanted.fields(live)).changes
-        unsaved = [change.field for change in changes]
-        if isinstance(wanted, WantedDocument):
-            unsaved = wanted.dropped(live)
-        if unsaved:
-            raise ToolchainError(
-                "rejected",
-                f"the credential '{location.name}': the server did not save {', '.join(unsaved)}",
-                result={"changed": True},
-            )
+    def left(self, item: Item[CiCredentialEntry, XmlElement]) -> Plan:
+        location = self._location(item.entry)
+        live = item.state = self._stores.read(location)
+        if live is None or item.plan.action == "delete":
+            return remaining(item.plan, _identity(location, live))
+        return self._wanted(item.entry, live).left(item.plan, live)
+
+
+def _identity(location: CredentialLocation, live: XmlElement | None) -> dict[str, Any] | None:
+    return None if live is None else {"id": location.id, "kind": kind_of(live)}
 
 
 def _joined(keystore: str) -> str:
@@ -340,7 +323,7 @@ def _with_plugin(error: ToolchainError, kind: str) -> ToolchainError:
     return error.with_hint(f"the plugin {KINDS[kind].plugin} may be missing")
 
 
-class CiCredentialOperation(Objects[CiCredentialEntry, Any]):
+class CiCredentialOperation(Objects[CiCredentialEntry, XmlElement]):
     """Manages a credential, or the credentials of `entries`."""
 
     descriptor: ClassVar = Descriptor(

@@ -10,7 +10,7 @@ from copy import deepcopy
 from typing import Any, Protocol
 
 from ...core.errors import ToolchainError, invalid
-from ...core.plan import without_none
+from ...core.plan import Plan, plan, unchanged, without_none
 from .. import xml_reader
 from ..jobs import configuration
 from ..xml_elements import put, text_of
@@ -42,6 +42,9 @@ class Wanted(Protocol):
 
         Raises `invalid` for missing secrets.
         """
+
+    def left(self, done: Plan, live: XmlElement) -> Plan:
+        """Return the plan for what a write has left undone."""
 
 
 class WantedFields:
@@ -91,6 +94,9 @@ class WantedFields:
                 put(root, element_path, self._secrets.get(name, ""), self._kind.classes)
         _require_no_redacted(root)
         return root
+
+    def left(self, done: Plan, live: XmlElement) -> Plan:
+        return plan(self.current(live), self.fields(live))
 
     def _missing_message(self, live: XmlElement | None) -> str:
         options = ", ".join(self._missing)
@@ -143,18 +149,15 @@ class WantedDocument:
             return {"kind": XML, "config": "(new)"}
         return {"config": self._compared(live)[1]}
 
+    def _compared(self, live: XmlElement) -> tuple[str | None, str]:
+        return configuration.compared(*_comparable(live, self._root))
+
     def document(self, live: XmlElement | None) -> XmlElement:
         return deepcopy(self._root)
 
-    def dropped(self, live: XmlElement) -> list[str]:
-        """Return the paths of the elements that the server did not save."""
-        found = configuration.drift(*_comparable(live, self._root))
-        return [difference.path for difference in found.differences if difference.kind == "missing"]
-
-    def _compared(self, live: XmlElement) -> tuple[str, str]:
-        """Return the live and the desired XML for the diff, equal if they have the same meaning."""
-        found = configuration.drift(*_comparable(live, self._root))
-        return (found.before, found.after if found.found else found.before)
+    def left(self, done: Plan, live: XmlElement) -> Plan:
+        kind = unchanged(state={"kind": XML})
+        return configuration.left_of(done, kind, *_comparable(live, self._root), ["missing"])
 
 
 def wanted_of(id_: str, kind: str, values: Mapping[str, Any]) -> Wanted:
@@ -193,12 +196,12 @@ def _without_description(root: XmlElement) -> XmlElement:
     return copy
 
 
-def _comparable(live: XmlElement, wanted: XmlElement) -> tuple[str, str]:
+def _comparable(live: XmlElement, wanted: XmlElement) -> tuple[XmlElement, XmlElement]:
     """Return both XML documents with masked secrets and without records."""
     live_copy, wanted_copy = deepcopy(live), deepcopy(wanted)
     put(live_copy, "description", secret_record.split(text_of(live_copy, "description"))[0])
     _mask_redacted(live_copy, wanted_copy)
-    return xml_reader.written(live_copy), xml_reader.written(wanted_copy)
+    return live_copy, wanted_copy
 
 
 def _mask_redacted(live: XmlElement, wanted: XmlElement | None) -> None:

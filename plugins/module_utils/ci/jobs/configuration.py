@@ -123,22 +123,29 @@ def compared(live: XmlElement | None, wanted: XmlElement) -> tuple[str | None, s
     return found.before, found.after if found.found else found.before
 
 
-def left_of(done: Plan, fields: Plan, live: XmlElement, wanted: XmlElement | None) -> Plan:
+def left_of(
+    done: Plan,
+    fields: Plan,
+    live: Xml,
+    wanted: Xml | None,
+    kinds: Sequence[str] = ("missing", "changed"),
+) -> Plan:
     """Return the plan for what a write has left undone, with the paths in the configuration.
 
-    What only the server has counts if the configuration is the same as before the write: otherwise
-    the server may have added it.
+    If the configuration is the same as before the write, all differences count. Otherwise the
+    server may have added what only the server has.
 
     :param done: plan of the write, with the field `config`
     :param fields: plan for the other fields that the write has left undone
     :param live: configuration as read after the write
     :param wanted: `None` if the configuration is not managed as a whole
+    :param kinds: differences that count if the server has changed the configuration
     """
     if wanted is None:
         return fields
     found = drift(live, wanted)
     same = done.action == "update" and done.before["config"] == found.before
-    paths = found.paths() if same else found.paths("missing", "changed")
+    paths = found.paths() if same else found.paths(*kinds)
     changes = (*fields.changes, *(Change(path, None, None) for path in paths))
     before = {**fields.before, "config": found.before}
     return Plan(before, done.after, "update" if changes else "none", changes)
