@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from . import json_text
@@ -164,6 +164,13 @@ def append_clause(message: str, clause: str) -> str:
     """Append a clause to a message, and remove the full stop at the end of the message."""
     stem = message if message.endswith("..") else message.removesuffix(".")
     return f"{stem}; {clause}"
+
+
+def listed(names: Iterable[str], limit: int = 10) -> str:
+    """Return names for a message, separated by commas, and how many are left out."""
+    shown = list(names)
+    more = f" and {len(shown) - limit} more" if len(shown) > limit else ""
+    return ", ".join(shown[:limit]) + more
 
 
 def invalid(message: str) -> ToolchainError:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .errors import ToolchainError
+from .errors import ToolchainError, listed
 from .plan import Change, Plan
 
 #: Words for messages by the action of a plan.
@@ -35,9 +35,14 @@ def without_effect(purpose: str, reason: str, **result: Any) -> ToolchainError:
 
 def not_saved(purpose: str, names: Iterable[str], **result: Any) -> ToolchainError:
     """Return the error for fields that the server did not store."""
-    error = without_effect(purpose, f"did not save {', '.join(names)}", **result)
+    error = without_effect(purpose, f"did not save {listed(names)}", **result)
     error.kind = "rejected"
     return error
+
+
+def not_taken(title: str, names: Iterable[str]) -> str:
+    """Return the warning for a write after which the object is the same as before."""
+    return f"{title}: the server did not take {listed(names)}, and is the same as before"
 
 
 def unsaved(purpose: str, done: Plan, left: Plan) -> ToolchainError:

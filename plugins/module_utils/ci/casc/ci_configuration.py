@@ -9,13 +9,14 @@ from typing import Annotated, Any, ClassVar
 
 from ansible.module_utils.common.yaml import HAS_YAML, yaml_dump, yaml_load
 
-from ...core.errors import ToolchainError, invalid, shorten
+from ...core.errors import invalid, listed, shorten
 from ...core.files import read_text
 from ...core.http.messages import Response, json_or_none
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
 from ...core.plan import Plan, unchanged
+from ...core.verification import not_saved, not_taken
 from ..client import objects, refuse_page, server_of
 from ..permissions import ADMINISTER, READ_SERVER, SYSTEM_READ
 from ..waiting import require_at_least
@@ -24,7 +25,7 @@ from .casc_secrets import hide_secrets
 from .live_configuration import PLUGIN_PATH, live_configuration
 
 _YAML = {"Content-Type": "application/x-yaml; charset=utf-8"}
-_MAX_NAMED = 20
+_MAX_UNCLEAR = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,23 +69,22 @@ class CiConfigurationOperation:
         hide_secrets(self._task, self._wanted, live)
         found = compared(self._wanted, live)
         if found.unclear:
-            raise invalid("; ".join(found.unclear[:_MAX_NAMED]))
+            raise invalid("; ".join(found.unclear[:_MAX_UNCLEAR]))
         result = {
             "changes": found.changes,
             "unknown": found.unknown,
             "configuration": {"name": ", ".join(map(str, self._wanted))},
         }
         if found.unknown:
-            named = ", ".join(found.unknown[:_MAX_NAMED])
-            self._task.warn(f"cannot compare the configuration at {named}")
+            self._task.warn(f"cannot compare the configuration at {listed(found.unknown)}")
         if not found.changes:
             return unchanged(result)
         self._require_allowed_removals(found)
         sent, lost = without_failed(sections(self._wanted, live))
         if lost:
-            named = ", ".join(lost[:_MAX_NAMED])
             self._task.warn(
-                f"the server cannot export {named} and may reset it: set it in the configuration"
+                f"the server cannot export {listed(lost)} and may reset it: set it in the"
+                " configuration"
             )
         body = str(yaml_dump(sent, allow_unicode=True, sort_keys=False)).encode()
         self._check(body)
@@ -112,21 +112,15 @@ class CiConfigurationOperation:
                 break
         else:
             raise response.error("not_found", "the server has neither configure nor apply")
-        self._verify(before)
-        return {}
-
-    def _verify(self, before: Mapping[str, Any]) -> None:
-        """Raise `rejected` for paths that the server did not save."""
         live = live_configuration(self._server)
-        left = compared(self._wanted, live).changes
+        left = [change["path"] for change in compared(self._wanted, live).changes]
+        if left and live == before:
+            self._task.warn(not_taken("configuring the server", left))
+            unknown = [*plan.result["unknown"], *left]
+            return {"changed": False, "changes": [], "unknown": unknown}
         if left:
-            named = ", ".join(change["path"] for change in left[:_MAX_NAMED])
-            raise ToolchainError(
-                "rejected",
-                f"configuring the server: the server accepted the configuration, but did not save"
-                f" {named}",
-                result={"changed": live != before},
-            )
+            raise not_saved("configuring the server", left, changed=True)
+        return {}
 
     def _require_allowed_removals(self, found: ConfigurationComparison) -> None:
         """Raise `invalid` if list items would be removed that `replaces` and `max_deletions` do not
@@ -135,7 +129,7 @@ class CiConfigurationOperation:
         for path, names in found.lost.items():
             if path not in self._options.replaces:
                 raise invalid(
-                    f"{path}: the server would remove {', '.join(names[:_MAX_NAMED])} from this"
+                    f"{path}: the server would remove {listed(names)} from this"
                     f" list. Add these items to the list, or add {path} to replaces"
                 )
         count = sum(map(len, found.lost.values()))

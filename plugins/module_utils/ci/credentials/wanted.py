@@ -156,8 +156,8 @@ class WantedDocument:
         return deepcopy(self._root)
 
     def left(self, done: Plan, live: XmlElement) -> Plan:
-        kind = unchanged(state={"kind": XML})
-        return configuration.left_of(done, kind, *_comparable(live, self._root), ["missing"])
+        found = configuration.drift(*_comparable(live, self._root))
+        return configuration.left_of(done, unchanged(state={"kind": XML}), found, "missing")
 
 
 def wanted_of(id_: str, kind: str, values: Mapping[str, Any]) -> Wanted:

@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import ToolchainError, invalid, listed
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
 from ...core.plan import Plan, unchanged
+from ...core.verification import not_saved, not_taken, without_effect
 from ..client import objects, server_of
 from ..job_address import Job, JobName, job_of
 from ..permissions import CONFIGURE, CREATE, DELETE, EXTENDED_READ, READ_JOB, READ_SERVER, SEES_JOB
@@ -22,8 +23,9 @@ from .job_store import JobStore, is_disabled, is_there_already
 from .kept_secrets import marked, with_kept_secrets, with_secrets
 from .secret_values import KEPT
 
+#: Part of a plan. Returns return values of the task.
+_Step: TypeAlias = "Callable[[], Mapping[str, Any] | None]"
 _NOT_SAVED = "the job was copied and never saved, so it cannot be built"
-_MAX_NAMED = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,22 +80,22 @@ class CiJobOperation:
         creates = options.folder or source is not None or self._text is not None
         if creates and options.state == "present" and "://" not in str(options.job):
             self._store.check_name()
-        #: Whether a third party has created the same job between `plan` and `apply`.
-        self._created_by_others = False
 
     def plan(self) -> Plan:
         plan = self._planned()
         return plan.with_result(job={"name": self._store.job.name, "url": self._store.url})
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        for number, step in enumerate(plan.data):
+        steps: Sequence[_Step] = plan.data
+        returned: dict[str, Any] = {}
+        for number, step in enumerate(steps):
             try:
-                step()
+                returned.update(step() or {})
             except ToolchainError as error:
                 if number:  # earlier steps have been done
                     error.result.setdefault("job", plan.result["job"])
                 raise
-        return {"changed": False} if self._created_by_others else {}
+        return returned
 
     def predict(self, plan: Plan) -> None:
         if plan.action == "delete":
@@ -153,13 +155,15 @@ class CiJobOperation:
             else configuration.kind_of(text) == computed_folders.FOLDER
         )
 
-    def _create(self, text: str) -> None:
+    def _create(self, text: str) -> Mapping[str, Any]:
         try:
             self._store.create(text)
         except ToolchainError as error:
-            if not is_there_already(error) or self._differs(text):
+            found = self._live_drift(text) if is_there_already(error) else None
+            if found is None or found.found:
                 raise
-            self._created_by_others = True
+            return {"changed": False}  # a third party has created the same job since the plan
+        return {}
 
     def _copy(self, source: Job) -> Plan:
         self._store.check_name()
@@ -186,7 +190,7 @@ class CiJobOperation:
         if not_buildable:
             self._task.warn(
                 f"{self._store.purpose}: save these jobs in their web forms, because the server"
-                f" still does not allow builds of them: {_listed(not_buildable)}"
+                f" still does not allow builds of them: {listed(not_buildable)}"
             )
 
     def _update(self, live: str, wanted: str) -> Plan:
@@ -200,7 +204,7 @@ class CiJobOperation:
         if found.uncompared:
             self._task.warn(
                 f"{self._store.purpose}: secrets are not compared, because the server encrypts"
-                f" them again with each save: {_listed(found.uncompared)}"
+                f" them again with each save: {listed(found.uncompared)}"
             )
         if not found.found:
             same = unchanged({"differences": []}, state=found.before)
@@ -209,9 +213,8 @@ class CiJobOperation:
         self._warn_of_pinned(wanted)
         sent = wanted if always else with_kept_secrets(live, wanted)
         steps = [lambda: self._save(sent, live), lambda: self._verify(sent, found.before)]
-        result = {"differences": [difference.path for difference in found.differences]}
-        plan = Plan(found.before, found.after, "update", result=result, data=steps)
-        return plan.with_unknown(*found.uncompared)
+        plan = Plan(found.before, found.after, "update", data=steps)
+        return plan.with_result(differences=found.paths()).with_unknown(*found.uncompared)
 
     def _save(self, wanted: str, before: str) -> None:
         """Save a configuration. Server fact [ci-15]: each save encrypts the secrets again, so a
@@ -224,10 +227,6 @@ class CiJobOperation:
 
         self._store.save(wanted, saved)
 
-    def _differs(self, wanted: str) -> bool:
-        found = self._live_drift(wanted)
-        return found is None or found.found
-
     def _live_drift(self, wanted: str) -> ConfigurationDrift | None:
         live = self._store.configuration()
         if live is None:
@@ -236,7 +235,7 @@ class CiJobOperation:
         self._hide(found.secrets)  # a new job shows only now what its classes encrypt
         return found
 
-    def _verify(self, wanted: str, before: str = "") -> None:
+    def _verify(self, wanted: str, before: str | None = None) -> Mapping[str, Any]:
         """Compare the saved configuration with `wanted`. Server fact [ci-21]: the server drops
         unknown elements and reports success.
 
@@ -247,28 +246,20 @@ class CiJobOperation:
         except ToolchainError as error:
             raise error.with_hint("the configuration was saved, but cannot be read back") from None
         if found is None:
-            raise ToolchainError(
-                "failed",
-                f"{self._store.purpose}: the server accepted the request, but did not create the"
-                " job",
-                result={"changed": False},
-            )
-        dropped = [
-            difference.path for difference in found.differences if difference.kind == "missing"
-        ]
+            raise without_effect(self._store.purpose, "the job does not exist", changed=False)
+        paths, dropped = found.paths(), found.paths("missing")
+        if paths and found.before == before:
+            self._task.warn(not_taken(self._store.purpose, paths))
+            return {"changed": False}
         if dropped:
-            raise ToolchainError(
-                "rejected",
-                f"{self._store.purpose}: the server dropped {_listed(dropped)} as unknown elements:"
-                " check that the plugin for them is installed",
-                result={"changed": found.before != before, "differences": dropped},
-            )
-        others = [difference.path for difference in found.differences]
-        if others:
+            lost = not_saved(self._store.purpose, dropped, changed=True, differences=dropped)
+            raise lost.with_hint("check that the plugin for these elements is installed")
+        if paths:
             self._task.warn(
-                f"{self._store.purpose}: the server changed {_listed(others)} while saving. Use the"
+                f"{self._store.purpose}: the server changed {listed(paths)} while saving. Use the"
                 " server's version in the configuration to avoid a difference in every run"
             )
+        return {}
 
     def _switching(self, shown: Mapping[str, Any]) -> Plan:
         """Plan to enable or disable an existing job, or to save a copied job for the first time."""
@@ -276,7 +267,7 @@ class CiJobOperation:
         disabled, enabled = is_disabled(shown), self._options.enabled
         before = {"job": self._store.job.name, "enabled": not disabled}
         differences: list[str] = []
-        steps: list[Callable[[], None]] = []
+        steps: list[_Step] = []
         not_buildable = shown.get("buildable") is False and not disabled and "jobs" not in shown
         if not_buildable and self._source is not None:
             differences.append(_NOT_SAVED)
@@ -324,7 +315,7 @@ class CiJobOperation:
         if names:
             raise invalid(
                 f"{self._store.purpose}: the configuration has '{KEPT}' in"
-                f" {_listed(sorted(set(names)))}, but {reason}. Replace it by the secret, encrypted"
+                f" {listed(sorted(set(names)))}, but {reason}. Replace it by the secret, encrypted"
                 " with Ansible Vault, or enter the secret on the server"
             )
 
@@ -382,8 +373,3 @@ def _check(options: CiJobOptions) -> None:
             raise invalid(f"{name} cannot be combined with state=absent")
     if options.update_secrets == "always":
         raise invalid("update_secrets cannot be combined with state=absent")
-
-
-def _listed(paths: tuple[str, ...] | list[str]) -> str:
-    more = f" and {len(paths) - _MAX_NAMED} more" if len(paths) > _MAX_NAMED else ""
-    return ", ".join(paths[:_MAX_NAMED]) + more

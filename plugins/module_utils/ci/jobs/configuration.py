@@ -88,6 +88,17 @@ class ConfigurationDrift:
         """Return the paths of the differences of these kinds, by default of all."""
         return [found.path for found in self.differences if not kinds or found.kind in kinds]
 
+    def left(self, before: str | None, *kinds: str) -> tuple[Change, ...]:
+        """Return the changes that a write has left undone.
+
+        All differences count if the configuration is the same as before the write, otherwise those
+        of these kinds: the server may have added what only the server has.
+
+        :param before: `before` of the comparison before the write; `None` for a new object
+        """
+        paths = self.paths() if self.before == before else self.paths(*kinds)
+        return tuple(Change(path, None, None) for path in paths)
+
 
 def drift(live: Xml, expected: Xml, *, resent: bool = False) -> ConfigurationDrift:
     """Compare two configurations. Raises `UnreadableXml` if a configuration cannot be parsed.
@@ -124,29 +135,16 @@ def compared(live: XmlElement | None, wanted: XmlElement) -> tuple[str | None, s
 
 
 def left_of(
-    done: Plan,
-    fields: Plan,
-    live: Xml,
-    wanted: Xml | None,
-    kinds: Sequence[str] = ("missing", "changed"),
+    done: Plan, fields: Plan, found: ConfigurationDrift, *kinds: Literal["missing", "changed"]
 ) -> Plan:
     """Return the plan for what a write has left undone, with the paths in the configuration.
 
-    If the configuration is the same as before the write, all differences count. Otherwise the
-    server may have added what only the server has.
-
     :param done: plan of the write, with the field `config`
     :param fields: plan for the other fields that the write has left undone
-    :param live: configuration as read after the write
-    :param wanted: `None` if the configuration is not managed as a whole
+    :param found: differences after the write
     :param kinds: differences that count if the server has changed the configuration
     """
-    if wanted is None:
-        return fields
-    found = drift(live, wanted)
-    same = done.action == "update" and done.before["config"] == found.before
-    paths = found.paths() if same else found.paths(*kinds)
-    changes = (*fields.changes, *(Change(path, None, None) for path in paths))
+    changes = (*fields.changes, *found.left(done.before.get("config"), *kinds))
     before = {**fields.before, "config": found.before}
     return Plan(before, done.after, "update" if changes else "none", changes)
 

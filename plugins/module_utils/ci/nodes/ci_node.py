@@ -203,7 +203,10 @@ class Nodes(ItemKind[CiNodeEntry, _Node]):
     def _left(self, item: Item[CiNodeEntry, _Node], left: Plan, root: XmlElement) -> Plan:
         """Add to a plan what differs in the configuration that an option sets as a whole."""
         config = self._configs[item.name]
-        return configuration.left_of(item.plan, left, without_state(root), config)
+        if config is None:
+            return left
+        found = configuration.drift(without_state(root), config)
+        return configuration.left_of(item.plan, left, found, "missing", "changed")
 
     def _save(self, item: Item[CiNodeEntry, _Node]) -> None:
         """Save the configuration if it differs."""

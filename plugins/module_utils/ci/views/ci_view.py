@@ -134,7 +134,8 @@ class Views(ItemKind[CiViewEntry, XmlElement]):
         live, config = self._read(item), self._configs[item.name]
         if live is None or config is None or item.plan.action == "delete":
             return remaining(item.plan, None if live is None else _fields(live), _COMPARISONS)
-        return configuration.left_of(item.plan, unchanged(), _sorted(live), _sorted(config))
+        found = configuration.drift(_sorted(live), _sorted(config))
+        return configuration.left_of(item.plan, unchanged(), found, "missing", "changed")
 
     def _read(self, item: Item[CiViewEntry, XmlElement]) -> XmlElement | None:
         return self._objects.document(f"reading {self.title(item)}", self._path(item.entry))

@@ -16,7 +16,7 @@ from ..concurrency import spread
 from ..errors import ToolchainError, combined, invalid, single_line
 from ..plan import Plan, unchanged
 from ..plans.sealing import PlannedChange
-from ..verification import DOING, differing, unsaved
+from ..verification import DOING, differing, not_taken, unsaved
 from .diffs import shown_change
 from .task import Task
 
@@ -192,10 +192,7 @@ class ItemKind(ABC, Generic[Entry, State]):
         if left is None or not left.changed:
             return
         if self.accepts_server and item.plan.action == "update" and left.before == item.plan.before:
-            names = ", ".join(differing(left.changes))
-            self._task.warn(
-                f"{self.title(item)}: the server did not take {names}, and is the same as before"
-            )
+            self._task.warn(not_taken(self.title(item), differing(left.changes)))
             item.plan = unchanged(item.returned, item.plan.before)
             return
         raise unsaved(f"{DOING[item.plan.action]} {self.title(item)}", item.plan, left)
