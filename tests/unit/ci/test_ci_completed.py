@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Test configurations that the server completes: the same configuration before and after a write
+leaves the task unchanged, with a warning [C11.1].
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.credentials.ci_credential import (
+    CiCredentialOperation,
+    CiCredentialOptions,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.jobs.ci_job import (
+    CiJobOperation,
+    CiJobOptions,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.nodes.ci_node import (
+    CiNodeOperation,
+    CiNodeOptions,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.views.ci_view import (
+    CiViewOperation,
+    CiViewOptions,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from tests.helpers.options import build as options_of
+from tests.unit.ci.tasks import Run
+from tests.unit.stub import Reply, Seen, Stub
+
+OWNER = "org.jenkinsci.plugins.workflow.multibranch.WorkflowMultiBranchProject"
+FOLDER = "com.cloudbees.hudson.plugins.folder.Folder"
+LAUNCHER = '<launcher class="hudson.slaves.JNLPLauncher">'
+#: Module, its options, and what the server adds after the first occurrence of a text.
+CASES: dict[str, tuple[Any, type, dict[str, Any], str, str]] = {
+    "folder": (
+        CiJobOperation,
+        CiJobOptions,
+        {"job": "x", "config": f"<{FOLDER}><description>d</description></{FOLDER}>"},
+        f"<{FOLDER}>",
+        '<folderViews class="x.Holder"><views/></folderViews><icon class="x.StockFolderIcon"/>',
+    ),
+    "multibranch": (
+        CiJobOperation,
+        CiJobOptions,
+        {"job": "x", "config": f'<{OWNER}><factory class="x.Factory"><a>b</a></factory></{OWNER}>'},
+        '<factory class="x.Factory">',
+        f'<owner class="{OWNER}" reference="../.."/>',
+    ),
+    "node": (
+        CiNodeOperation,
+        CiNodeOptions,
+        {"name": "x", "config": f"<slave><name>x</name>{LAUNCHER}</launcher></slave>"},
+        LAUNCHER,
+        "<workDirSettings><internalDir>remoting</internalDir></workDirSettings>",
+    ),
+    "view": (
+        CiViewOperation,
+        CiViewOptions,
+        {"name": "x", "config": "<hudson.model.ListView><name>x</name></hudson.model.ListView>"},
+        "<hudson.model.ListView>",
+        "<columns><hudson.views.JobColumn/></columns>",
+    ),
+    "credential": (
+        CiCredentialOperation,
+        CiCredentialOptions,
+        {"id": "x", "kind": "xml", "config": "<a.B><id>x</id><apiUri>u</apiUri></a.B>"},
+        "<a.B>",
+        "<usage>any</usage>",
+    ),
+}
+
+
+class Server:
+    """A server with one object, whose configuration it completes.
+
+    :param drops: a text that the server does not save
+    """
+
+    def __init__(self, after: str, added: str, drops: str = "") -> None:
+        self.after, self.added, self.drops = after, added, drops
+        self.document: str | None = None
+        self.writes = 0
+
+    def respond(self, seen: Seen) -> Reply:
+        here = {"X-Jenkins": "2.579"}
+        if seen.method == "POST" and seen.body.startswith(b"<?xml"):
+            text = seen.body.decode().partition("?>")[2]
+            text = "".join(line.strip() for line in text.splitlines()).replace(self.drops, "")
+            self.document = text.replace(self.after, self.after + self.added, 1)
+            self.writes += 1
+            return Reply(headers=here)
+        if seen.method == "POST":
+            self.document = "<slave/>"
+            return Reply(302, headers={**here, "Location": "."})
+        above = "/x/" not in seen.path
+        if "crumbIssuer" in seen.path or (self.document is None and not above):
+            return Reply(404, headers=here)
+        if seen.path.endswith("config.xml"):
+            return Reply(body=f"<?xml version='1.0' encoding='UTF-8'?>{self.document}")
+        shown = {"domains": {"_": {}}, "jobs": [], "fullName": "" if above else "x"}
+        return Reply(body=shown, headers=here)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_completed_configuration_is_unchanged_with_a_warning(case: str) -> None:
+    operation, kind, given, after, added = CASES[case]
+    server, options = Server(after, added), options_of(kind, **given)
+    with Stub(response=server.respond) as stub:
+        created, again = Run(stub.url), Run(stub.url)
+        assert created.play(lambda task: operation(task, options))["changed"]
+        assert added in (server.document or "")
+        writes = server.writes
+        assert again.play(lambda task: operation(task, options))["changed"] is False
+    assert server.writes == writes + 1
+    assert any("did not take" in line for line in again.warnings), again.warnings
+
+
+@pytest.mark.parametrize(
+    ("case", "drops"), [("node", "<name>x</name>"), ("credential", "<apiUri>u</apiUri>")]
+)
+def test_lost_part_of_a_new_configuration_is_rejected(case: str, drops: str) -> None:
+    operation, kind, given, after, added = CASES[case]
+    server, options = Server(after, added, drops), options_of(kind, **given)
+    with (
+        Stub(response=server.respond) as stub,
+        pytest.raises(ToolchainError, match="did not save") as caught,
+    ):
+        Run(stub.url).play(lambda task: operation(task, options))
+    assert caught.value.kind == "rejected"
+    assert caught.value.result["changed"] is True
