@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from ..core.concurrency import bounded
-from ..core.errors import ToolchainError, shorten
+from ..core.errors import ToolchainError, listed, shorten
 from ..core.export.file_names import FileNames
 from ..core.export.service_export import ServiceState
 from ..core.module.task import Task
@@ -20,7 +20,6 @@ Found = TypeVar("Found")
 
 #: Kinds of errors that affect a single object. The export continues after them.
 _SINGLE_OBJECT_KINDS = ("permission", "protocol", "not_found")
-_MAX_NAMED = 10
 
 
 @dataclass(frozen=True)
@@ -80,6 +79,32 @@ class ExportRun:
             else:
                 yield item, found
 
+    def listed(
+        self, kind: str, name: str, read: Callable[[], Found], *, required: bool = False
+    ) -> Found | None:
+        """Return a list of objects, or `None` after adding it to `left_out`, because the account
+        may not read it or the server has none.
+
+        :param name: the list for messages
+        :param required: raise the error instead
+        """
+        try:
+            return read()
+        except ToolchainError as error:
+            if required or error.kind not in ("permission", "not_found"):
+                raise
+            self.leave_out(kind, name, error)
+            return None
+
+    def is_valid(self, kind: str, name: str, check: Callable[[], object]) -> bool:
+        """Return whether `check` raises no error. Otherwise the object is added to `left_out`."""
+        try:
+            check()
+        except ToolchainError as error:
+            self.leave_out(kind, name, error)
+            return False
+        return True
+
     def leave_out(self, kind: str, name: str, error: ToolchainError) -> None:
         """Add an object to `left_out`, or to `unread` if its response cannot be parsed or is that
         of a proxy.
@@ -99,11 +124,10 @@ class ExportRun:
         An export without the object would delete the file of an earlier export.
         """
         if self.unread:
-            more = f" and {len(self.unread) - _MAX_NAMED} more" if self.unread[_MAX_NAMED:] else ""
             raise ToolchainError(
                 "protocol",
                 f"{len(self.unread)} objects cannot be read, so no file was changed:"
-                f" {shorten('; '.join(self.unread[:_MAX_NAMED]))}{more}",
+                f" {shorten(listed(self.unread))}",
             )
 
     def file(self, folder: str, name: str, text: str) -> str:

@@ -15,6 +15,7 @@ import os
 import re
 import subprocess
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
@@ -95,7 +96,6 @@ class SshCommands:
     def __init__(self, task: Task, options: SshOptions) -> None:
         self._task, self._options = task, options
         self._timeout = float(task.connection.settings["timeout"])
-        self._endpoint: SshEndpoint | None = None
         for name, value in (("ssh_host", options.ssh_host), ("ssh_user", options.ssh_user)):
             if value is not None and _NAME.fullmatch(value) is None:
                 raise invalid(
@@ -117,7 +117,7 @@ class SshCommands:
             raise invalid(
                 f"{purpose}: not sent, because the command writes and the task is in check mode"
             )
-        endpoint = self._resolve_endpoint()
+        endpoint = self._endpoint
         code, output, stderr = self._exchange(
             purpose, [*self._client(endpoint), command], reads, stdin
         )
@@ -132,15 +132,14 @@ class SshCommands:
             raise done.error(kind, f"the command failed with exit code {code}:{detail}", stderr)
         return done
 
-    def _resolve_endpoint(self) -> SshEndpoint:
-        if self._endpoint is None:
-            connection, options = self._task.connection, self._options
-            self._endpoint = SshEndpoint(
-                options.ssh_host or urlsplit(connection.url).hostname or "",
-                self._read_port() if options.ssh_port is None else options.ssh_port,
-                options.ssh_user or connection.username,
-            )
-        return self._endpoint
+    @cached_property
+    def _endpoint(self) -> SshEndpoint:
+        connection, options = self._task.connection, self._options
+        return SshEndpoint(
+            options.ssh_host or urlsplit(connection.url).hostname or "",
+            self._read_port() if options.ssh_port is None else options.ssh_port,
+            options.ssh_user or connection.username,
+        )
 
     def _read_port(self) -> int:
         """Return the SSH port from the headers of the login page, which needs no login."""
@@ -194,7 +193,7 @@ class SshCommands:
             ) from None
         except subprocess.TimeoutExpired:
             lost = "" if reads else f"; {OUTCOME_UNKNOWN}"
-            url = self._resolve_endpoint().url
+            url = self._endpoint.url
             raise ToolchainError(
                 "timeout",
                 f"{purpose}: not finished within {self._timeout:g} s{lost} ({url})",

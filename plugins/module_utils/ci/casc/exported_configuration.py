@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from ...core.errors import ToolchainError
 from ..client import server_of
 from ..export_run import ExportRun
 from ..jobs.kept_secrets import has_secret
@@ -27,12 +27,9 @@ _LEFT_OUT = object()
 
 def exported_configuration(run: ExportRun) -> list[dict[str, Any]] | None:
     """Return an entry for each section, or `None` if the configuration cannot be read."""
-    try:
-        live = live_configuration(server_of(run.task))
-    except ToolchainError as error:
-        if error.kind not in ("permission", "not_found") or run.requested:
-            raise
-        run.leave_out("configuration", "*", error)
+    read = partial(live_configuration, server_of(run.task))
+    live = run.listed("configuration", "*", read, required=run.requested)
+    if live is None:
         return None
     sections = ((str(name), _exported(run, str(name), value)) for name, value in live.items())
     return [{"config": {name: value}} for name, value in sections if value not in (_LEFT_OUT, {})]

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from ...core.errors import ToolchainError
 from ...core.module import typed_options
 from ..export_run import ExportRun
 from ..xml_reader import XmlElement
@@ -23,19 +23,16 @@ def exported_credentials(run: ExportRun) -> list[dict[str, Any]] | None:
     Returns `None` if no store can be read.
     """
     stores = CredentialStores(run.task)
-    locations: list[CredentialLocation] = []
-    readable = False
+    found: list[list[CredentialLocation] | None] = []
     for folder in ("", *(job.name for job in run.folders)):
-        try:
-            locations += stores.locations(folder)
-            readable = True
-        except ToolchainError as error:
-            if error.kind not in ("permission", "not_found") or (run.requested and not folder):
-                raise
-            run.leave_out("credential", f"{folder}/*".lstrip("/"), error)
-    found = run.read_each("credential", locations, stores.read, lambda location: location.name)
-    entries = [_entry(run, location, root) for location, root in found]
-    return [entry for entry in entries if entry is not None] if readable else None
+        name, read = f"{folder}/*".lstrip("/"), partial(stores.locations, folder)
+        found.append(run.listed("credential", name, read, required=run.requested and not folder))
+    if found.count(None) == len(found):
+        return None
+    locations = [location for store in found for location in store or ()]
+    roots = run.read_each("credential", locations, stores.read, lambda location: location.name)
+    entries = [_entry(run, location, root) for location, root in roots]
+    return [entry for entry in entries if entry is not None]
 
 
 def _entry(run: ExportRun, location: CredentialLocation, root: XmlElement) -> dict[str, Any] | None:
@@ -58,12 +55,11 @@ def _entry(run: ExportRun, location: CredentialLocation, root: XmlElement) -> di
         **({} if location.domain == "_" else {"domain": location.domain}),
         **fields,
     }
-    try:
-        checked = CiCredentialEntry(**entry)
-        typed_options.check(checked)
-        checked.require_kind(kind)
-    except ToolchainError as error:
-        run.leave_out("credential", location.name, error)
+    checked = CiCredentialEntry(**entry)
+    if not (
+        run.is_valid("credential", location.name, partial(typed_options.check, checked))
+        and run.is_valid("credential", location.name, partial(checked.require_kind, kind))
+    ):
         return None
     reason = "the server never returns it, but creating or changing the credential requires it"
     run.state.leave_out("secret", location.name, reason)

@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from ...core.errors import ToolchainError
 from ...core.module import typed_options
-from ...core.plan import without_none
 from .. import xml_reader
 from ..export_run import ExportRun
 from ..jobs.kept_secrets import may_have_secrets
@@ -22,12 +21,8 @@ _PERMANENT = "slave"
 def exported_nodes(run: ExportRun) -> list[dict[str, Any]] | None:
     """Return entries for the nodes, or `None` if the nodes cannot be listed."""
     store = NodeStore(run.task)
-    try:
-        states = store.all()
-    except ToolchainError as error:
-        if error.kind not in ("permission", "not_found") or run.requested:
-            raise
-        run.leave_out("node", "*", error)
+    states = run.listed("node", "*", store.all, required=run.requested)
+    if states is None:
         return None
     entries = [_offline_options(state) for state in states if state.name == BUILT_IN]
     nodes = [state for state in states if state.name != BUILT_IN]
@@ -39,23 +34,15 @@ def exported_nodes(run: ExportRun) -> list[dict[str, Any]] | None:
             run.state.leave_out("node", state.name, f"a cloud creates this node ({root.name})")
             continue
         entry = {**_offline_options(state), **_configuration_options(run, state, root)}
-        try:
-            typed_options.check(CiNodeEntry(**entry))
-        except ToolchainError as error:
-            run.leave_out("node", state.name, error)
-        else:
+        if run.is_valid("node", state.name, partial(typed_options.check, CiNodeEntry(**entry))):
             entries.append(entry)
     return entries
 
 
 def _offline_options(state: NodeState) -> dict[str, Any]:
     """Return the options that name a node and take it offline."""
-    reason = state.offline_reason or None
-    return {
-        "name": state.name,
-        "offline": state.temporarily_offline,
-        **without_none({"offline_reason": reason}),
-    }
+    entry = {"name": state.name, "offline": state.temporarily_offline}
+    return entry | ({"offline_reason": state.offline_reason} if state.offline_reason else {})
 
 
 def _configuration_options(run: ExportRun, state: NodeState, root: XmlElement) -> dict[str, Any]:

@@ -58,15 +58,15 @@ class NodeStore:
 
     def __init__(self, task: Task) -> None:
         self._objects = ServerObjects(server_of(task))
-        #: Path of the built-in node, which depends on the release of the server.
-        self._built_in = "computer/(built-in)"
+        #: Paths of the built-in node in the releases of the server, the one to use first.
+        self._built_in = ["computer/(built-in)", "computer/(master)"]
 
     def state(self, name: str) -> NodeState | None:
         """Return the state of a node, or `None` if the node does not exist."""
         purpose = f"reading the node '{name}'"
         shown = self._objects.shown(purpose, self._path(name), f"{_TREE},{_LABELS}")
-        if shown is None and name == BUILT_IN and self._built_in != "computer/(master)":
-            self._built_in = "computer/(master)"
+        if shown is None and name == BUILT_IN and len(self._built_in) > 1:
+            self._built_in.pop(0)
             return self.state(name)
         return None if shown is None else _state(name, shown)
 
@@ -157,7 +157,7 @@ class NodeStore:
         return lambda: self.state(name) is not None
 
     def _path(self, name: str) -> str:
-        return self._built_in if name == BUILT_IN else f"computer/{path(name)}"
+        return self._built_in[0] if name == BUILT_IN else f"computer/{path(name)}"
 
 
 def _name(shown: Mapping[str, Any]) -> str:

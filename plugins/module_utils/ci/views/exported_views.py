@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 from ...core.address import path
@@ -42,22 +43,20 @@ def exported_views(run: ExportRun) -> list[dict[str, Any]] | None:
     server = ServerObjects(server_of(run.task, connections=max(10, run.parallel)))
     views: list[_ViewLocation] = []
     for folder in (None, *run.folders):
-        try:
-            views += _listed(server, folder)
-        except ToolchainError as error:
-            if error.kind not in ("permission", "not_found") or (run.requested and folder is None):
-                raise
-            run.leave_out("view", "*" if folder is None else f"{folder.name}/*", error)
-            if folder is None:
-                return None
+        name = "*" if folder is None else f"{folder.name}/*"
+        required = run.requested and folder is None
+        found = run.listed("view", name, partial(_listed, server, folder), required=required)
+        if found is None and folder is None:
+            return None
+        views += found or []
 
     def read(view: _ViewLocation) -> XmlElement | None:
         parent_path = "" if view.folder is None else f"{view.folder.path}/"
         purpose = f"exporting the view '{view.full_name}'"
         return server.document(purpose, f"{parent_path}view/{path(view.name)}")
 
-    found = run.read_each("view", views, read, lambda view: view.full_name)
-    return [entry for view, root in found for entry in _entries(run, view, root)]
+    roots = run.read_each("view", views, read, lambda view: view.full_name)
+    return [entry for view, root in roots for entry in _entries(run, view, root)]
 
 
 def _listed(server: ServerObjects, folder: Job | None) -> list[_ViewLocation]:
@@ -92,9 +91,5 @@ def _entries(run: ExportRun, view: _ViewLocation, root: XmlElement) -> Iterator[
         return
     folder = "" if view.folder is None else view.folder.name
     entry: dict[str, Any] = {"name": view.name, **({"folder": folder} if folder else {})}
-    try:
-        typed_options.check(CiViewEntry(**entry))
-    except ToolchainError as error:
-        run.leave_out("view", view.full_name, error)
-        return
-    yield {**entry, "src": run.file("ci/views", view.full_name.replace("/", "-"), text)}
+    if run.is_valid("view", view.full_name, partial(typed_options.check, CiViewEntry(**entry))):
+        yield {**entry, "src": run.file("ci/views", view.full_name.replace("/", "-"), text)}
