@@ -20,8 +20,8 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.ci.plugins.ci_p
     CiPluginInfoOptions,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci.plugins.plugin_changes import (
+    PluginEntry,
     PluginPlan,
-    WantedPlugin,
     compared,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci.plugins.plugin_list import (
@@ -352,7 +352,7 @@ def test_dependencies_are_installed_with_the_plugin(
 ) -> None:
     offers = {"a": Offer("1", needs), "b": Offer("2", {"c": "1"}), "c": Offer("1", {"a": "1"})}
     centre = CentreState((), False)
-    changes = compared([WantedPlugin("a", None, "present")], there, centre)
+    changes = compared([PluginEntry("a")], there, centre)
     found = PluginPlan(changes, there, centre, offers).implied
     assert [change.name for change in found] == expected
     assert all(change.implied for change in found)
@@ -362,5 +362,5 @@ def test_dependency_waiting_for_restart_is_not_installed_again() -> None:
     offers = {"a": Offer("1", {"b": "2"}), "b": Offer("2", {})}
     waiting = Installation(1, "b", "2", "SuccessButRequiresRestart", "")
     centre = CentreState((waiting,), True)
-    changes = compared([WantedPlugin("a", None, "present")], [], centre)
+    changes = compared([PluginEntry("a")], [], centre)
     assert PluginPlan(changes, [_installed("b", "1")], centre, offers).implied == []

@@ -24,27 +24,17 @@ from . import plugin_list, update_centre
 from .baseline import least_version, of_lock
 from .plugin_changes import (
     PluginChange,
+    PluginEntry,
     PluginPlan,
-    State,
-    WantedPlugin,
     compared,
     dependants,
+    require_names,
     require_offers,
     restart_required,
-    wanted_once,
 )
 from .update_centre import CentreState, Offer
 
 _LOCK_FILE = "the lock file"
-
-
-@dataclass(frozen=True)
-class PluginEntry:
-    """Entry of the option `plugins`."""
-
-    name: str
-    version: str | None = None
-    state: State = "present"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +68,8 @@ class CiPluginOperation:
     ) -> None:
         options.check()
         self._task, self._options, self._make_polling = task, options, make_polling
-        self._wanted = wanted_once(_wanted(options))
+        self._wanted = _wanted(options)
+        require_names(self._wanted)
         self._server = server_of(task)
 
     def plan(self) -> Plan:
@@ -225,17 +216,17 @@ class CiPluginOperation:
         )
 
 
-def _wanted(options: CiPluginOptions) -> list[WantedPlugin]:
+def _wanted(options: CiPluginOptions) -> list[PluginEntry]:
     if options.lock_file is not None:
         locked = of_lock(read_text(options.lock_file, _LOCK_FILE), options.lock_file)
         if not locked:
             raise invalid(f"lock_file: {options.lock_file} contains no plugin")
-        return [WantedPlugin(name, version, "present") for name, version in locked.items()]
+        return [PluginEntry(name, version) for name, version in locked.items()]
     return [
-        WantedPlugin(
-            plugin.name.strip(),
-            least_version(plugin.version, f"plugins[{number}].version"),
-            plugin.state,
+        PluginEntry(
+            entry.name.strip(),
+            least_version(entry.version, f"plugins[{number}].version"),
+            entry.state,
         )
-        for number, plugin in enumerate(options.plugins or ())
+        for number, entry in enumerate(options.plugins or ())
     ]

@@ -7,25 +7,26 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from ...core.errors import ToolchainError, invalid
+from ...core.module.rules import Rule
 from .plugin_list import Plugin
 from .update_centre import CentreState, Offer
 from .versions import is_older
-
-State = Literal["present", "absent", "enabled", "disabled"]
 
 _SHORT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 @dataclass(frozen=True)
-class WantedPlugin:
-    """Desired state of a plugin. `version` is the minimum version; `None` accepts any version."""
+class PluginEntry:
+    """Entry of the option `plugins`. `version` is the minimum version; `None` accepts any."""
+
+    rules: ClassVar = (Rule("state=absent", forbids="version"),)
 
     name: str
-    version: str | None
-    state: State
+    version: str | None = None
+    state: Literal["present", "absent", "enabled", "disabled"] = "present"
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class PluginChange:
     :param implied: whether the server installs the plugin as a dependency
     """
 
-    wanted: WantedPlugin
+    wanted: PluginEntry
     installed: Plugin | None
     waiting: str | None = None
     joined: bool = False
@@ -140,8 +141,7 @@ class PluginPlan:
 
     def _implied_change(self, name: str) -> PluginChange:
         installed = next((plugin for plugin in self.plugins if plugin.short_name == name), None)
-        wanted = WantedPlugin(name, None, "present")
-        return PluginChange(wanted, installed, install=True, implied=True)
+        return PluginChange(PluginEntry(name), installed, install=True, implied=True)
 
     def state_after(self, change: PluginChange) -> dict[str, Any] | None:
         """Return version and state of a plugin after its change, or `None` if it is removed."""
@@ -210,7 +210,7 @@ def restart_required(plugins: Sequence[Plugin], centre: CentreState) -> bool:
 
 
 def compared(
-    wanted: Sequence[WantedPlugin], plugins: Sequence[Plugin], centre: CentreState
+    wanted: Sequence[PluginEntry], plugins: Sequence[Plugin], centre: CentreState
 ) -> list[PluginChange]:
     """Return the planned change of each plugin.
 
@@ -224,7 +224,7 @@ def compared(
     ]
 
 
-def _change_of(wanted: WantedPlugin, installed: Plugin | None, centre: CentreState) -> PluginChange:
+def _change_of(wanted: PluginEntry, installed: Plugin | None, centre: CentreState) -> PluginChange:
     if wanted.state == "absent":
         gone = installed is None or installed.deleted is True
         return PluginChange(wanted, installed, switch=None if gone else "doUninstall")
@@ -249,7 +249,7 @@ def _change_of(wanted: WantedPlugin, installed: Plugin | None, centre: CentreSta
 
 
 def _switch(
-    wanted: WantedPlugin, installed: Plugin | None
+    wanted: PluginEntry, installed: Plugin | None
 ) -> Literal["makeEnabled", "makeDisabled"] | None:
     enabled = None if installed is None else installed.enabled
     if wanted.state == "enabled" and enabled is False:
@@ -309,22 +309,14 @@ def dependants(changes: Sequence[PluginChange], plugins: Sequence[Plugin]) -> di
     return {name: needed_by for name, needed_by in found.items() if needed_by}
 
 
-def wanted_once(wanted: Sequence[WantedPlugin]) -> list[WantedPlugin]:
-    """Return the plugins as a list.
-
-    Raises `invalid` for an invalid name, and for a plugin that is listed twice.
-    """
+def require_names(wanted: Sequence[PluginEntry]) -> None:
+    """Raise `invalid` for an invalid name, and for a plugin that is listed twice."""
     names = [plugin.name for plugin in wanted]
-    for number, plugin in enumerate(wanted):
-        if _SHORT_NAME.fullmatch(plugin.name) is None:
+    for number, name in enumerate(names):
+        if _SHORT_NAME.fullmatch(name) is None:
             raise invalid(
-                f"plugins[{number}].name is '{plugin.name}': set it to the short name of the"
-                " plugin, without a version"
+                f"plugins[{number}].name is '{name}': set it to the short name of the plugin,"
+                " without a version"
             )
-        if plugin.name in names[:number]:
-            raise invalid(f"plugins[{number}]: {plugin.name} is listed twice")
-        if plugin.version is not None and plugin.state == "absent":
-            raise invalid(
-                f"plugins[{number}].version cannot be combined with state: absent: omit it"
-            )
-    return list(wanted)
+        if name in names[:number]:
+            raise invalid(f"plugins[{number}]: {name} is listed twice")
