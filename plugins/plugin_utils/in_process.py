@@ -68,6 +68,7 @@ class Action(ansible_internals.HookedAction):
 
     #: Service of the module, `None` for a module that needs no server.
     service: str | None = None
+    module = ""
     internals = _INTERNALS
 
     def run(
@@ -77,7 +78,7 @@ class Action(ansible_internals.HookedAction):
         os.environ[predictions.FOLDER] = os.path.join(constants.DEFAULT_LOCAL_TMP, "predictions")
         if self._may_run_in_worker(task_vars or {}):
             # not by Ansible's search for the module, which takes longer than this whole method
-            self.worker_module = type(self).__module__.replace(".action.", ".modules.")
+            self.worker_module = self.module
         result = self.run_module(task_vars)
         if self.task.no_log:
             ansible_internals.mark_rows_as_secret(result)
@@ -211,6 +212,15 @@ class Action(ansible_internals.HookedAction):
             self.internals.ready_for(self.module_arguments),
         ):
             return _run_main(self.worker_module, self.internals)
+
+
+def action_of(main: Callable[[], None], service: str | None) -> type[Action]:
+    """Return the action class of a module.
+
+    :param main: function of the module
+    :param service: service of the module, `None` for a module that needs no server
+    """
+    return type("ActionModule", (Action,), {"module": main.__module__, "service": service})
 
 
 @functools.cache
