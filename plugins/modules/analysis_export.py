@@ -19,25 +19,14 @@ description:
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.analysis
+  - delivery.toolchain.export
   - delivery.toolchain.attributes
   - delivery.toolchain.attributes.analysis
-requirements:
-  - PyYAML on the host that executes this module
 options:
-  dest:
-    description: Folder of the desired state on the host of the task. It is created if it does not exist.
-    type: path
-    required: true
-  overwrite:
-    description: Whether to replace files in O(dest) that the export did not write, or that were changed since.
-    type: bool
-    default: false
   project:
     description: Names of projects. By default, all projects.
     type: list
     elements: str
-notes:
-  - The playbook C(delivery.toolchain.export) exports several services into the same folder.
 seealso:
   - module: delivery.toolchain.analysis_config
   - module: delivery.toolchain.analysis_info

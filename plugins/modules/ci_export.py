@@ -29,19 +29,10 @@ description:
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.ci
+  - delivery.toolchain.export
   - delivery.toolchain.attributes
   - delivery.toolchain.attributes.ci
-requirements:
-  - PyYAML on the host that executes this module
 options:
-  dest:
-    description: Folder of the desired state on the host of the task. It is created if it does not exist.
-    type: path
-    required: true
-  overwrite:
-    description: Whether files in O(dest) are replaced that are not as the export left them.
-    type: bool
-    default: false
   jobs:
     description:
       - Patterns for the names of jobs and folders. V(*) and V(?) match within a segment, V(**) matches across segments. A folder includes its
@@ -83,8 +74,6 @@ options:
     description: Number of objects to read in parallel.
     type: int
     default: 4
-notes:
-  - The playbook C(delivery.toolchain.export) exports several services into the same folder.
 seealso:
   - module: delivery.toolchain.ci_configuration
   - module: delivery.toolchain.ci_credential

@@ -39,17 +39,17 @@ options:
     type: str
     choices: [started, finished]
     default: started
-  queue_id:
+  queue_id: &queue_id
     description:
       - Queue item of the build to wait for with O(state=finished), as RV(queue_id) of the task that started it.
       - An item that was cancelled fails the task. An item of another job is rejected.
       - In check mode, an earlier task returns no queue item. With O(state=finished) and neither O(queue_id) nor O(build), a task in check
         mode waits for the build that an earlier task of the same run would start.
     type: int
-  build:
+  build: &build
     description: Build to wait for with O(state=finished), a number or a permalink such as V(lastBuild).
     type: str
-  parameters:
+  parameters: &parameters
     description:
       - Parameters of the build. Other parameters use the defaults of the job.
       - A list is sent according to O(list_style). A boolean is sent as V(true) or V(false). A number with a fraction is rejected, because
@@ -59,7 +59,7 @@ options:
       - Unknown parameters, invalid choices, and parameters for a job without parameters are rejected before a build is started.
       - Set file parameters in O(files).
     type: dict
-  files:
+  files: &files
     description:
       - File parameters of the build, as a dictionary of parameter names and file paths. Files are sent in chunks.
       - A name that is not a file parameter of the job is rejected before a build is started.
@@ -83,18 +83,10 @@ options:
         description: See O(state), which is the default.
         type: str
         choices: [started, finished]
-      queue_id:
-        description: As O(queue_id).
-        type: int
-      build:
-        description: As O(build).
-        type: str
-      parameters:
-        description: As O(parameters).
-        type: dict
-      files:
-        description: As O(files).
-        type: dict
+      queue_id: *queue_id
+      build: *build
+      parameters: *parameters
+      files: *files
       list_style:
         description: See O(list_style), which is the default.
         type: str

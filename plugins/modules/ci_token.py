@@ -21,13 +21,10 @@ description:
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.ci
+  - delivery.toolchain.token
   - delivery.toolchain.attributes
   - delivery.toolchain.attributes.ci
 options:
-  name:
-    description: Name of the token. At most 200 characters, without C(*), line breaks, and blanks at its ends.
-    type: str
-    required: true
   token_username:
     description:
       - User of the token. The default is the user of the login. O(username) is the login itself.
@@ -41,36 +38,6 @@ options:
       - Tokens never expire on Jenkins before 2.548. There, a token that is older than this lifetime is replaced, but it stays valid until
         it is revoked, as with O(revoke_older). A warning reports this when a token is created.
     type: str
-  renew_before:
-    description:
-      - Create a new token if the newest one expires within this time, such as V(14d). Must be shorter than O(expires_in).
-      - By default, a new token is created only if the newest one is not valid. The clock of the server decides.
-    type: str
-  dest:
-    description:
-      - File for the secret, written with the mode C(0600).
-      - If the file is missing, a new token is created. If it cannot be written, no token is created.
-    type: path
-  return_value:
-    description:
-      - Whether the task that creates a token returns its secret. Use C(no_log) for the task.
-      - A task that would create a token fails without O(dest) and O(return_value=true), because nobody would get the secret.
-    type: bool
-    default: false
-  revoke_older:
-    description:
-      - Whether to revoke all other tokens of this name. They are revoked after the new secret is stored.
-      - If that fails after a creation, a warning names the token that is still valid.
-    type: bool
-    default: false
-  in_use:
-    description: Ids of tokens that O(revoke_older) leaves, because something still uses them.
-    type: list
-    elements: str
-  renew:
-    description: Whether to create a new token even if one is valid. Every run then creates a token.
-    type: bool
-    default: false
   state:
     description: Whether a valid token exists. V(absent) revokes all valid tokens of this name.
     type: str

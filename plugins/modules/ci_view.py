@@ -18,43 +18,49 @@ extends_documentation_fragment:
   - delivery.toolchain.attributes
   - delivery.toolchain.attributes.ci
 options:
+  name:
+    description: Name of the view.
+    type: str
+  folder: &folder
+    description: Folder with the view. Without it, a view of the server.
+    type: str
+  jobs: &jobs
+    description: All jobs that the view lists by name, relative to the folder. The order has no meaning.
+    type: list
+    elements: str
+  regex: &regex
+    description: Regular expression for names of further jobs. An empty string removes it.
+    type: str
+  description: &description
+    description: Description. An empty string removes it.
+    type: str
+  config: &config
+    description: Whole configuration as XML, for columns, filters and other kinds of views.
+    type: str
+  src: &src
+    description: File with the configuration, instead of O(config). C(ci_export) writes such files.
+    type: path
+  state: &state
+    description: V(absent) deletes the view.
+    type: str
+    choices: [present, absent]
+    default: present
   entries:
     description: Manages many objects with the options above.
     type: list
     elements: dict
-    suboptions: &entry
+    suboptions:
       name:
         description: Name of the view.
         type: str
         required: true
-      folder:
-        description: Folder with the view. Without it, a view of the server.
-        type: str
-      jobs:
-        description: All jobs that the view lists by name, relative to the folder. The order has no meaning.
-        type: list
-        elements: str
-      regex:
-        description: Regular expression for names of further jobs. An empty string removes it.
-        type: str
-      description:
-        description: Description. An empty string removes it.
-        type: str
-      config:
-        description: Whole configuration as XML, for columns, filters and other kinds of views.
-        type: str
-      src:
-        description: File with the configuration, instead of O(config). C(ci_export) writes such files.
-        type: path
-      state:
-        description: V(absent) deletes the view.
-        type: str
-        choices: [present, absent]
-        default: present
-  <<: *entry
-  name:
-    description: Name of the view.
-    type: str
+      folder: *folder
+      jobs: *jobs
+      regex: *regex
+      description: *description
+      config: *config
+      src: *src
+      state: *state
 seealso:
   - module: delivery.toolchain.ci_job
 """

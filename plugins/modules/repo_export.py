@@ -20,19 +20,10 @@ description:
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.repo
+  - delivery.toolchain.export
   - delivery.toolchain.attributes
   - delivery.toolchain.attributes.repo
-requirements:
-  - PyYAML on the host that executes this module
 options:
-  dest:
-    description: Folder of the desired state on the host of the task. It is created if it does not exist.
-    type: path
-    required: true
-  overwrite:
-    description: Whether files in O(dest) are replaced that are not as the export left them.
-    type: bool
-    default: false
   repositories:
     description: Whether to export the repositories.
     type: bool
@@ -49,8 +40,6 @@ options:
     description: Whether to export the permissions.
     type: bool
     default: true
-notes:
-  - The playbook C(delivery.toolchain.export) exports several services into the same folder.
 seealso:
   - module: delivery.toolchain.repo_repository
 """

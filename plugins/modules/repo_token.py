@@ -20,13 +20,10 @@ description:
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.repo
+  - delivery.toolchain.token
   - delivery.toolchain.attributes
   - delivery.toolchain.attributes.repo
 options:
-  name:
-    description: Name of the token. At most 200 characters, without C(*), line breaks, and blanks at its ends.
-    type: str
-    required: true
   token_username:
     description:
       - User of the token. The default is the user of the login. O(username) is the login itself.
@@ -43,42 +40,12 @@ options:
       - Lifetime of a new token, a number with C(w), C(d), C(h) or C(m), such as V(90d). V(0) is a token that never expires.
       - The default is that of the server. A lifetime below three hours adds a warning, because a server may not store such a token.
     type: str
-  renew_before:
-    description:
-      - Create a new token if the newest one expires within this time, such as V(14d). Must be shorter than O(expires_in).
-      - By default, a new token is created only if the newest one is not valid. The clock of the server decides.
-    type: str
   refreshable:
     description: Whether a new token can be refreshed. The refresh token is returned with the secret.
     type: bool
   project:
     description: Key of the project of a new token.
     type: str
-  dest:
-    description:
-      - File for the secret, written with the mode C(0600).
-      - If the file is missing, a new token is created. If it cannot be written, no token is created.
-    type: path
-  return_value:
-    description:
-      - Whether the task that creates a token returns its secret. Use C(no_log) for the task.
-      - A task that would create a token fails without O(dest) and O(return_value=true), because nobody would get the secret.
-    type: bool
-    default: false
-  revoke_older:
-    description:
-      - Whether to revoke all other tokens of this name. They are revoked after the new secret is stored.
-      - If that fails after a creation, a warning names the token that is still valid.
-    type: bool
-    default: false
-  in_use:
-    description: Ids of tokens that O(revoke_older) leaves, because something still uses them.
-    type: list
-    elements: str
-  renew:
-    description: Whether to create a new token even if one is valid. Every run then creates a token.
-    type: bool
-    default: false
   state:
     description: Whether a valid token exists. V(absent) revokes all tokens of this name. If several users have some, set O(token_username).
     type: str

@@ -19,11 +19,48 @@ extends_documentation_fragment:
   - delivery.toolchain.attributes
   - delivery.toolchain.attributes.tracker
 options:
+  project:
+    description: Key of the project. Needed without O(entries).
+    type: str
+  name:
+    description: Name of the component.
+    type: str
+  new_name: &new_name
+    description:
+      - New name of the component. If only the new name exists, the component is already renamed. If neither name exists, the component is
+        created with the new name. If both exist, the task fails.
+    type: str
+  description: &description
+    description: Description of the component. An empty string removes it.
+    type: str
+  lead: &lead
+    description:
+      - Account that leads the component. On Jira Cloud an account ID, a display name or an email address. An empty string removes the lead.
+    type: str
+  assignee_type: &assignee_type
+    description: Account that new issues with the component are assigned to by default.
+    type: str
+    choices: [project_default, component_lead, project_lead, unassigned]
+  archived: &archived
+    description: Whether the component is archived. The task fails on a server that cannot archive components.
+    type: bool
+  move_issues_to: &move_issues_to
+    description: Name of the component that the issues get with O(state=absent).
+    type: str
+  force: &force
+    description: Whether O(state=absent) also deletes a component that issues have. The issues lose it. Not needed with O(move_issues_to).
+    type: bool
+    default: false
+  state: &state
+    description: V(absent) deletes the component.
+    type: str
+    choices: [present, absent]
+    default: present
   entries:
     description: Manages many components with the options above. All components of a project are compared with a single request.
     type: list
     elements: dict
-    suboptions: &entry
+    suboptions:
       project:
         description: Key of the project.
         type: str
@@ -32,44 +69,14 @@ options:
         description: Name of the component.
         type: str
         required: true
-      new_name:
-        description:
-          - New name of the component. If only the new name exists, the component is already renamed. If neither name exists, the component is
-            created with the new name. If both exist, the task fails.
-        type: str
-      description:
-        description: Description of the component. An empty string removes it.
-        type: str
-      lead:
-        description:
-          - Account that leads the component. On Jira Cloud an account ID, a display name or an email address. An empty string removes the lead.
-        type: str
-      assignee_type:
-        description: Account that new issues with the component are assigned to by default.
-        type: str
-        choices: [project_default, component_lead, project_lead, unassigned]
-      archived:
-        description: Whether the component is archived. The task fails on a server that cannot archive components.
-        type: bool
-      move_issues_to:
-        description: Name of the component that the issues get with O(state=absent).
-        type: str
-      force:
-        description: Whether O(state=absent) also deletes a component that issues have. The issues lose it. Not needed with O(move_issues_to).
-        type: bool
-        default: false
-      state:
-        description: V(absent) deletes the component.
-        type: str
-        choices: [present, absent]
-        default: present
-  <<: *entry
-  project:
-    description: Key of the project. Needed without O(entries).
-    type: str
-  name:
-    description: Name of the component.
-    type: str
+      new_name: *new_name
+      description: *description
+      lead: *lead
+      assignee_type: *assignee_type
+      archived: *archived
+      move_issues_to: *move_issues_to
+      force: *force
+      state: *state
 seealso:
   - module: delivery.toolchain.tracker_version
   - module: delivery.toolchain.tracker_project_role

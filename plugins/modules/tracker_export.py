@@ -20,19 +20,10 @@ description:
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.tracker
+  - delivery.toolchain.export
   - delivery.toolchain.attributes
   - delivery.toolchain.attributes.tracker
-requirements:
-  - PyYAML on the host that executes this module
 options:
-  dest:
-    description: Folder of the desired state on the host of the task. It is created if it does not exist.
-    type: path
-    required: true
-  overwrite:
-    description: Whether files in O(dest) are replaced that are not as the export left them.
-    type: bool
-    default: false
   projects:
     description: Keys of projects. By default, all projects that are visible to the account.
     type: list
@@ -41,8 +32,6 @@ options:
     description: Number of projects to read in parallel.
     type: int
     default: 4
-notes:
-  - The playbook C(delivery.toolchain.export) exports several services into the same folder.
 seealso:
   - module: delivery.toolchain.tracker_version
   - module: delivery.toolchain.tracker_component

@@ -19,11 +19,36 @@ extends_documentation_fragment:
   - delivery.toolchain.attributes
   - delivery.toolchain.attributes.tracker
 options:
+  project:
+    description: Key of the project. Needed without O(entries).
+    type: str
+  role:
+    description: Name of the role, such as V(Developers). Letter case is ignored.
+    type: str
+  users: &users
+    description:
+      - Names of users. On Jira Cloud account IDs, display names or email addresses.
+      - Without this option, users are not changed. An empty list removes all users with O(mode=exact).
+    type: list
+    elements: str
+  groups: &groups
+    description: Names of groups. Without this option, groups are not changed. An empty list removes all groups with O(mode=exact).
+    type: list
+    elements: str
+  mode: &mode
+    description: V(exact) sets the lists. V(add) only adds, V(remove) only removes.
+    type: str
+    choices: [exact, add, remove]
+    default: exact
+  force: &force
+    description: Whether the account of the task may lose the role of the administrators.
+    type: bool
+    default: false
   entries:
     description: Manages many roles with the options above. If an entry fails, the others are still processed.
     type: list
     elements: dict
-    suboptions: &entry
+    suboptions:
       project:
         description: Key of the project.
         type: str
@@ -32,32 +57,10 @@ options:
         description: Name of the role, such as V(Developers). Letter case is ignored.
         type: str
         required: true
-      users:
-        description:
-          - Names of users. On Jira Cloud account IDs, display names or email addresses.
-          - Without this option, users are not changed. An empty list removes all users with O(mode=exact).
-        type: list
-        elements: str
-      groups:
-        description: Names of groups. Without this option, groups are not changed. An empty list removes all groups with O(mode=exact).
-        type: list
-        elements: str
-      mode:
-        description: V(exact) sets the lists. V(add) only adds, V(remove) only removes.
-        type: str
-        choices: [exact, add, remove]
-        default: exact
-      force:
-        description: Whether the account of the task may lose the role of the administrators.
-        type: bool
-        default: false
-  <<: *entry
-  project:
-    description: Key of the project. Needed without O(entries).
-    type: str
-  role:
-    description: Name of the role, such as V(Developers). Letter case is ignored.
-    type: str
+      users: *users
+      groups: *groups
+      mode: *mode
+      force: *force
 seealso:
   - module: delivery.toolchain.tracker_component
   - module: delivery.toolchain.tracker_project_info

@@ -26,19 +26,10 @@ description:
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.wiki
+  - delivery.toolchain.export
   - delivery.toolchain.attributes
   - delivery.toolchain.attributes.wiki
-requirements:
-  - PyYAML on the host that executes this module
 options:
-  dest:
-    description: Folder of the desired state on the host of the task. It is created if it does not exist.
-    type: path
-    required: true
-  overwrite:
-    description: Whether files in O(dest) are replaced that are not as the export left them.
-    type: bool
-    default: false
   trees:
     description: Trees to export. A tree is a page and all pages below it.
     type: list
@@ -78,8 +69,6 @@ options:
     description: Number of pages to read in parallel.
     type: int
     default: 4
-notes:
-  - The playbook C(delivery.toolchain.export) exports several services into the same folder.
 seealso:
   - module: delivery.toolchain.wiki_tree
   - module: delivery.toolchain.wiki_space

@@ -93,7 +93,7 @@ options:
       - Comments refer to C(ac:inline-comment-marker) elements in the stored body. Resolved comments have such elements too.
     type: bool
     default: false
-  restrictions:
+  restrictions: &restrictions
     description:
       - Who may read and change the page. An operation that is not set is not managed.
       - They are set before the content is saved. A new page is created empty, restricted and then written, so that nobody else can read
@@ -105,7 +105,7 @@ options:
       read:
         description: Who may read the page, as a complete list. An empty mapping lets everybody read it who may see the space.
         type: dict
-        suboptions:
+        suboptions: &read
           users:
             description: User names. On Confluence Cloud account IDs.
             type: list
@@ -119,24 +119,14 @@ options:
       update:
         description: Who may change the page, as a complete list. An empty mapping lets everybody change it who may see the space.
         type: dict
-        suboptions:
-          users:
-            description: User names. On Confluence Cloud account IDs.
-            type: list
-            elements: str
-            default: []
-          groups:
-            description: Names of groups.
-            type: list
-            elements: str
-            default: []
+        suboptions: *read
   labels:
     description:
       - Complete list of labels of the page. An empty list removes all labels. By default, labels are not managed.
       - Labels that are visible only to a person or a team are ignored. The server stores labels in lower case.
     type: list
     elements: str
-  attachments:
+  attachments: &attachments
     description:
       - Files to attach to the page. Other attachments are kept.
       - Servers report no digests. An upload stores a digest and the new version number in the comment of the attachment. While the
@@ -194,31 +184,9 @@ options:
       version_comment: {description: As O(version_comment)., type: str}
       minor_edit: {description: As O(minor_edit)., type: bool}
       allow_orphaned_comments: {description: As O(allow_orphaned_comments)., type: bool}
-      restrictions:
-        description: As O(restrictions).
-        type: dict
-        suboptions:
-          read:
-            description: As O(restrictions.read).
-            type: dict
-            suboptions:
-              users: {description: As O(restrictions.read.users)., type: list, elements: str, default: []}
-              groups: {description: As O(restrictions.read.groups)., type: list, elements: str, default: []}
-          update:
-            description: As O(restrictions.update).
-            type: dict
-            suboptions:
-              users: {description: As O(restrictions.update.users)., type: list, elements: str, default: []}
-              groups: {description: As O(restrictions.update.groups)., type: list, elements: str, default: []}
+      restrictions: *restrictions
       labels: {description: As O(labels)., type: list, elements: str}
-      attachments:
-        description: As O(attachments).
-        type: list
-        elements: dict
-        suboptions:
-          src: {description: "As O(attachments[].src).", type: path, required: true}
-          name: {description: "As O(attachments[].name).", type: str}
-          comment: {description: "As O(attachments[].comment).", type: str}
+      attachments: *attachments
       state: {description: As O(state)., type: str, choices: [present, absent]}
       force: {description: As O(force)., type: bool}
   parallel:

@@ -37,7 +37,7 @@ options:
       read:
         description: Who may read the page, as a complete list. An empty mapping lets everybody read it who may see the space.
         type: dict
-        suboptions:
+        suboptions: &read
           users:
             description: User names. On Confluence Cloud account IDs.
             type: list
@@ -51,17 +51,7 @@ options:
       update:
         description: Who may change the page, as a complete list. An empty mapping lets everybody change it who may see the space.
         type: dict
-        suboptions:
-          users:
-            description: User names. On Confluence Cloud account IDs.
-            type: list
-            elements: str
-            default: []
-          groups:
-            description: Names of groups.
-            type: list
-            elements: str
-            default: []
+        suboptions: *read
       force:
         description: Whether the account of the task may lose the permission to read or change the page.
         type: bool

@@ -132,7 +132,7 @@ options:
       read:
         description: Who may read the page, as a complete list. An empty mapping lets everybody read it who may see the space.
         type: dict
-        suboptions:
+        suboptions: &read
           users:
             description: User names. On Confluence Cloud account IDs.
             type: list
@@ -146,17 +146,7 @@ options:
       update:
         description: Who may change the page, as a complete list. An empty mapping lets everybody change it who may see the space.
         type: dict
-        suboptions:
-          users:
-            description: User names. On Confluence Cloud account IDs.
-            type: list
-            elements: str
-            default: []
-          groups:
-            description: Names of groups.
-            type: list
-            elements: str
-            default: []
+        suboptions: *read
   force:
     description: Whether O(restrictions) may lock the account of the task out of pages.
     type: bool
