@@ -41,6 +41,8 @@ class Servers:
     def __init__(self, sandbox: Sandbox, issuer: str) -> None:
         self.sandbox, self.issuer = sandbox, issuers.Issuer(sandbox, issuer)
         self._runs: list[forked_role.Run] = []
+        #: The requests of a rotation by group; they are the same in every run.
+        self.recorded: dict[str, list[str]] = {}
 
     def start(self, group: str) -> str:
         """Restore the state before a rotation; return the id of the token that expires soon.
@@ -153,10 +155,14 @@ def _ended(servers: Servers, old: str, reruns: int) -> str | None:
 
 
 def requests_of(servers: Servers, group: str) -> list[str]:
-    """Record the requests of a rotation; the state must be sound after each response.
+    """Return the requests of a rotation. `N` replaces the numbers that differ between rotations."""
+    if group not in servers.recorded:
+        servers.recorded[group] = _record(servers, group)
+    return servers.recorded[group]
 
-    `N` replaces the numbers that differ between rotations.
-    """
+
+def _record(servers: Servers, group: str) -> list[str]:
+    """Record the requests of a rotation; the state must be sound after each response."""
     servers.start(group)
     begin, run = servers.sandbox.mark(), servers.run()
     found = []

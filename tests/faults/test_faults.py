@@ -3,14 +3,15 @@
 change.
 
 One play has all faults of a module. First come the faults of every request, one after the
-other. Then come the faults of its write, each from the state of the seeds.
+other. All modules share the transport that recognizes these, so each module has a part of them, and
+each service all of them. Then come the faults of its write, each from the state of the seeds.
 """
 
 from __future__ import annotations
 
 import socket
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -124,6 +125,23 @@ LOST_ANSWERS = {
 ON_WRITE = {**WRITE_TROUBLES, **LOST_ANSWERS}
 
 
+def _in_turn(names: Collection[str], count: int) -> list[tuple[str, str]]:
+    """Return `count` of the names for each module, so that each service has all of them."""
+    known, found = [*names], []
+    for service in connections.LOGINS:
+        modules = [name for name in FAULT_CASES if CASES[name]["service"] == service]
+        for number, module in enumerate(modules):
+            turns = range(number * count, (number + 1) * count)
+            found += [(module, known[turn % len(known)]) for turn in turns]
+    return found
+
+
+NOWHERE = {"nobody listens": "port", "a host without a name": "host name", "a wrong path": ""}
+TROUBLED = _in_turn(TROUBLES, 3)
+UNREACHABLE = _in_turn(NOWHERE, 1)
+HICCUPED = _in_turn(HICCUPS, 1)
+
+
 def _closed_port() -> int:
     """Return a port of this machine on which nothing listens."""
     with socket.socket() as probe:
@@ -152,15 +170,23 @@ def _tasks(module: str, url: str) -> list[dict[str, Any]]:
     def apart(name: str) -> dict[str, str]:
         return {"dest": name} if module in FOLDERS else {}
 
-    troubles = [one(name, [each.fault], each.options) for name, each in TROUBLES.items()]
+    troubles = [
+        one(name, [TROUBLES[name].fault], TROUBLES[name].options)
+        for each, name in TROUBLED
+        if each == module
+    ]
+    addresses = {
+        "nobody listens": f"http://127.0.0.1:{_closed_port()}/x",
+        "a wrong path": f"{url}/nowhere",
+        "a host without a name": "http://host.invalid/wiki",
+    }
     nowhere = [
-        one("nobody listens", [], {"url": f"http://127.0.0.1:{_closed_port()}/x"}),
-        one("a wrong path", [], {"url": f"{url}/nowhere"}),
-        one("a host without a name", [], {"url": "http://host.invalid/wiki"}),
+        one(name, [], {"url": addresses[name]}) for each, name in UNREACHABLE if each == module
     ]
     hiccups = [
-        one(name, [{**fault, "times": 1}], {"retries": 2, **apart(name)}, **fresh)
-        for name, fault in HICCUPS.items()
+        one(name, [{**HICCUPS[name], "times": 1}], {"retries": 2, **apart(name)}, **fresh)
+        for each, name in HICCUPED
+        if each == module
     ]
     on_write = [
         one(name, [{**each.fault, "write": True}], each.options, **fresh)
@@ -210,8 +236,14 @@ def _assert_failed(event: playbook.Event, trouble: Trouble) -> None:
     assert_one_sentence(event.result, event.task)
 
 
-@pytest.mark.parametrize("name", TROUBLES)
-@pytest.mark.parametrize("module", FAULT_CASES)
+def test_every_service_has_every_fault() -> None:
+    for pairs, names in ((TROUBLED, TROUBLES), (UNREACHABLE, NOWHERE), (HICCUPED, HICCUPS)):
+        found = {(CASES[module]["service"], name) for module, name in pairs}
+        assert found == {(service, name) for service in connections.LOGINS for name in names}
+        assert {module for module, _name in pairs} == set(FAULT_CASES)
+
+
+@pytest.mark.parametrize(("module", "name"), TROUBLED)
 def test_fault_has_its_error_kind(troubled: Troubled, module: str, name: str) -> None:
     event = troubled(module).event(name)
     _assert_failed(event, TROUBLES[name])
@@ -219,13 +251,14 @@ def test_fault_has_its_error_kind(troubled: Troubled, module: str, name: str) ->
     assert event.result["http"]["retries"] == 0
 
 
-@pytest.mark.parametrize("module", FAULT_CASES)
-def test_unreachable_address_is_reported(troubled: Troubled, module: str) -> None:
-    run = troubled(module)
-    for name, words in (("nobody listens", "port"), ("a host without a name", "host name")):
-        _assert_failed(run.event(name), Trouble("network", words=words))
-        assert run.event(name).requests == []
-    _assert_failed(run.event("a wrong path"), Trouble("not_found", words="check url"))
+@pytest.mark.parametrize(("module", "name"), UNREACHABLE)
+def test_unreachable_address_is_reported(troubled: Troubled, module: str, name: str) -> None:
+    event = troubled(module).event(name)
+    if name == "a wrong path":
+        _assert_failed(event, Trouble("not_found", words="check url"))
+    else:
+        _assert_failed(event, Trouble("network", words=NOWHERE[name]))
+        assert event.requests == []
 
 
 @pytest.mark.parametrize("module", FAULT_CASES)
@@ -234,8 +267,7 @@ def test_fault_leaves_no_partial_change(troubled: Troubled, module: str) -> None
     assert (after["changed"], after["diff"]) == (before["changed"], before["diff"])
 
 
-@pytest.mark.parametrize("name", HICCUPS)
-@pytest.mark.parametrize("module", FAULT_CASES)
+@pytest.mark.parametrize(("module", "name"), HICCUPED)
 def test_temporary_fault_is_retried(troubled: Troubled, module: str, name: str) -> None:
     run = troubled(module)
     event = run.event(name)

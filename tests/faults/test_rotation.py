@@ -12,12 +12,12 @@ from tests.faults import cell_runs, rotation
 from tests.helpers import issuers
 
 
-@pytest.fixture(params=rotation.ISSUERS)
+@pytest.fixture(scope="module", params=rotation.ISSUERS)
 def servers(fresh: Callable[[str], Sandbox], request: pytest.FixtureRequest) -> rotation.Servers:
     return rotation.Servers(fresh(cell_runs.FLAVOUR), request.param)
 
 
-only_repo = pytest.mark.parametrize("servers", ["repo"], indirect=True)
+only_repo = pytest.mark.parametrize("servers", ["repo"], indirect=True, scope="module")
 
 
 def test_a_rotation_that_a_fault_ends_is_continued(servers: rotation.Servers) -> None:

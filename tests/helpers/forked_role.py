@@ -8,12 +8,13 @@ modules. It skips `ansible.builtin.assert`, which sends no request, and rejects 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import json
 import multiprocessing
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,7 @@ _OMITTED = object()
 _EXPRESSION = re.compile(r"\s*\{\{((?:(?!\}\}).)*)\}\}\s*", re.DOTALL)
 _NUMBER = re.compile(r"0|[1-9][0-9]*")
 _KEYWORDS = {"name", "vars", "when", "register", "check_mode", "changed_when", "no_log"}
+_CONDITIONS = ("when", "changed_when")
 _FORK = multiprocessing.get_context("fork")
 
 
@@ -54,8 +56,36 @@ _JINJA = _jinja()
 
 
 @functools.cache
+def _condition(text: str) -> Callable[..., Any]:
+    return _JINJA.compile_expression(text)
+
+
+@functools.cache
+def _template(text: str) -> jinja2.Template | Callable[..., Any]:
+    """Compile a string of a role; an expression alone keeps the type of its value."""
+    alone = _EXPRESSION.fullmatch(text)
+    if alone is None:
+        return _JINJA.from_string(text)
+    return _JINJA.compile_expression(alone[1], undefined_to_none=False)
+
+
+def _compile(value: Any, key: str = "") -> None:
+    """Compile all expressions in a file of a role, for all runs: they are forks."""
+    if isinstance(value, Mapping):
+        for name, each in value.items():
+            _compile(each, name)
+    elif isinstance(value, list):
+        for each in value:
+            _compile(each, key)
+    else:
+        # assertions, which are not run, have filters of Ansible
+        with contextlib.suppress(jinja2.TemplateAssertionError):
+            (_condition if key in _CONDITIONS else _template)(str(value))
+
+
+@functools.cache
 def _files(role: str) -> dict[str, Any]:
-    """Return the contents of the files of a role by path, and import its modules.
+    """Return the files of a role by path, compile their expressions, and import its modules.
 
     The process that starts the runs does this once, so that no run has to.
     """
@@ -64,6 +94,7 @@ def _files(role: str) -> dict[str, Any]:
     for path in folder.glob("*/*.yml"):
         found[str(path.relative_to(folder))] = yaml.safe_load(path.read_text("utf-8"))
     for name, content in found.items():
+        _compile(content)
         for task in content if name.startswith("tasks/") else ():
             for each in task.get("block", [task]):
                 for module in CASES.keys() & {key.rpartition(".")[2] for key in each}:
@@ -214,7 +245,7 @@ class _Tasks:
     def _holds(self, conditions: Any, known: Mapping[str, Any]) -> bool:
         """Return whether all conditions of a task are true."""
         listed = conditions if isinstance(conditions, list) else [conditions]
-        return all(_JINJA.compile_expression(str(each))(**known) for each in listed)
+        return all(_condition(str(each))(**known) for each in listed)
 
     def _rendered(self, value: Any, known: Mapping[str, Any]) -> Any:
         if isinstance(value, Mapping):
@@ -224,10 +255,10 @@ class _Tasks:
             return [self._rendered(each, known) for each in value]
         if not isinstance(value, str):
             return value
-        expression = _EXPRESSION.fullmatch(value)
-        if expression is None:
-            return _JINJA.from_string(value).render(known)
-        result = _JINJA.compile_expression(expression[1], undefined_to_none=False)(**known)
+        compiled = _template(value)
+        if isinstance(compiled, jinja2.Template):
+            return compiled.render(known)
+        result = compiled(**known)
         assert not isinstance(result, jinja2.Undefined), value
         # as ansible-core before 2.19 does with `jinja2_native`
         if isinstance(result, str) and _NUMBER.fullmatch(result):
