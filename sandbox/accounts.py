@@ -16,9 +16,9 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 
+from sandbox.context import Service
 from sandbox.oauth import Consumer, OAuthProblem, SignedRequest, header_parameters, verify
 from sandbox.rights import Rights, password_of
-from sandbox.service import Service
 
 # `logins`: allowed authentication schemes. `refusal`: format of the response to a rejected login:
 # html, text, json, or empty (200 without a body). `anonymous_on_bad_login`: run a request with a

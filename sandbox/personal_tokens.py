@@ -11,7 +11,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from sandbox.accounts import login_of, token_kind
-from sandbox.service import Service, json_body
+from sandbox.context import Service
+from sandbox.service import json_body
 
 ADDRESS = "/rest/pat/latest/tokens"
 _DAY_MS = 86_400_000

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Base class of the sandbox services, and the application that runs a service."""
+"""The application that runs a service of the sandbox."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote
 
 from starlette.convertors import PathConvertor, register_url_convertor
@@ -22,7 +22,7 @@ from sandbox.log import BODY_LIMIT, Entry, mask, mask_headers
 if TYPE_CHECKING:
     from starlette.types import Message, Receive, Scope, Send
 
-    from sandbox.context import Context
+    from sandbox.context import Service
     from sandbox.faults import Fault
 
 Handler = Callable[[Request], Response | Awaitable[Response]]
@@ -71,81 +71,6 @@ def route(path: str, handler: Handler, *methods: str) -> Route:
 
     endpoint.__doc__ = handler.__doc__
     return Route(path, endpoint, methods=list(methods) or ["GET"])
-
-
-class Service:
-    """Base class of the five services.
-
-    `name`: also the prefix of its paths. `defaults`: settings with their default values. Each
-    service also has the settings `flavour` (`written` or `real`) and `delay_ms`, a delay before
-    each response.
-    """
-
-    name: str
-    defaults: ClassVar[dict[str, Any]] = {}
-
-    def __init__(self, context: Context) -> None:
-        self.context = context
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        return self.context.settings(self.name)
-
-    @property
-    def real(self) -> bool:
-        return self.context.real(self.name)
-
-    def routes(self) -> list[Route]:
-        """Return the routes, built with `route()`. The first match is used."""
-        raise NotImplementedError
-
-    async def authenticate(self, request: Request) -> Response | None:
-        """Check the login. Return None if the request may proceed, else the error response."""
-        raise NotImplementedError
-
-    def seed(self, data: dict[str, Any]) -> None:
-        """Merge seed data, without `settings` and `credentials`.
-
-        An object with the key of an existing object replaces it.
-        """
-        raise NotImplementedError
-
-    def reset(self) -> None:
-        """Clear the state of the service that is not in the store."""
-
-    def tick(self) -> None:
-        """Process events that are due. Called before each request to any service."""
-
-    def is_write(self, method: str, path: str, form: Mapping[str, str]) -> bool:
-        """Return whether a request may change the state.
-
-        :param path: percent-encoded as sent, without the prefix of the service
-        :param form: parameters of the query and of a form in the body
-        """
-        return method not in ("GET", "HEAD", "OPTIONS")
-
-    def headers(self) -> dict[str, str]:
-        """Return headers to add to all responses of the service."""
-        return {}
-
-    def inside(self, path: str) -> str | None:
-        """Map a path outside the prefix of the service to a path of the service.
-
-        Returns None for paths of other services.
-        """
-        return None
-
-    def not_found(self, request: Request) -> Response:
-        """Return the response to a request that matches no route."""
-        return PlainTextResponse("Not Found", 404)
-
-    def not_a_write(self, request: Request) -> None:
-        """Record in the log that a request is a dry run and changes nothing."""
-        request.scope["sandbox.entry"].write = False
-
-    def method_not_allowed(self, request: Request, allowed: str) -> Response:
-        """Return the response to a request that matches a route with other methods."""
-        return PlainTextResponse("Method Not Allowed", 405, {"Allow": allowed})
 
 
 class _Body:

@@ -23,7 +23,8 @@ from sandbox.analysis import (
     server,
 )
 from sandbox.analysis.responses import Call, Record, Refused, error, records
-from sandbox.service import Service, route
+from sandbox.context import Service
+from sandbox.service import route
 
 PATH = "/review/api"
 COMMON = frozenset({"user", "ltoken", "action"})

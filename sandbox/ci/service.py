@@ -24,8 +24,8 @@ from sandbox.ci.jobs import jobs, scans
 from sandbox.ci.plugins import plugin_manager, update_center
 from sandbox.ci.scripts import scripts
 from sandbox.ci.server import access, api_tokens, pages, restart, server_views
-from sandbox.context import Context
-from sandbox.service import ErrorResponse, Service, route
+from sandbox.context import Context, Service
+from sandbox.service import ErrorResponse, route
 
 METHODS = ("GET", "POST", "PUT", "DELETE", "OPTIONS", "PATCH")
 FORMATS = ("json", "xml", "python")

@@ -8,6 +8,7 @@ import binascii
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sandbox import object_store
+from sandbox.context import Service
 from sandbox.repo import configuration, overview, repositories, system
 from sandbox.repo.access import accounts, tokens
 from sandbox.repo.access import permissions as access_permissions
@@ -29,7 +30,7 @@ from sandbox.repo.items.tree import Tree
 from sandbox.repo.lifecycle import bundles
 from sandbox.repo.lifecycle import routes as lifecycle_routes
 from sandbox.repo.responses import SERVICE, error
-from sandbox.service import ErrorResponse, Service, route
+from sandbox.service import ErrorResponse, route
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping

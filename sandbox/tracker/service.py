@@ -12,9 +12,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from sandbox.accounts import SETTINGS, Accounts, login_of, rights_of
-from sandbox.context import Context
+from sandbox.context import Context, Service
 from sandbox.personal_tokens import ADDRESS, PersonalTokens
-from sandbox.service import ErrorResponse, Service, route
+from sandbox.service import ErrorResponse, route
 from sandbox.tracker.call import Call, Handler
 from sandbox.tracker.fields import meta
 from sandbox.tracker.issues import comments, editing, links, reading, uploads, watchers, workflow

@@ -11,9 +11,9 @@ from starlette.responses import JSONResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Route
 
 from sandbox.accounts import SETTINGS, Accounts, rights_of
-from sandbox.context import Context
+from sandbox.context import Context, Service
 from sandbox.personal_tokens import ADDRESS, PersonalTokens
-from sandbox.service import ErrorResponse, Service, route
+from sandbox.service import ErrorResponse, route
 from sandbox.wiki import attachments, details, tree
 from sandbox.wiki.browsing import Browsing
 from sandbox.wiki.errors import json_object

@@ -14,9 +14,8 @@ from starlette.responses import FileResponse, JSONResponse, Response
 
 from sandbox.context import Context, context
 from sandbox.repo import permissions, repositories
-from sandbox.repo.images import containers
 from sandbox.repo.items.tree import CONTENT, Tree
-from sandbox.repo.responses import SERVICE, VERSION_HEADER, registry_error, user_name
+from sandbox.repo.responses import SERVICE, VERSION_HEADER, empty, error, registry_error, user_name
 from sandbox.store import Blob
 
 if TYPE_CHECKING:
@@ -32,6 +31,23 @@ _UPLOADS = "repo.upload"
 def ping(_request: Request) -> Response:
     """Handle GET /v2/ and {repo}/v2/: confirm that the API exists and the login is valid."""
     return JSONResponse({}, headers=VERSION_HEADER)
+
+
+def require_docker(request: Request, repo: str) -> None:
+    """Raise an error if `repo` is not a container repository that the user may read."""
+    found = repositories.find(context(request), repo)
+    if found is None or found["packageType"] != "docker":
+        raise empty(404)
+    permissions.readable(request, repo)
+
+
+def deployment_target(request: Request, repo: str) -> str:
+    """Return the repository that stores pushed images. Raise a 403 if the user may not push."""
+    target = repositories.deployment_target(context(request), repo)
+    if target is None:
+        raise error(403, f"'{repo}' does not accept deployments")
+    permissions.require(request, permissions.DEPLOY, target)
+    return target
 
 
 def _name(digest: str) -> str:
@@ -58,7 +74,7 @@ def settle(request: Request, node: Node, folder: str) -> None:
 def get(request: Request) -> Response:
     """Handle GET and HEAD .../v2/{image}/blobs/{digest}: return a blob."""
     current, repo = context(request), request.path_params["repo"]
-    containers.require_docker(request, repo)
+    require_docker(request, repo)
     digest = request.path_params["digest"]
     for member in repositories.members(current, repo):
         node = find(current, member, request.path_params["image"], digest)
@@ -76,8 +92,8 @@ async def start(request: Request) -> Response:
     """
     current, query = context(request), request.query_params
     repo, image = request.path_params["repo"], request.path_params["image"]
-    containers.require_docker(request, repo)
-    target = containers.deployment_target(request, repo)
+    require_docker(request, repo)
+    target = deployment_target(request, repo)
     mounted = query.get("mount")
     if mounted and query.get("from"):
         node = find(current, target, query["from"].removeprefix(f"{repo}/"), mounted)
@@ -124,7 +140,7 @@ def cancel(request: Request) -> Response:
 
 
 def _upload(request: Request) -> tuple[str, dict[str, Any]]:
-    target = containers.deployment_target(request, request.path_params["repo"])
+    target = deployment_target(request, request.path_params["repo"])
     key = request.path_params["upload"]
     found = context(request).store.get(_UPLOADS, key)
     if found is None or (found["repo"], found["image"]) != (target, request.path_params["image"]):

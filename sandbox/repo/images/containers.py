@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import JSONResponse, Response
 
 from sandbox.context import Context, context
-from sandbox.repo import permissions, repositories
+from sandbox.repo import repositories
 from sandbox.repo.images import blobs
 from sandbox.repo.items.tree import Tree
 from sandbox.repo.responses import (
     SERVICE,
     VERSION_HEADER,
-    empty,
     error,
     quote,
     registry_error,
@@ -99,19 +98,11 @@ def find(current: Context, repo: str, image: str, digest: str) -> Node | None:
     return next(files, None)
 
 
-def require_docker(request: Request, repo: str) -> None:
-    """Raise an error if `repo` is not a container repository that the user may read."""
-    found = repositories.find(context(request), repo)
-    if found is None or found["packageType"] != "docker":
-        raise empty(404)
-    permissions.readable(request, repo)
-
-
 def tags(request: Request) -> Response:
     """Handle GET .../{repo}/v2/{image}/tags/list [W4.1, repo-23]: list the tags of an image."""
     current = context(request)
     repo, image = request.path_params["repo"], request.path_params["image"]
-    require_docker(request, repo)
+    blobs.require_docker(request, repo)
     found = sorted(
         {
             tag
@@ -131,7 +122,7 @@ def tags(request: Request) -> Response:
 def catalog(request: Request) -> Response:
     """Handle GET .../{repo}/v2/_catalog [W4.1, repo-23]: list the images of a repository."""
     current, repo = context(request), request.path_params["repo"]
-    require_docker(request, repo)
+    blobs.require_docker(request, repo)
     found = sorted({name for name, _tag, _node in manifests(current, repo)})
     page, headers = _page(request, found, "/v2/_catalog")
     return JSONResponse({"repositories": page}, headers=headers)
@@ -189,7 +180,7 @@ def manifest(request: Request) -> Response:
     current = context(request)
     repo, image = request.path_params["repo"], request.path_params["image"]
     reference = request.path_params["reference"]
-    require_docker(request, repo)
+    blobs.require_docker(request, repo)
     for name, tag, node in manifests(current, repo):
         if name == image and reference in (tag, f"sha256:{node['sha256']}"):
             content = current.store.blobs.read(node["sha256"])
@@ -215,8 +206,8 @@ async def put_manifest(request: Request) -> Response:
     """Handle PUT .../v2/{image}/manifests/{tag}: store a manifest whose blobs are uploaded."""
     current = context(request)
     repo, image = request.path_params["repo"], request.path_params["image"]
-    require_docker(request, repo)
-    target = deployment_target(request, repo)
+    blobs.require_docker(request, repo)
+    target = blobs.deployment_target(request, repo)
     tag, content = request.path_params["reference"], await request.body()
     children, layers = _references(content)
     missing = [digest for digest in children if find(current, target, image, digest) is None]
@@ -238,7 +229,7 @@ async def put_manifest(request: Request) -> Response:
 def referrers(request: Request) -> Response:
     """Handle GET .../v2/{image}/referrers/{digest} [repo-34]: list the manifests with a subject."""
     current, repo = context(request), request.path_params["repo"]
-    require_docker(request, repo)
+    blobs.require_docker(request, repo)
     image, subject = request.path_params["image"], request.path_params["digest"]
     found: dict[str, dict[str, Any]] = {}
     for name, _tag, node in manifests(current, repo):
@@ -254,15 +245,6 @@ def _subject(content: bytes) -> str | None:
     data = json_body(content)
     subject = data.get("subject") if isinstance(data, dict) else None
     return subject["digest"] if isinstance(subject, dict) else None
-
-
-def deployment_target(request: Request, repo: str) -> str:
-    """Return the repository that stores pushed images. Raise a 403 if the user may not push."""
-    target = repositories.deployment_target(context(request), repo)
-    if target is None:
-        raise error(403, f"'{repo}' does not accept deployments")
-    permissions.require(request, permissions.DEPLOY, target)
-    return target
 
 
 def _references(content: bytes) -> tuple[list[str], list[str]]:

@@ -9,7 +9,8 @@ from starlette.responses import PlainTextResponse, Response
 
 from sandbox.context import Context, context
 from sandbox.repo import permissions, repositories
-from sandbox.repo.images.containers import find, is_digest, manifests, require_docker
+from sandbox.repo.images.blobs import require_docker
+from sandbox.repo.images.containers import find, is_digest, manifests
 from sandbox.repo.items.tree import Tree
 from sandbox.repo.responses import empty, error, user_name
 from sandbox.service import json_body

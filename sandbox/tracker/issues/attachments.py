@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
 from sandbox.accounts import login_of, rights_of
-from sandbox.service import Service
+from sandbox.context import Service
 from sandbox.tracker.visible import VisibleData
 
 Json = dict[str, Any]

@@ -24,8 +24,7 @@ from sandbox.ci.actions import job_actions, root_actions
 from sandbox.ci.builds.build_actions import build_actions
 from sandbox.ci.call import Action
 from sandbox.client import Sandbox
-from sandbox.context import Context
-from sandbox.service import Service
+from sandbox.context import Context, Service
 from tests.faults.permissions import LOGINS as LIMITED
 from tests.faults.permissions import allow
 from tests.helpers.connections import LOGINS
