@@ -36,6 +36,9 @@ _PROGRAMS = Path(sys.executable).parent
 _ALWAYS = tuple(
     f"tests/unit/test_{name}.py" for name in ("architecture", "citations", "metadata", "roles")
 )
+#: Seconds on two idle cores: the static checks, the start of the tests, and the average of a unit
+#: test file, another test file, a contract case and a Molecule scenario.
+_SECONDS = {"start": 30, "unit": 0.7, "others": 6, "case": 0.8, "scenario": 4}
 _STATIC = (
     ("ruff", "check", "--quiet", "."),
     ("ruff", "format", "--check", "--quiet", "."),
@@ -131,6 +134,14 @@ def _naming(modules: set[str], paths: set[str]) -> Iterator[str]:
                 yield str(path.relative_to(tree.ROOT))
 
 
+def estimate(files: Sequence[str], cases: Sequence[str], scenarios: Sequence[str]) -> int:
+    """Return about how many seconds the checks and tests take, in steps of ten."""
+    unit = sum(path.startswith("tests/unit/") for path in files)
+    counts = {"unit": unit, "others": len(files) - unit}
+    counts |= {"start": 1, "case": len(cases), "scenario": len(scenarios)}
+    return max(1, round(sum(_SECONDS[name] * count for name, count in counts.items()) / 10)) * 10
+
+
 def main() -> int:
     """Return 0 if all checks and tests passed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -139,7 +150,9 @@ def main() -> int:
     paths = changed()
     files, cases = tests(paths)
     print(f"{len(paths)} files changed; {len(files)} test files", *files, sep="\n  ")
-    print(f"contract cases: {', '.join(cases) or 'none'}", flush=True)
+    print(f"contract cases: {', '.join(cases) or 'none'}")
+    scenarios = [f"molecule-{role}" for role in roles(paths)]
+    print(f"About {estimate(files, cases, scenarios)} s on two idle cores.", flush=True)
     if options.list:
         return 0
     commands: list[tuple[str, ...]] = list(_STATIC)
@@ -152,7 +165,6 @@ def main() -> int:
         # importlib: tests of several layers may have files of the same name
         pytest = ("python", "-m", "pytest", "-q", "--import-mode=importlib", "-n", "2")
         commands.append((*pytest, "--dist", "loadfile", *files))
-    scenarios = [f"molecule-{role}" for role in roles(paths)]
     if scenarios:
         commands.append(("python", "-m", "tools.check", *scenarios))
     with ThreadPoolExecutor(len(commands)) as pool:

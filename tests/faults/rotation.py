@@ -201,7 +201,8 @@ def two_runs(servers: Servers) -> list[TwoRuns]:
 
 
 def sample(servers: Servers) -> list[Cell]:
-    """Return a fault for each request, of changing kinds, and two runs that stop before each write.
+    """Return the faults of all kinds for each write, those of changing kinds for the reads, and two
+    runs that stop before each write.
 
     A renewal contributes only the requests that a first rotation lacks. Each issuer but the first
     contributes the writes of its tokens, of all kinds.
@@ -217,7 +218,11 @@ def sample(servers: Servers) -> list[Cell]:
 
 
 def _in_turn(faults_: Sequence[Fault]) -> list[Fault]:
-    return [cell for cell in faults_ if cell.kind == KINDS[cell.number % len(KINDS)]]
+    return [
+        cell
+        for cell in faults_
+        if cell.request.endswith(_WRITE) or cell.kind == KINDS[cell.number % len(KINDS)]
+    ]
 
 
 def cells(servers: Servers, group: str) -> Sequence[Cell]:

@@ -57,3 +57,9 @@ def test_role_selects_its_scenario_and_the_tests_named_after_it() -> None:
     assert {"tests/integration/ci/test_ci_baseline_role.py", "tests/unit/test_roles.py"} <= set(
         files
     )
+
+
+def test_duration_is_estimated_from_the_selection() -> None:
+    assert quick.estimate([], [], []) == 30
+    files = ["tests/unit/test_tools.py", *["tests/integration/ci/test_ci_jobs.py"] * 10]
+    assert quick.estimate(files, ["ci_job"] * 5, ["molecule-release_promote"]) == 100

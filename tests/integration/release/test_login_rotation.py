@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Test the role `login_rotation`: each step fails once, and the next runs end with one token."""
+"""Test the role `login_rotation` in playbooks. `tests/faults/rotation.py` has a fault at every
+request of a rotation.
+"""
 
 from __future__ import annotations
 
@@ -171,70 +173,19 @@ FAULTS: dict[str, dict[str, Any]] = {
     "token": {"service": "repo", "method": "POST", "path": "/tokens"},
     "first credential": {"service": "ci", "write": True, "path": "redential"},
     "second credential": {"service": "ci", "write": True, "path": "redential", "skip": 1},
-    "build": {"service": "ci", "write": True, "path": "/build"},
-    "revocation": {"service": "repo", "method": "DELETE", "path": "/tokens/"},
-}
-CELLS = {
-    f"{name}, {'done' if after else 'not done'}": {**fault, "cut": True, "after": after}
-    for name, fault in FAULTS.items()
-    for after in (False, True)
 }
 
 
-@pytest.mark.parametrize("cell", CELLS)
-def test_lost_response_is_recovered(servers: Servers, cell: str) -> None:
+def test_killed_run_is_continued(servers: Servers) -> None:
     old = servers.add_token()
-    servers.sandbox.fault(**CELLS[cell])
-    for _run in range(3):
-        servers.run()
-        servers.require_sound()
-        if servers.issuer.unfinished(old) is None:
-            break
-    assert servers.issuer.unfinished(old) is None
-
-
-#: The reads of a rotation by service; the first ones precede the first write.
-READS = [*(("ci", number) for number in range(19)), *(("repo", number) for number in range(4))]
-BEFORE = {"ci": 5, "repo": 2}
-LOSSES: tuple[dict[str, Any], ...] = ({"cut": True}, {"status": 503}, {"late": 4.0})
-
-
-@pytest.mark.parametrize(("service", "number"), READS)
-def test_failed_read_is_recovered(servers: Servers, service: str, number: int) -> None:
-    """Verify each read without a response, with an error, or with a response that is too late."""
-    old, begin = servers.add_token(), servers.sandbox.mark()
-    loss = LOSSES[number % len(LOSSES)]
-    servers.sandbox.fault(service=service, write=False, skip=number, **loss)
-    run = servers.run(options={"retries": 0, "timeout": 2})
-    assert servers.sandbox.pending_faults() == []
-    servers.require_sound()
-    if number < BEFORE[service]:
-        assert run.code == 2
-        assert servers.sandbox.requests(since=begin, writes=True) == []
-        assert servers.tokens() == [old]
-        return
-    servers.require_rotated(old)
-
-
-KILLS = {
-    **{f"after the write: {name}": fault for name, fault in FAULTS.items()},
-    "before the credentials": {"service": "ci", "write": False, "skip": 5},
-    "before the revocation": {"service": "repo", "write": False, "skip": 3},
-}
-
-
-@pytest.mark.parametrize("place", KILLS)
-def test_killed_run_is_continued(servers: Servers, place: str) -> None:
-    old = servers.add_token()
-    servers.kill(KILLS[place])
+    servers.kill(FAULTS["second credential"])
     servers.require_sound()
     servers.require_rotated(old)
 
 
-@pytest.mark.parametrize("step", FAULTS)
-def test_stopped_run_is_continued(servers: Servers, step: str) -> None:
+def test_stopped_run_is_continued(servers: Servers) -> None:
     old = servers.add_token()
-    servers.sandbox.fault(**FAULTS[step], status=500, times=99)
+    servers.sandbox.fault(**FAULTS["first credential"], status=500, times=99)
     assert servers.run().code == 2
     servers.require_sound()
     servers.sandbox.clear_faults()
