@@ -5,12 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
-from ...core.http.messages import json_or_none
-from ..client import TrackerClient
-from ..fields.documents import plain_lines
-from .project_objects import ProjectObjects, is_object
+from .project_objects import ProjectObjects, is_object, same_lines
 
 #: Names of options whose values are sent unchanged, and the server's names.
 _MEMBERS = {"name": "name", "description": "description", "archived": "archived"}
@@ -63,24 +60,21 @@ class Component:
             "archived": bool(self.archived),
         }
 
-    def differing(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the wanted values that differ from the component."""
-        current = {**self.settable(), "description": plain_lines(self.description)}
-        adapted = {**wanted, "description": plain_lines(wanted.get("description", ""))}
-        same = {name for name in wanted if current[name] == adapted[name]}
-        same |= {"lead"} if self.is_led_by(wanted.get("lead", "")) else set()
-        return {name: value for name, value in wanted.items() if name not in same}
-
     def is_led_by(self, account: str) -> bool:
         """Return whether the account with an id is the lead. "" means no lead."""
         return self.lead_id.casefold() == account.casefold()
 
 
+def _same_account(current: Any, desired: Any) -> tuple[bool, Any]:
+    return str(current or "").casefold() == str(desired).casefold(), desired
+
+
 class ProjectComponents(ProjectObjects[Component]):
     """Read and write the components of a project."""
 
-    def __init__(self, client: TrackerClient, project: str) -> None:
-        super().__init__(client, project, "component", Component.of)
+    noun = "component"
+    comparisons: ClassVar = {"description": same_lines, "lead": _same_account}
+    parse = staticmethod(Component.of)
 
     def issues(self, component: Component) -> int:
         """Return the number of issues with the component."""
@@ -98,28 +92,10 @@ class ProjectComponents(ProjectObjects[Component]):
 
     def update(
         self, component: Component, wanted: Mapping[str, Any], lead: Mapping[str, str]
-    ) -> Component:
-        """Change a component. Raises `rejected` if the server does not save a value."""
-
-        def unsaved(now: Component | None) -> list[str]:
-            return list(wanted if now is None else now.differing(wanted))
-
-        response = self._client.write(
-            f"changing the component '{component.name}' of the project '{self._project}'",
-            "PUT",
-            self._route(component),
-            json={**_sent(wanted), **(lead if "lead" in wanted else {})},
-            verify=lambda: not unsaved(self.read(component)),
-            repeatable=True,
-        )
-        now = Component.of(json_or_none(response.body)) or self.read(component)
-        missing = unsaved(now)
-        if now is None or missing:
-            message = f"the server accepted the change, but did not save {', '.join(missing)}"
-            error = response.error("rejected", message)
-            error.result["changed"] = now is not None and now != component
-            raise error
-        return now
+    ) -> Component | None:
+        """Change a component. See `create()`."""
+        members = {**_sent(wanted), **(lead if "lead" in wanted else {})}
+        return self._update(component, wanted, members)
 
     def delete(self, component: Component, target: Component | None) -> None:
         """Delete a component. Move its issues to `target`, or only remove it from them if None."""

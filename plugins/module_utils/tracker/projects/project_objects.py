@@ -3,18 +3,24 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from ...core.address import path
 from ...core.errors import ToolchainError, invalid
 from ...core.http.messages import expected, json_or_none, unexpected_body
+from ...core.plan import Comparison, plan
 from ..client import TrackerClient
 from ..fields.documents import plain_lines
 
 _API = "rest/api/2"
+_LONGEST = 255
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 class ProjectObject(Protocol):
@@ -26,50 +32,66 @@ class ProjectObject(Protocol):
     @property
     def name(self) -> str: ...
 
+    def settable(self) -> dict[str, Any]:
+        """Return the values that can be changed, by the name of the option."""
+
 
 Found = TypeVar("Found", bound=ProjectObject)
 
 
-class ProjectObjects(Generic[Found]):
-    """Read and write the versions or the components of a project.
+@dataclass(frozen=True)
+class KnownObjects(Generic[Found]):
+    """The versions or components of a project.
 
-    :param noun: `version` or `component`
-    :param parse: parses a JSON object; returns None if it is something else
-    :param no_project: hint for the error of a missing project
+    `read_at`: time of the response by the server's clock, or None. `current`: the managed object
+    after its write.
     """
 
-    def __init__(
-        self,
-        client: TrackerClient,
-        project: str,
-        noun: str,
-        parse: Callable[[Any], Found | None],
-        no_project: str = "the project does not exist, or the account cannot see it",
-    ) -> None:
-        self._client, self._project, self._no_project = client, project, no_project
-        self._noun, self._parse = noun, parse
+    objects: list[Found]
+    read_at: datetime | None
+    current: Found | None = None
+
+
+class ProjectObjects(ABC, Generic[Found]):
+    """Read and write the versions or the components of a project.
+
+    :cvar noun: `version` or `component`
+    :cvar no_project: hint for the error of a missing project
+    :cvar comparisons: comparisons of values by the name of the option
+    """
+
+    noun: ClassVar[str]
+    no_project: ClassVar[str] = "the project does not exist, or the account cannot see it"
+    comparisons: ClassVar[Mapping[str, Comparison]]
+
+    def __init__(self, client: TrackerClient, project: str) -> None:
+        self._client, self._project = client, project
+
+    @staticmethod
+    @abstractmethod
+    def parse(record: Any) -> Found | None:
+        """Parse a JSON object. Return None if it is something else."""
 
     def all(self) -> list[Found]:
-        """Return all objects in the project's order. Raises `not_found` for a missing project."""
-        return self.listed()[0]
+        return self.listed().objects
 
-    def listed(self) -> tuple[list[Found], datetime | None]:
-        """Return all objects like `all()`, and the time of the response by the server's clock."""
-        purpose = f"reading the {self._noun}s of the project '{self._project}'"
+    def listed(self) -> KnownObjects[Found]:
+        """Return all objects in the project's order. Raises `not_found` for a missing project."""
+        purpose = f"reading the {self.noun}s of the project '{self._project}'"
         try:
             response = self._client.read(
-                purpose, f"{_API}/project/{path(self._project)}/{self._noun}s"
+                purpose, f"{_API}/project/{path(self._project)}/{self.noun}s"
             )
         except ToolchainError as error:
             if error.status == 404:
-                error.with_hint(self._no_project)
+                error.with_hint(self.no_project)
             raise
         records = response.json()
-        found = [self._parse(record) for record in records] if isinstance(records, list) else [None]
+        found = [self.parse(record) for record in records] if isinstance(records, list) else [None]
         objects = [item for item in found if item is not None]
         if len(objects) < len(found):
-            raise unexpected_body(response, f"a list of {self._noun}s")
-        return objects, response.date
+            raise unexpected_body(response, f"a list of {self.noun}s")
+        return KnownObjects(objects, response.date)
 
     def count(self, found: Found, noun: str, address: str, member: str) -> int:
         """Return the number of issues with an object, including issues that are not visible.
@@ -79,7 +101,7 @@ class ProjectObjects(Generic[Found]):
         :param member: member of the response that contains the count
         """
         response = self._client.read(
-            f"counting the {noun} of the {self._noun} '{found.name}'", self._route(found, address)
+            f"counting the {noun} of the {self.noun} '{found.name}'", self._route(found, address)
         )
         return expected(response, int, "a number of issues", member)
 
@@ -91,9 +113,9 @@ class ProjectObjects(Generic[Found]):
         """
         try:
             response = self._client.write(
-                f"creating the {self._noun} '{name}' of the project '{self._project}'",
+                f"creating the {self.noun} '{name}' of the project '{self._project}'",
                 "POST",
-                f"{_API}/{self._noun}",
+                f"{_API}/{self.noun}",
                 json={**members, "project": self._project},
                 verify=lambda: named(self.all(), name) is not None,
             )
@@ -104,16 +126,15 @@ class ProjectObjects(Generic[Found]):
             if found is None:
                 raise
             return found
-        created = self._parse(json_or_none(response.body)) or named(self.all(), name)
+        created = self.parse(json_or_none(response.body)) or named(self.all(), name)
         if created is None:
-            raise response.error(
-                "protocol", f"the server accepted the request, but the {self._noun} does not exist"
-            )
+            reason = f"the server accepted the request, but the {self.noun} does not exist"
+            raise response.error("protocol", reason)
         return created
 
     def _delete(self, found: Found, query: Mapping[str, str]) -> None:
         self._client.write(
-            f"deleting the {self._noun} '{found.name}' of the project '{self._project}'",
+            f"deleting the {self.noun} '{found.name}' of the project '{self._project}'",
             "DELETE",
             self._route(found),
             query=query,
@@ -121,15 +142,41 @@ class ProjectObjects(Generic[Found]):
             repeatable=True,
         )
 
+    def differing(self, found: Found, wanted: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the wanted values that differ from those of an object."""
+        left = plan(found.settable(), wanted, self.comparisons)
+        return {change.field: change.after for change in left.changes}
+
+    def _update(self, found: Found, wanted: Mapping[str, Any], members: Any) -> Found | None:
+        """Change an object, and return it as stored. None if it does not exist any more.
+
+        :param wanted: values by option name
+        :param members: the same values as members of the request
+        """
+
+        def done() -> bool:
+            now = self.read(found)
+            return now is not None and not self.differing(now, wanted)
+
+        response = self._client.write(
+            f"changing the {self.noun} '{found.name}' of the project '{self._project}'",
+            "PUT",
+            self._route(found),
+            json=members,
+            verify=done,
+            repeatable=True,
+        )
+        return self.parse(json_or_none(response.body)) or self.read(found)
+
     def read(self, found: Found) -> Found | None:
         """Read an object again. Return None if it does not exist any more."""
-        purpose = f"reading the {self._noun} '{found.name}'"
+        purpose = f"reading the {self.noun} '{found.name}'"
         response = self._client.read(purpose, self._route(found), expect=(200, 404))
         if response.status == 404:
             return None
-        current = self._parse(response.json())
+        current = self.parse(response.json())
         if current is None:
-            raise unexpected_body(response, f"a {self._noun}")
+            raise unexpected_body(response, f"a {self.noun}")
         return current
 
     def managed(self, known: Sequence[Found], name: str, new_name: str | None) -> Found | None:
@@ -144,13 +191,13 @@ class ProjectObjects(Generic[Found]):
         if found is not None and renamed is not None and found != renamed:
             raise ToolchainError(
                 "conflict",
-                f"renaming the {self._noun} '{name}' of the project '{self._project}': the"
-                f" {self._noun} '{renamed.name}' already exists",
+                f"renaming the {self.noun} '{name}' of the project '{self._project}': the"
+                f" {self.noun} '{renamed.name}' already exists",
             )
         return found or renamed
 
     def _route(self, found: Found, *below: str) -> str:
-        return f"{_API}/{self._noun}/{path(found.id, *below)}"
+        return f"{_API}/{self.noun}/{path(found.id, *below)}"
 
 
 def is_object(record: Any) -> bool:
@@ -167,6 +214,15 @@ def reject_pattern(name: str, noun: str) -> None:
     """Raise `invalid` for a name with wildcards."""
     if "*" in name or "?" in name:
         raise invalid(f"name: '{name}' contains wildcards, but must name a single {noun}")
+
+
+def require_name(option: str, value: str | None) -> None:
+    """Raise `invalid` for a name that the server would reject."""
+    name = (value or "").strip()
+    if len(name) > _LONGEST:
+        raise invalid(f"{option} has more than {_LONGEST} characters")
+    if _CONTROL.search(name):
+        raise invalid(f"{option} contains a line break, a tab or another control character")
 
 
 def same_name(name: str, other: str) -> bool:

@@ -11,6 +11,7 @@ from ...core.address import path
 from ...core.errors import ToolchainError
 from ...core.http.messages import Response, expected, unexpected_body
 from ...core.json_text import as_text, member
+from ...core.plan import Comparison, plan, unordered
 from ..client import TrackerClient
 from .project_objects import same_name
 
@@ -92,7 +93,9 @@ class ProjectRoles:
             "PUT",
             self._route(role.id),
             json={"id": int(role.id), "categorisedActors": {**role.others, **actors}},
-            verify=lambda: not _differing(self.read(role.name, role.id), wanted),
+            verify=lambda: (
+                not plan(self.read(role.name, role.id).actors(), wanted, COMPARISONS).changed
+            ),
             repeatable=True,
         )
 
@@ -130,19 +133,6 @@ class ProjectRoles:
             repeatable=True,
         )
 
-    def require(self, role: ProjectRole, wanted: Mapping[str, list[str]]) -> ProjectRole:
-        """Read the role again. Raises `rejected` if the server did not save the wanted actors."""
-        now = self.read(role.name, role.id)
-        unsaved = _differing(now, wanted)
-        if unsaved:
-            message = (
-                f"{self._changing(role)}: the server accepted the change, but did not save"
-                f" {', '.join(unsaved)}"
-            )
-            changed = now.actors() != role.actors()
-            raise ToolchainError("rejected", message, result={"changed": changed})
-        return now
-
     def _changing(self, role: ProjectRole) -> str:
         return f"changing the role '{role.name}' of the project '{self._project}'"
 
@@ -150,15 +140,12 @@ class ProjectRoles:
         return f"{_API}/project/{path(self._project)}/role/{path(number)}"
 
 
-def _differing(role: ProjectRole, wanted: Mapping[str, list[str]]) -> list[str]:
-    """Return the kinds of actors that differ: `users`, `groups` or both."""
-    current = role.actors()
-    return [
-        kind
-        for kind, names in wanted.items()
-        if len(names) != len(current[kind])
-        or not all(actor_in(kind, name, current[kind]) for name in names)
-    ]
+def _same_users(current: Any, desired: Any) -> tuple[bool, Any]:
+    return sorted(map(str.casefold, current)) == sorted(map(str.casefold, desired)), desired
+
+
+#: Comparisons of the actors of a role by their kind.
+COMPARISONS: Mapping[str, Comparison] = {USERS: _same_users, GROUPS: unordered}
 
 
 def _role(response: Response) -> ProjectRole:

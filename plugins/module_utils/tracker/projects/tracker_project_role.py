@@ -3,24 +3,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.errors import ToolchainError, invalid
 from ...core.json_text import as_text, member
 from ...core.module.descriptor import Descriptor, reads, writes
-from ...core.module.objects import Item, ItemKind, Objects, entries_of
+from ...core.module.objects import Item, Objects, entries_of
 from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
-from ...core.plan import Plan, plan
-from .. import permissions
-from ..client import TrackerClient
+from ...core.plan import Plan, plan, remaining
 from ..editing.site import Site, own_account
-from .by_project import ByProject
-from .project_objects import name_key
-from .project_roles import GROUPS, USERS, ProjectRole, ProjectRoles, actor_in
+from .project_kind import ProjectKind
+from .project_roles import COMPARISONS, GROUPS, USERS, ProjectRole, ProjectRoles, actor_in
 
 _Names = Annotated["list[str] | None", Option(empty=True)]
 
@@ -46,85 +43,34 @@ class TrackerProjectRoleOptions(ProjectRoleEntry):
     entries: Annotated[list[ProjectRoleEntry] | None, Option(empty=False)] = None
 
 
-class TrackerProjectRoleOperation(Objects[ProjectRoleEntry, Any]):
-    """Manage the users and groups of project roles. Raises `invalid`."""
-
-    descriptor: ClassVar = Descriptor(
-        "tracker",
-        {
-            "read": reads("administer"),
-            **dict.fromkeys(("replace", "add", "remove"), writes("administer")),
-        },
-        kind="role",
-        name="{project}/{role}",
-        listed="results",
-    )
-
-    def __init__(self, task: Task, options: TrackerProjectRoleOptions) -> None:
-        super().__init__(ProjectRoleKind(task), *entries_of(options, ProjectRoleEntry))
-
-
-class ProjectRoleKind(ItemKind[ProjectRoleEntry, Any]):
+class ProjectRoleKind(ProjectKind[ProjectRoleEntry, "Mapping[str, str]"]):
     """Project roles as entries. A project takes a request, and a role another request."""
 
     noun = "role"
 
-    def __init__(self, task: Task) -> None:
-        self._task, self._client = task, TrackerClient(task)
-        self._projects = ByProject(lambda key: ProjectRoles(self._client, key).ids())
-
     def name(self, entry: ProjectRoleEntry) -> str:
         return f"{entry.project}/{entry.role}"
 
-    def key(self, entry: ProjectRoleEntry) -> str:
-        return name_key(self.name(entry))
+    def read_project(self, key: str) -> Mapping[str, str]:
+        return ProjectRoles(self._client, key).ids()
 
-    def load(self, items: Sequence[Item[ProjectRoleEntry, Any]]) -> None:
-        entries = [item.entry for item in items]
-        self._projects.load(entry.project for entry in entries)
-
-    def compare(self, item: Item[ProjectRoleEntry, Any]) -> Plan:
+    def compare(self, item: Item[ProjectRoleEntry, Mapping[str, str]]) -> Plan:
         entry = item.entry
-        return self._role(entry).plan(self._projects.of(entry.project))
-
-    def foresee(self, item: Item[ProjectRoleEntry, Any]) -> None:
-        entry = item.entry
-        purpose = f"the role '{entry.role}' of the project '{entry.project}'"
-        needs = ["ADMINISTER_PROJECTS"]
-        permissions.require(self._client, purpose, needs, projectKey=entry.project)
-
-    def write(self, item: Item[ProjectRoleEntry, Any]) -> None:
-        item.returned = self._role(item.entry).apply(item.plan)
-
-    def _role(self, entry: ProjectRoleEntry) -> ManagedProjectRole:
-        return ManagedProjectRole(self._task, self._client, entry)
-
-
-class ManagedProjectRole:
-    """Plan and write a project role."""
-
-    def __init__(self, task: Task, client: TrackerClient, options: ProjectRoleEntry) -> None:
-        self._task, self._options, self._client = task, options, client
-        self._roles = ProjectRoles(client, options.project)
-
-    def plan(self, known: Mapping[str, str]) -> Plan:
-        """Plan the role. `known`: ids of the project's roles by name."""
-        role = self._roles.named(self._options.role, known)
+        role = ProjectRoles(self._client, entry.project).named(entry.role, item.state or {})
         before = role.actors()
         wanted = {
-            kind: self._wanted(role, kind, names)
-            for kind, names in ((USERS, self._options.users), (GROUPS, self._options.groups))
+            kind: self._wanted(role, kind, names, entry.mode)
+            for kind, names in ((USERS, entry.users), (GROUPS, entry.groups))
             if names is not None
         }
         found = plan(before, wanted)
-        if not self._options.force and role.administers and _loses(before, found.after):
-            self._require_account(before, found.after)
+        if not entry.force and role.administers and _loses(before, found.after):
+            self._require_account(entry, before, found.after)
         return found.with_result(role={"name": role.name, **found.after}).with_data(role)
 
-    def _wanted(self, role: ProjectRole, kind: str, names: list[str]) -> list[str]:
+    def _wanted(self, role: ProjectRole, kind: str, names: list[str], mode: str) -> list[str]:
         """Return the actors after the task, with the server's names."""
         current = role.actors()[kind]
-        mode = self._options.mode
         if mode == "remove":
             removed = [self._actor(kind, name, current, must=False) for name in names]
             return [actor for actor in current if not actor_in(kind, actor, removed)]
@@ -150,7 +96,9 @@ class ManagedProjectRole:
                 raise
             return name
 
-    def _require_account(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+    def _require_account(
+        self, entry: ProjectRoleEntry, before: Mapping[str, Any], after: Mapping[str, Any]
+    ) -> None:
         """Raise `invalid` if the task's account would no longer be an administrator."""
         own = own_account(self._client, expand="groups")
         groups = member(own, "groups", "items") or ()
@@ -160,25 +108,48 @@ class ManagedProjectRole:
         }
         if _has(before, account) and not _has(after, account):
             raise invalid(
-                f"the task's account would no longer be in the role '{self._options.role}' of the"
-                f" project '{self._options.project}': keep it in users or groups, or set force"
+                f"the task's account would no longer be in the role '{entry.role}' of the"
+                f" project '{entry.project}': keep it in users or groups, or set force"
             )
 
-    def apply(self, plan: Plan) -> Mapping[str, Any]:
-        role: ProjectRole = plan.data
-        if self._options.mode == "exact":
-            self._roles.replace(role, plan.after)
-        for change in plan.changes if self._options.mode != "exact" else ():
+    def write(self, item: Item[ProjectRoleEntry, Mapping[str, str]]) -> None:
+        role: ProjectRole = item.plan.data
+        roles = ProjectRoles(self._client, item.entry.project)
+        if item.entry.mode == "exact":
+            roles.replace(role, item.plan.after)
+            return
+        for change in item.plan.changes:
             kind = change.field
             added = [name for name in change.after if not actor_in(kind, name, change.before)]
             if added:
-                self._roles.add(role, kind, added)
+                roles.add(role, kind, added)
             for name in change.before:
                 if not actor_in(kind, name, change.after):
-                    self._roles.remove(role, kind, name)
-        wanted = {change.field: change.after for change in plan.changes}
-        now = self._roles.require(role, wanted)
-        return {"role": {"name": now.name, **now.actors()}}
+                    roles.remove(role, kind, name)
+
+    def left(self, item: Item[ProjectRoleEntry, Mapping[str, str]]) -> Plan:
+        role: ProjectRole = item.plan.data
+        now = ProjectRoles(self._client, item.entry.project).read(role.name, role.id)
+        item.returned = {"role": {"name": now.name, **now.actors()}}
+        return remaining(item.plan, now.actors(), COMPARISONS)
+
+
+class TrackerProjectRoleOperation(Objects[ProjectRoleEntry, Mapping[str, str]]):
+    """Manage the users and groups of project roles. Raises `invalid`."""
+
+    descriptor: ClassVar = Descriptor(
+        "tracker",
+        {
+            "read": reads("administer"),
+            **dict.fromkeys(("replace", "add", "remove"), writes("administer")),
+        },
+        kind="role",
+        name="{project}/{role}",
+        listed="results",
+    )
+
+    def __init__(self, task: Task, options: TrackerProjectRoleOptions) -> None:
+        super().__init__(ProjectRoleKind(task), *entries_of(options, ProjectRoleEntry))
 
 
 def _loses(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:

@@ -10,23 +10,25 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import Annotated, Any, ClassVar, Literal
 
-from ...core.concurrency import bounded
+from ...core.address import path
+from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid
+from ...core.http.messages import expected
+from ...core.json_text import member
 from ...core.module.descriptor import Descriptor, reads, writes
+from ...core.module.objects import Item, Objects
 from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
-from ...core.plan import Comparison, Plan, plan, unchanged, without_none
-from .. import permissions
-from ..client import TrackerClient
-from .project_objects import named, reject_pattern, same_lines, same_name
-from .version_issues import VersionIssues
+from ...core.plan import Plan, plan, unchanged, without_none
+from ..editing.fields import predicted
+from ..search.jql_search import JqlSearchOperation, JqlSearchOptions
+from .project_kind import ProjectObjectKind
+from .project_objects import KnownObjects, named, reject_pattern, require_name, same_name
 from .versions import DATES, MOVE, NO_DATE, ProjectVersions, Version
 
-_LONGEST = 255
 #: Maximum number of unresolved issues in a message.
 _MAX_KEYS = 20
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _MODES = ("ignore", "warn", "fail")
 _BLANK = Version("", "", "", "", released=False, archived=False, start_date=None, release_date=None)
@@ -69,11 +71,7 @@ class TrackerVersionOptions:
                 f"start_date ({self.start_date}) is after release_date ({self.release_date})"
             )
         for option in ("name", "new_name"):
-            value = (getattr(self, option) or "").strip()
-            if len(value) > _LONGEST:
-                raise invalid(f"{option} has more than {_LONGEST} characters")
-            if _CONTROL.search(value):
-                raise invalid(f"{option} contains a line break, a tab or another control character")
+            require_name(option, getattr(self, option))
         if self.move_to is not None and same_name(self.move_to, self.name):
             raise invalid(
                 f"move_to is '{self.move_to}', the version to delete: use another version"
@@ -100,7 +98,7 @@ def _require_day(option: str, value: str | None) -> None:
 
 @dataclass(frozen=True)
 class VersionSnapshot:
-    """A version before the task, and the values that `apply()` needs.
+    """A version before the task, and the values that its write needs.
 
     :param desired: desired values by option name
     :param target: version that gets the issues of the released or deleted version
@@ -110,12 +108,232 @@ class VersionSnapshot:
     desired: Mapping[str, Any] = field(default_factory=dict)
     target: Version | None = None
 
-    @property
-    def before(self) -> dict[str, Any] | None:
-        return None if self.current is None else self.current.settable()
+
+class VersionKind(ProjectObjectKind[TrackerVersionOptions, Version]):
+    """Versions of projects. A single request reads all versions of a project."""
+
+    noun = "version"
+
+    def objects(self, project: str) -> ProjectVersions:
+        return ProjectVersions(self._client, project)
+
+    def compare(self, item: Item[TrackerVersionOptions, KnownObjects[Version]]) -> Plan:
+        options, known = item.entry, self.known(item)
+        versions = self.objects(options.project)
+        if options.state == "absent":
+            return self._removal(options, known.objects)
+        current = versions.managed(known.objects, options.name, options.new_name)
+        if current is None:
+            reject_pattern(options.new_name or options.name, "version")
+        count, target = None, None
+        if options.state == "released":
+            count = 0 if current is None else versions.unresolved(current)
+            target = self._target(options, known.objects, current, count)
+        desired = self._desired(options, current, known.read_at)
+        before = None if current is None else current.settable()
+        _require_order(options.name, {**(before or {}), **desired})
+        found = plan(before, desired, versions.comparisons)
+        if target is not None and current is not None:
+            found.before["unresolved_issues"] = {current.name: count}
+            found.after["unresolved_issues"] = {target.name: count}
+        after = {**_BLANK.settable(), **(before or {}), **found.after}
+        number = None if current is None else current.id
+        shown = self._shown(options.project, number, after)
+        snapshot = VersionSnapshot(current, desired, target)
+        return found.with_result(version=shown, unresolved_count=count).with_data(snapshot)
+
+    def _removal(self, options: TrackerVersionOptions, known: list[Version]) -> Plan:
+        current, target = named(known, options.name), None
+        if current is None:
+            reject_pattern(options.name, "version")
+            return unchanged({"version": None, "unresolved_count": None})
+        if options.move_to is not None:
+            target = self._required(options, known, "move_to", options.move_to)
+        found = plan(current.settable(), None).with_data(VersionSnapshot(current, target=target))
+        return found.with_result(version=None, unresolved_count=None)
+
+    def _required(
+        self, options: TrackerVersionOptions, known: list[Version], option: str, name: str
+    ) -> Version:
+        found = named(known, name)
+        if found is None and predicted(self._task, "fix_versions", options.project, name):
+            return replace(_BLANK, name=name)
+        if found is None:
+            message = f"{option}: the project '{options.project}' has no version '{name}'"
+            raise ToolchainError("not_found", message)
+        return found
+
+    def _target(
+        self,
+        options: TrackerVersionOptions,
+        known: list[Version],
+        current: Version | None,
+        count: int,
+    ) -> Version | None:
+        """Return the version to which unresolved issues move, or None.
+
+        Depending on the option `unresolved`, warn about unresolved issues or raise `failed`. Only
+        done if this task releases the version.
+        """
+        mode = options.unresolved
+        if not _releases(options, current) or mode == "ignore":
+            return None
+        if mode not in _MODES:
+            target = self._required(options, known, "unresolved", mode)
+            if target == current or same_name(mode, options.new_name or options.name):
+                raise invalid(
+                    f"unresolved is '{mode}', the version to release: use another version"
+                )
+            return target if count else None
+        if count:
+            issues = "issue is" if count == 1 else "issues are"
+            message = f"{count} {issues} unresolved in the version '{options.name}'"
+            if mode == "fail" and current is not None:
+                raise self._unresolved(current, message, count)
+            self._task.warn(message)
+        return None
+
+    def _unresolved(self, version: Version, message: str, count: int) -> ToolchainError:
+        """Return the error for unresolved issues, with the keys of the first issues."""
+        keys: list[str] = []
+        with suppress(ToolchainError):  # if the search fails, the message has no keys
+            keys = self._issues(version, _MAX_KEYS)
+        more = count - len(keys)
+        if keys:
+            message += f": {', '.join(keys)}" + (f" and {more} more" if more > 0 else "")
+        result = {"unresolved_count": count, "unresolved_issues": keys}
+        return ToolchainError("failed", message, result=result)
+
+    def _desired(
+        self, options: TrackerVersionOptions, current: Version | None, read_at: datetime | None
+    ) -> dict[str, Any]:
+        name = options.new_name or (options.name if current is None else current.name)
+        day, known = options.release_date, None if current is None else current.release_date
+        if day is None and known is None and _releases(options, current):
+            day = self.objects(options.project).today(read_at)
+        values = {
+            "name": name.strip(),
+            "description": options.description,
+            "start_date": options.start_date,
+            "release_date": day,
+        }
+        if current is None:  # a new version has no dates to remove
+            values |= {name: None for name in DATES if values[name] == NO_DATE}
+        return without_none({**values, **_STATES[options.state]})
+
+    def _shown(self, project: str, number: str | None, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a version as the return value `version`."""
+        names = ("name", "released", "archived", "release_date", "start_date", "description")
+        url = f"{self._client.site}/projects/{project}/versions/{number}"
+        shown = {name: fields[name] for name in names}
+        return {"id": number, **shown, "url": None if number is None else url}
+
+    # -- writing ----------------------------------------------------------------------------------
+
+    def write(self, item: Item[TrackerVersionOptions, KnownObjects[Version]]) -> None:
+        """Delete or create the version, or change what differs.
+
+        Server fact [tracker-16]: older servers ignore `released` and `archived` of a new version,
+        so a second request sets them.
+        """
+        project, snapshot = item.entry.project, item.plan.data
+        versions, now = self.objects(project), snapshot.current
+        if item.plan.action == "delete":
+            versions.delete(now, snapshot.target)
+            self.store(item, None)
+            return
+        if now is None:
+            sent = {name: value for name, value in snapshot.desired.items() if value is not False}
+            now = versions.create(sent)
+        differing = versions.differing(now, snapshot.desired)
+        if differing and snapshot.target is None:
+            now = versions.update(now, differing)
+        elif differing:
+            now = self._released(versions, now, differing, snapshot.target)
+        self.store(item, now)
+        if now is not None:
+            item.returned = {"version": self._shown(project, now.id, now.settable())}
+
+    def _released(
+        self,
+        versions: ProjectVersions,
+        current: Version,
+        differing: Mapping[str, Any],
+        target: Version,
+    ) -> Version | None:
+        """Release the version and move its unresolved issues to `target`.
+
+        The issues are moved one by one if the server does not support moving them or does not do it
+        [tracker-16].
+        """
+        try:
+            version = versions.update(current, differing, target)
+        except ToolchainError as error:
+            if error.status != 400 or MOVE not in str(error.detail):
+                raise
+            self._move_all(current, target)
+            version = versions.update(current, differing)
+        if version is not None and versions.unresolved(version):
+            self._move_all(version, target)
+            count = versions.unresolved(version)
+            if count:
+                self._task.warn(
+                    f"{count} unresolved issues of the version '{version.name}' could not be moved,"
+                    " because this account cannot see them"
+                )
+        return version
+
+    def _issues(self, version: Version, most: int | None = None) -> list[str]:
+        """Return the keys of the visible unresolved issues, at most `most`; None means all.
+
+        Raises `protocol` if all issues are wanted and the search is incomplete.
+        """
+        jql = f"fixVersion = {version.id} AND resolution is EMPTY"
+        options = JqlSearchOptions(jql, fields=["key"], max_results=most)
+        found = JqlSearchOperation(self._task, options).search()
+        if most is None and not found.complete:
+            raise ToolchainError("protocol", f"the search '{jql}' did not return every match")
+        return [str(issue["key"]) for issue in found.issues]
+
+    def _move_all(self, version: Version, target: Version) -> None:
+        """Replace a version of its unresolved issues by another. They keep their other versions."""
+        spread(4, lambda key: self._move(key, version, target), self._issues(version))
+
+    def _move(self, key: str, version: Version, target: Version) -> None:
+        verbs = [{"remove": {"id": version.id}}, {"add": {"id": target.id}}]
+        route = f"rest/api/2/issue/{path(key)}"
+
+        def done() -> bool:
+            query = {"fields": "fixVersions"}
+            response = self._client.read(f"reading the issue '{key}'", route, query=query)
+            found = expected(response, list, "an issue", "fields", "fixVersions")
+            ids = {str(member(fix_version, "id")) for fix_version in found}
+            return target.id in ids and version.id not in ids
+
+        self._client.write(
+            f"moving the issue '{key}' from the version '{version.name}' to '{target.name}'",
+            "PUT",
+            route,
+            json={"update": {"fixVersions": verbs}},
+            verify=done,
+            repeatable=True,
+        )
 
 
-class TrackerVersionOperation:
+def _releases(options: TrackerVersionOptions, current: Version | None) -> bool:
+    released = current is not None and current.released
+    return options.state == "released" and not released
+
+
+def _require_order(name: str, after: Mapping[str, Any]) -> None:
+    """Raise `rejected` if the start is after the release, which the server would reject."""
+    start, release = after.get("start_date"), after.get("release_date")
+    if _is_late(start, release):
+        message = f"the version '{name}' would start on {start}, after its release on {release}"
+        raise ToolchainError("rejected", message)
+
+
+class TrackerVersionOperation(Objects[TrackerVersionOptions, KnownObjects[Version]]):
     """Manage a version of a project. Raises `invalid`."""
 
     descriptor: ClassVar = Descriptor(
@@ -129,206 +347,4 @@ class TrackerVersionOperation:
     )
 
     def __init__(self, task: Task, options: TrackerVersionOptions) -> None:
-        self._task, self._options = task, options
-        self._client = TrackerClient(task)
-        self._versions = ProjectVersions(self._client, options.project)
-
-    def plan(self) -> Plan:
-        known, reported_at = self._versions.listed()
-        if self._options.state == "absent":
-            return self._removal(known)
-        current = self._versions.managed(known, self._options.name, self._options.new_name)
-        if current is None:
-            reject_pattern(self._options.new_name or self._options.name, "version")
-        count, target = None, None
-        if self._options.state == "released":
-            count = 0 if current is None else self._versions.unresolved(current)
-            target = self._target(known, current, count)
-        snapshot = VersionSnapshot(current, self._desired(current, reported_at), target)
-        self._require_order(snapshot)
-        found = plan(snapshot.before, snapshot.desired, _COMPARISONS)
-        if target is not None and current is not None:
-            found.before["unresolved_issues"] = {current.name: count}
-            found.after["unresolved_issues"] = {target.name: count}
-        predicted = self._predicted(found, snapshot)
-        return found.with_result(version=predicted, unresolved_count=count).with_data(snapshot)
-
-    def _removal(self, known: list[Version]) -> Plan:
-        options = self._options
-        current, target = named(known, options.name), None
-        if current is None:
-            reject_pattern(options.name, "version")
-            return unchanged({"version": None, "unresolved_count": None})
-        if options.move_to is not None:
-            target = self._required(known, "move_to", options.move_to)
-        found = plan(current.settable(), None).with_data(VersionSnapshot(current, target=target))
-        return found.with_result(version=None, unresolved_count=None)
-
-    def _required(self, known: list[Version], option: str, name: str) -> Version:
-        found = named(known, name)
-        get = self._task.predictions.get
-        if found is None and get("version", self._options.project, name.lower()) is not None:
-            return replace(_BLANK, name=name)
-        if found is None:
-            raise ToolchainError(
-                "not_found",
-                f"{option}: the project '{self._options.project}' has no version '{name}'",
-            )
-        return found
-
-    def _releases(self, current: Version | None) -> bool:
-        released = current is not None and current.released
-        return self._options.state == "released" and not released
-
-    def _target(self, known: list[Version], current: Version | None, count: int) -> Version | None:
-        """Return the version to which unresolved issues move, or None.
-
-        Depending on the option `unresolved`, warn about unresolved issues or raise `failed`. Only
-        done if this task releases the version.
-        """
-        mode = self._options.unresolved
-        if not self._releases(current) or mode == "ignore":
-            return None
-        if mode not in _MODES:
-            target = self._required(known, "unresolved", mode)
-            if target == current or same_name(mode, self._options.new_name or self._options.name):
-                raise invalid(
-                    f"unresolved is '{mode}', the version to release: use another version"
-                )
-            return target if count else None
-        if count:
-            issues = "issue is" if count == 1 else "issues are"
-            message = f"{count} {issues} unresolved in the version '{self._options.name}'"
-            if mode == "fail" and current is not None:
-                raise self._unresolved(current, message, count)
-            self._task.warn(message)
-        return None
-
-    def _unresolved(self, version: Version, message: str, count: int) -> ToolchainError:
-        """Return the error for unresolved issues, with the keys of the first issues."""
-        keys: list[str] = []
-        with suppress(ToolchainError):  # if the search fails, the message has no keys
-            keys = VersionIssues(self._task, self._client).of(version, _MAX_KEYS)
-        more = count - len(keys)
-        if keys:
-            message += f": {', '.join(keys)}" + (f" and {more} more" if more > 0 else "")
-        result = {"unresolved_count": count, "unresolved_issues": keys}
-        return ToolchainError("failed", message, result=result)
-
-    def _desired(self, current: Version | None, reported_at: datetime | None) -> dict[str, Any]:
-        options = self._options
-        name = options.new_name or (options.name if current is None else current.name)
-        day, known = options.release_date, None if current is None else current.release_date
-        if day is None and known is None and self._releases(current):
-            day = self._versions.today(reported_at)
-        values = {
-            "name": name.strip(),
-            "description": options.description,
-            "start_date": options.start_date,
-            "release_date": day,
-        }
-        if current is None:  # a new version has no dates to remove
-            values |= {name: None for name in DATES if values[name] == NO_DATE}
-        return without_none({**values, **_STATES[options.state]})
-
-    def _require_order(self, snapshot: VersionSnapshot) -> None:
-        """Raise `rejected` if the start is after the release, which the server would reject."""
-        after = {**(snapshot.before or {}), **snapshot.desired}
-        start, release = after.get("start_date"), after.get("release_date")
-        if _is_late(start, release):
-            raise ToolchainError(
-                "rejected",
-                f"the version '{self._options.name}' would start on {start}, after its release on"
-                f" {release}",
-            )
-
-    def _predicted(self, found: Plan, snapshot: VersionSnapshot) -> dict[str, Any]:
-        """Return the expected version after the task, as the return value `version`."""
-        after = {**_BLANK.settable(), **(snapshot.before or {}), **found.after}
-        number = None if snapshot.current is None else snapshot.current.id
-        return self._shown(number, after)
-
-    def _shown(self, number: str | None, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a version as the return value `version`."""
-        names = ("name", "released", "archived", "release_date", "start_date", "description")
-        url = f"{self._client.site}/projects/{self._options.project}/versions/{number}"
-        shown = {name: fields[name] for name in names}
-        return {"id": number, **shown, "url": None if number is None else url}
-
-    def preflight(self, plan: Plan) -> None:
-        purpose = f"the version '{self._options.name}' of the project '{self._options.project}'"
-        needs = ["ADMINISTER_PROJECTS"]
-        permissions.require(self._client, purpose, needs, projectKey=self._options.project)
-
-    def predict(self, plan: Plan) -> None:
-        project, name = self._options.project, str({**plan.before, **plan.after}.get("name"))
-        predictions = self._task.predictions
-        if plan.action == "delete":
-            predictions.remove("version", project, name.lower())
-        else:
-            predictions.add("version", project, name.lower(), value=name)
-
-    # -- apply ------------------------------------------------------------------------------------
-
-    def apply(self, plan: Plan) -> Mapping[str, Any]:
-        snapshot: VersionSnapshot = plan.data
-        if plan.action == "delete" and snapshot.current is not None:
-            self._versions.delete(snapshot.current, snapshot.target)
-            return {}
-        version = self._written(snapshot)
-        return {"version": self._shown(version.id, version.settable())}
-
-    def _written(self, snapshot: VersionSnapshot) -> Version:
-        """Create the version, or change what differs.
-
-        Server fact [tracker-16]: older servers ignore `released` and `archived` of a new version,
-        so a second request sets them.
-        """
-        current = snapshot.current
-        if current is None:
-            sent = {name: value for name, value in snapshot.desired.items() if value is not False}
-            current = self._versions.create(sent)
-        differing = current.differing(snapshot.desired)
-        if not differing:
-            return current
-        if snapshot.target is None:
-            return self._versions.update(current, differing)
-        return self._released(current, differing, snapshot.target)
-
-    def _released(self, current: Version, differing: Mapping[str, Any], target: Version) -> Version:
-        """Release the version and move its unresolved issues to `target`.
-
-        The issues are moved one by one if the server does not support moving them or does not do it
-        [tracker-16].
-        """
-        issues = VersionIssues(self._task, self._client)
-        try:
-            version = self._versions.update(current, differing, target)
-        except ToolchainError as error:
-            if error.status != 400 or MOVE not in str(error.detail):
-                raise
-            list(bounded(4, lambda key: issues.move(key, current, target), issues.of(current)))
-            version = self._versions.update(current, differing)
-        if self._versions.unresolved(version):
-            list(bounded(4, lambda key: issues.move(key, version, target), issues.of(version)))
-            self._warn_of_hidden_issues(version)
-        return version
-
-    def _warn_of_hidden_issues(self, version: Version) -> None:
-        count = self._versions.unresolved(version)
-        if count:
-            self._task.warn(
-                f"{count} unresolved issues of the version '{version.name}' could not be moved,"
-                " because this account cannot see them"
-            )
-
-
-def _same_day(current: Any, desired: Any) -> tuple[bool, Any]:
-    day = None if desired == NO_DATE else desired
-    return current == day, day
-
-
-_COMPARISONS: Mapping[str, Comparison] = {
-    "description": same_lines,
-    **dict.fromkeys(DATES, _same_day),
-}
+        super().__init__(VersionKind(task), [options], listed=False)

@@ -6,14 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timezone
-from typing import Any
+from typing import Any, ClassVar
 
 from ...core.errors import ToolchainError
-from ...core.http.messages import json_or_none
 from ...core.json_text import member
-from ..client import TrackerClient
-from ..fields.documents import plain_lines
-from .project_objects import ProjectObjects, as_permission, is_object
+from .project_objects import ProjectObjects, as_permission, is_object, same_lines
 
 _API = "rest/api/2"
 #: Names of options, and the server's names of the members.
@@ -29,10 +26,6 @@ DATES = ("start_date", "release_date")
 #: Value of a date option that means no date.
 NO_DATE = "none"
 MOVE = "moveUnfixedIssuesTo"
-_NO_PROJECT = (
-    "the project does not exist, the account cannot see it, or the tracker supports only the"
-    " documented interface, which has no versions"
-)
 
 
 @dataclass(frozen=True)
@@ -71,22 +64,22 @@ class Version:
         """Return the values that can be changed, by the name of the option."""
         return {name: getattr(self, name) for name in _MEMBERS}
 
-    def differing(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the wanted values that differ from the version."""
-        current = {**self.settable(), "description": plain_lines(self.description)}
-        adapted = {"description": plain_lines, **dict.fromkeys(DATES, _stored)}
-        return {
-            name: value
-            for name, value in wanted.items()
-            if current[name] != (adapted[name](value) if name in adapted else value)
-        }
+
+def _same_day(current: Any, desired: Any) -> tuple[bool, Any]:
+    day = None if desired == NO_DATE else desired
+    return current == day, day
 
 
 class ProjectVersions(ProjectObjects[Version]):
     """Read and write the versions of a project."""
 
-    def __init__(self, client: TrackerClient, project: str) -> None:
-        super().__init__(client, project, "version", Version.of, _NO_PROJECT)
+    noun = "version"
+    no_project = (
+        "the project does not exist, the account cannot see it, or the tracker supports only the"
+        " documented interface, which has no versions"
+    )
+    comparisons: ClassVar = {"description": same_lines, **dict.fromkeys(DATES, _same_day)}
+    parse = staticmethod(Version.of)
 
     def today(self, reported_at: datetime | None) -> str:
         """Return the current date in the server's time zone, which dates of versions use.
@@ -110,37 +103,23 @@ class ProjectVersions(ProjectObjects[Version]):
 
     def update(
         self, version: Version, wanted: Mapping[str, Any], target: Version | None = None
-    ) -> Version:
-        """Change a version. Raises `rejected` if the server does not save a value.
+    ) -> Version | None:
+        """Change a version, and return it as stored. None if it does not exist any more.
 
         Server fact [tracker-16]: the server saves the members one after the other, so a rejected
         request may have saved some of them.
 
         :param target: version to which the server moves the unresolved issues
         """
-        purpose = f"changing the version '{version.name}' of the project '{self._project}'"
         members = _sent(wanted)
         if target is not None:
             members[MOVE] = target.address or f"{self._client.url}/{self._route(target)}"
-
-        def done() -> bool:
-            now = self.read(version)
-            return now is not None and not now.differing(wanted)
-
         try:
-            response = self._client.write(
-                purpose, "PUT", self._route(version), json=members, verify=done, repeatable=True
-            )
+            return self._update(version, wanted, members)
         except ToolchainError as error:
             if error.status not in (400, 403, 404):
                 raise
             raise self._rejected(error, version) from None
-        now = Version.of(json_or_none(response.body)) or self.read(version)
-        unsaved = list(wanted) if now is None else list(now.differing(wanted))
-        if now is None or unsaved:
-            message = f"the server accepted the change, but did not save {', '.join(unsaved)}"
-            raise response.error("rejected", message)
-        return now
 
     def _rejected(self, error: ToolchainError, version: Version) -> ToolchainError:
         """Return the error of a change; its result says whether the version has changed."""
@@ -160,10 +139,4 @@ _TARGETS = ("moveFixIssuesTo", "moveAffectedIssuesTo")
 
 def _sent(wanted: Mapping[str, Any]) -> dict[str, Any]:
     """Return wanted values as members of a request. A null removes a date [tracker-16]."""
-    return {
-        _MEMBERS[name]: _stored(value) if name in DATES else value for name, value in wanted.items()
-    }
-
-
-def _stored(value: Any) -> Any:
-    return None if value == NO_DATE else value
+    return {_MEMBERS[name]: value for name, value in wanted.items()}

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Base classes for kinds of objects that belong to projects."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Protocol, TypeVar
+
+from ...core.concurrency import first_alone
+from ...core.errors import ToolchainError
+from ...core.module.objects import Item, ItemKind
+from ...core.module.task import Task
+from ...core.plan import Plan, remaining
+from .. import permissions
+from ..client import TrackerClient
+from .project_objects import Found, KnownObjects, ProjectObjects, name_key
+
+_PARALLEL = 4
+
+
+class OfProject(Protocol):
+    """Options of an object that belongs to a project."""
+
+    @property
+    def project(self) -> str: ...
+
+
+class NamedInProject(OfProject, Protocol):
+    """Options of a version or component."""
+
+    @property
+    def name(self) -> str: ...
+
+
+Entry = TypeVar("Entry", bound=OfProject)
+Named = TypeVar("Named", bound=NamedInProject)
+State = TypeVar("State")
+
+
+class ProjectKind(ItemKind[Entry, State]):
+    """Objects of projects. Each project is read once, for all its entries.
+
+    If that read fails, only the entries of the project fail.
+    """
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(task)
+        self._client = TrackerClient(task)
+
+    @abstractmethod
+    def read_project(self, key: str) -> State:
+        """Read the objects of a project."""
+
+    def key(self, entry: Entry) -> str:
+        return name_key(self.name(entry))
+
+    def load(self, items: Sequence[Item[Entry, State]]) -> None:
+        def read(key: str) -> State | ToolchainError:
+            try:
+                return self.read_project(key)
+            except ToolchainError as error:
+                return error
+
+        keys = list(dict.fromkeys(item.entry.project for item in items))
+        found = dict(zip(keys, first_alone(_PARALLEL, read, keys), strict=True))
+        for item in items:
+            state = found[item.entry.project]
+            if isinstance(state, ToolchainError):
+                item.error = state
+            else:
+                item.state = state
+
+    def foresee(self, item: Item[Entry, State]) -> None:
+        project = item.entry.project
+        name = item.name.removeprefix(f"{project}/")
+        purpose = f"the {self.noun} '{name}' of the project '{project}'"
+        permissions.require(self._client, purpose, ["ADMINISTER_PROJECTS"], projectKey=project)
+
+
+class ProjectObjectKind(ProjectKind[Named, KnownObjects[Found]]):
+    """Versions or components of projects."""
+
+    def name(self, entry: Named) -> str:
+        return f"{entry.project}/{entry.name}"
+
+    @abstractmethod
+    def objects(self, project: str) -> ProjectObjects[Found]:
+        """Return the objects of a project, to read and write them."""
+
+    def read_project(self, key: str) -> KnownObjects[Found]:
+        return self.objects(key).listed()
+
+    def known(self, item: Item[Named, KnownObjects[Found]]) -> KnownObjects[Found]:
+        if item.state is None:
+            raise AssertionError("load() has read the project of every compared object")
+        return item.state
+
+    def store(self, item: Item[Named, KnownObjects[Found]], now: Found | None) -> None:
+        """Store an object as it is after the write; None if it was deleted."""
+        item.state = replace(self.known(item), current=now)
+
+    def left(self, item: Item[Named, KnownObjects[Found]]) -> Plan:
+        """Compare the object in the response to the last write, which needs no further read."""
+        now, objects = self.known(item).current, self.objects(item.entry.project)
+        return remaining(item.plan, None if now is None else now.settable(), objects.comparisons)
+
+    def predict(self, item: Item[Named, KnownObjects[Found]]) -> None:
+        name = str({**item.plan.before, **item.plan.after}["name"])
+        place, predictions = (self.noun, item.entry.project, name.lower()), self._task.predictions
+        if item.plan.action == "delete":
+            predictions.remove(*place)
+        else:
+            predictions.add(*place, value=name)
