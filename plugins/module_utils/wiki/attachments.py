@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -95,38 +95,46 @@ class PlannedAttachment:
 
 
 class PageAttachments:
-    """Plan and upload the attachments of a page. Attachments that are not listed stay."""
+    """Upload the attachments of a page. Attachments that are not listed stay.
 
-    def __init__(self, client: WikiClient, wanted: Iterable[PageAttachmentOptions]) -> None:
-        self._client = client
-        self._files = files_of(wanted)
-        self._planned: list[PlannedAttachment] = []
+    :param planned: the files with their actions
+    """
 
-    def plan(self, page: Page | None) -> Change | None:
+    noun = "attachments"
+
+    def __init__(
+        self,
+        client: WikiClient,
+        files: Sequence[WantedAttachment],
+        planned: Sequence[PlannedAttachment] = (),
+    ) -> None:
+        self._client, self._files, self._planned = client, files, planned
+
+    def on(self, page: Page | None) -> PageAttachments:
         stored: Mapping[str, StoredAttachment] = {}
         if page is not None and self._files:
             stored = _by_name(entries_of(self._client, page))
-        self._planned = [self._decide(file, stored.get(file.name)) for file in self._files]
-        differing = [
-            planned.file.name for planned in self._planned if planned.action != "unchanged"
-        ]
-        return Change("attachments", None, differing) if differing else None
+        planned = [self._decide(file, stored.get(file.name)) for file in self._files]
+        return PageAttachments(self._client, self._files, planned)
+
+    @property
+    def change(self) -> Change | None:
+        changed = [planned.file.name for planned in self._planned if planned.action != "unchanged"]
+        return Change(self.noun, None, changed) if changed else None
 
     def text(self, *, after: bool) -> str:
         return "".join(planned.line(after=after) for planned in self._planned)
 
-    def result(self) -> Mapping[str, Any]:
-        return {
-            "attachments": [
-                {
-                    "name": planned.file.name,
-                    "size": planned.file.size,
-                    "sha256": planned.file.sha256,
-                    "action": planned.action,
-                }
-                for planned in self._planned
-            ]
-        }
+    def result(self) -> Any:
+        return [
+            {
+                "name": planned.file.name,
+                "size": planned.file.size,
+                "sha256": planned.file.sha256,
+                "action": planned.action,
+            }
+            for planned in self._planned
+        ]
 
     def apply(self, page: Page) -> None:
         for planned in self._planned:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Sequence
 from typing import Any
 
 from ..core.plan import Change
@@ -16,19 +16,27 @@ class PageLabels:
     """Set the global labels of a page; personal and team labels stay.
 
     Raises `invalid` for an invalid label. The server stores labels in lower case.
+
+    :param current: current labels of the page
     """
 
-    def __init__(self, client: WikiClient, wanted: Iterable[str]) -> None:
-        self._client = client
-        labels = list(wanted)
-        require_labels(labels)
-        self._wanted = tuple(sorted({name.lower() for name in labels}))
-        self._current: tuple[str, ...] = ()
+    noun = "labels"
 
-    def plan(self, page: Page | None) -> Change | None:
-        self._current = ()
+    def __init__(
+        self, client: WikiClient, wanted: Sequence[str], current: tuple[str, ...] = ()
+    ) -> None:
+        require_labels(wanted)
+        self._client, self._current = client, current
+        self._wanted = tuple(sorted({name.lower() for name in wanted}))
+
+    def on(self, page: Page | None) -> PageLabels:
+        current: tuple[str, ...] = ()
         if page is not None:
-            self._current = self._read(page) if page.labels is None else page.labels
+            current = self._read(page) if page.labels is None else page.labels
+        return PageLabels(self._client, self._wanted, current)
+
+    @property
+    def change(self) -> Change | None:
         if self._current == self._wanted:
             return None
         return Change("labels", list(self._current), list(self._wanted))
@@ -36,8 +44,8 @@ class PageLabels:
     def text(self, *, after: bool) -> str:
         return f"labels: {', '.join(self._wanted if after else self._current) or '-'}\n"
 
-    def result(self) -> Mapping[str, Any]:
-        return {"labels": list(self._wanted)}
+    def result(self) -> Any:
+        return list(self._wanted)
 
     def apply(self, page: Page) -> None:
         missing = [name for name in self._wanted if name not in self._current]

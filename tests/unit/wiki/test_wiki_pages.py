@@ -82,8 +82,8 @@ def test_failed_page_does_not_stop_the_others(stub: Stub, wiki: Wiki, *, read_on
     run = Run(stub, pages=listed, read_only=read_only)
     error = run.fails()
     assert error.kind == "not_found"
-    assert error.message.startswith("2 of 4 pages failed: ")
-    assert "the page 8 has version 3, not 1" in error.message
+    assert error.message.startswith("2 of 4 pages failed, the first: pages[0] ('the page 99'): ")
+    assert "the page 8 has version 3, not 1" in error.result["pages"][2]["msg"]
     assert [each["ok"] for each in error.result["pages"]] == [False, True, False, True]
     assert [each["changed"] for each in error.result["pages"]] == [False, True, False, False]
     assert error.result["pages"][2]["error"]["kind"] == "conflict"
@@ -131,11 +131,11 @@ def test_unavailable_server_is_asked_once(reply: Reply, kind: str) -> None:
         ([{"page_id": "7", "body": "<p>"}, {"page_id": "8", "body": "a & b"}], "pages[1]: body"),
         (
             [{"page_id": "7"}, {"page_id": "7"}],
-            "pages[1]: the page 7 is already listed as pages[0]",
+            "pages[1] is 'the page 7', the same as pages[0]: list each object once",
         ),
         (
             [{"space": "REL", "title": "a"}, {"space": "rel", "title": " A"}],
-            "pages[1]: the page 'A' in the space rel is already listed as pages[0]",
+            "pages[1] is 'the page 'A' in the space rel', the same as pages[0]",
         ),
     ],
 )

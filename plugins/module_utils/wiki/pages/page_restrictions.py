@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 from ...core.errors import invalid
 from ...core.module.typed_options import Option
@@ -48,27 +48,40 @@ class PageRestrictions:
     :param store: reads and writes restrictions, shared by the pages of a task
     :param force: whether the task's account may lose a permission. It keeps those that the task
         needs to write the content
+    :param before: restrictions of the page before the task
     """
 
-    def __init__(self, store: Restrictions, options: RestrictedOperations, *, force: bool) -> None:
-        self._store, self._wanted, self._force = store, options.wanted, force
-        if not self._wanted:
-            raise invalid("restrictions has no operation: set read or update")
-        self._before: PageRights = {}
-        self._after: PageRights = {}
+    noun = "restrictions"
 
-    def plan(self, page: Page | None, *, saves: bool) -> Change | None:
+    def __init__(
+        self,
+        store: Restrictions,
+        wanted: PageRights,
+        *,
+        force: bool,
+        before: PageRights | None = None,
+    ) -> None:
+        if not wanted:
+            raise invalid("restrictions has no operation: set read or update")
+        self._store, self._wanted, self._force = store, wanted, force
+        self._before = unrestricted() if before is None else before
+        self._after = merged(self._before, wanted)
+
+    def on(self, page: Page | None, *, saves: bool) -> PageRestrictions:
         """Compare the restrictions of a page, or of a new page if `page` is None.
 
         Raises `invalid` if the task's account would lose a permission.
 
         :param saves: whether the content is written after the restrictions
         """
-        self._before = unrestricted() if page is None else self._store.of(page)
-        self._after = merged(self._before, self._wanted)
-        if self._before == self._after:
-            return None
-        lost = None if self._force and not saves else self._store.lost(self._before, self._after)
+        before = None if page is None else self._store.of(page)
+        found = PageRestrictions(self._store, self._wanted, force=self._force, before=before)
+        if not self._force or saves:
+            found._require_access(saves=saves)
+        return found
+
+    def _require_access(self, *, saves: bool) -> None:
+        lost = self._store.lost(self._before, self._after)
         if lost is not None:
             account, operation = lost
             hint = "which the task needs to write the content" if saves else "or set force"
@@ -76,25 +89,60 @@ class PageRestrictions:
                 f"restrictions: the task's account {account} would lose the permission to"
                 f" {operation} the page: add it to {operation}, {hint}"
             )
-        return Change("restrictions", self._before, self._after)
 
     @property
-    def change(self) -> Callable[[Page], None] | None:
-        """Return the method `apply` if `plan()` found a difference, else None."""
-        return self.apply if self._before != self._after else None
+    def change(self) -> Change | None:
+        if self._before == self._after:
+            return None
+        return Change(self.noun, self._before, self._after)
 
     def text(self, *, after: bool) -> str:
         """Return the diff lines before or after the task."""
         rights = self._after if after else self._before
         return "".join(f"{name}: {_shown(rights[name])}\n" for name in OPERATIONS)
 
-    def result(self) -> Mapping[str, Any]:
-        return {"restrictions": self._after}
+    def result(self) -> Any:
+        return self._after
 
     def apply(self, page: Page) -> None:
-        """Set the restrictions if an operation differs."""
-        if self._before != self._after:
-            self._store.write(page, self._before, self._after)
+        self._store.write(page, self._before, self._after)
+
+
+class PageAddition(Protocol):
+    """Restrictions, labels or attachments of a page, compared with the server.
+
+    Their changes create no version of the page.
+    """
+
+    noun: str
+
+    @property
+    def change(self) -> Change | None:
+        """Return the difference, or None."""
+
+    def text(self, *, after: bool) -> str:
+        """Return the diff lines before or after the task."""
+
+    def result(self) -> Any:
+        """Return the desired state, as the return value `noun`."""
+
+    def apply(self, page: Page) -> None:
+        """Write the difference."""
+
+
+def changes_of(additions: Sequence[PageAddition]) -> list[Change]:
+    return [change for each in additions if (change := each.change) is not None]
+
+
+def restrict_of(additions: Sequence[PageAddition]) -> Callable[[Page], None] | None:
+    """Return the function that sets the restrictions, or None if they do not differ.
+
+    It is called before the content is saved, the others afterwards.
+    """
+    for each in additions:
+        if isinstance(each, PageRestrictions) and each.change is not None:
+            return each.apply
+    return None
 
 
 def _shown(names: Mapping[str, list[str]]) -> str:

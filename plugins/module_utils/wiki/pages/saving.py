@@ -14,8 +14,9 @@ from dataclasses import replace
 from time import sleep
 from typing import Any
 
-from ...core.errors import ToolchainError
+from ...core.errors import Kind, ToolchainError
 from ...core.json_text import member
+from ...core.verification import without_effect
 from ..client import WikiClient
 from ..page import Page
 from .desired_page import DesiredPage
@@ -49,8 +50,6 @@ class PageWriter:
     ) -> None:
         self._client, self._desired, self._note, self._retry = client, desired, dict(note), retry
         self._properties, self._restrict = properties, restrict
-        #: The page in the last verification read.
-        self._seen: Page | None = None
 
     def create(self, space: str) -> Page:
         """Create the page and return it.
@@ -82,26 +81,27 @@ class PageWriter:
         if self._properties:
             content["metadata"] = {"properties": self._properties}
 
+        seen: list[Page] = []  # the page in the last verification read
+
+        def find() -> Page | None:
+            return self._client.find(f"searching for the page '{title}'", space, title)
+
         def is_made() -> bool | None:
-            self._seen = self._client.find(f"searching for the page '{title}'", space, title)
-            if self._seen is None:
+            seen[:] = filter(None, [find()])
+            if not seen:
                 return False
-            met = desired.is_met_by(self._seen) or self._desired.is_met_by(self._seen)
-            return (self._seen.status == "current" and met) or None
+            met = desired.is_met_by(seen[0]) or self._desired.is_met_by(seen[0])
+            return (seen[0].status == "current" and met) or None
 
         try:
             written = self._client.create(purpose, content, space, is_made)
         except ToolchainError as error:
-            if _is_title_in_use(error) and is_made() and self._seen is not None:
-                return self._seen  # another task has created it at the same time
+            if _is_title_in_use(error) and is_made():
+                return seen[0]  # another task has created it at the same time
             raise _with_hint(error) from None
-        page = written or self._seen
-        found = page or self._client.find(f"reading the new page '{title}'", space, title)
+        found = written or next(iter(seen), None) or find()
         if found is None:
-            raise ToolchainError(
-                "protocol",
-                f"{purpose}: the server accepted the request, but the page does not exist",
-            )
+            raise without_effect(purpose, "the page does not exist")
         return found
 
     def update(self, page: Page, body: str) -> Page:
@@ -132,14 +132,10 @@ class PageWriter:
             **_content(title, page.space, body, self._desired.parent),
             "version": {"number": version, **self._note},
         }
-        self._seen = None
-        written = self._client.replace(
-            f"updating the page '{page.title}' ({page.id})",
-            page,
-            content,
-            lambda: self._is_saved(page),
-        )
-        saved = written or self._seen
+        seen: list[Page] = []  # the saved page, if the response was lost
+        purpose = f"updating the page '{page.title}' ({page.id})"
+        written = self._client.replace(purpose, page, content, lambda: self._is_saved(page, seen))
+        saved = written or next(iter(seen), None)
         if saved is None or saved.id != page.id:
             saved = replace(page, title=title, version=version, shows_parent=False, body=None)
         if page.shows_parent and not saved.shows_parent:
@@ -148,13 +144,15 @@ class PageWriter:
             return self._client.require(purpose, page.id, page.space)
         return saved
 
-    def _is_saved(self, page: Page) -> bool | None:
+    def _is_saved(self, page: Page, seen: list[Page]) -> bool | None:
         """Return whether the page was saved, or None if another user has saved it."""
         now = self._client.get(f"verifying the page '{page.title}'", page.id, page.space)
         if now is None or now.version not in (page.version, page.version + 1):
             return None
-        self._seen = now if now.version > page.version else None
-        return False if now.version == page.version else self._desired.is_met_by(now) or None
+        if now.version == page.version:
+            return False
+        seen[:] = [now]
+        return self._desired.is_met_by(now) or None
 
     def _after_failure(self, error: ToolchainError, page: Page) -> Page:
         """Read the page after a failed save. Raises an error if the save cannot be repeated."""
@@ -237,14 +235,7 @@ def _with_hint(error: ToolchainError) -> ToolchainError:
     return error
 
 
-def _copied(error: ToolchainError, kind: Any, reason: str | None) -> ToolchainError:
-    message = error.message if reason is None else f"{error.message}; {reason}"
-    return ToolchainError(
-        kind,
-        message,
-        status=error.status,
-        method=error.method,
-        url=error.url,
-        detail=error.detail,
-        outcome_unknown=error.outcome_unknown,
-    )
+def _copied(error: ToolchainError, kind: Kind, reason: str | None) -> ToolchainError:
+    copy = error.with_message(error.message if reason is None else f"{error.message}; {reason}")
+    copy.kind = kind
+    return copy

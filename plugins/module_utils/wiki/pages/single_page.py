@@ -3,16 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from ...core.address import require_segment
 from ...core.errors import ToolchainError, invalid
 from ...core.module.task import Task
 from ...core.plan import Change, Plan, unchanged, without_none
 from .. import predicted_pages
-from ..attachments import PageAttachments
+from ..attachments import PageAttachments, files_of
 from ..client import WikiClient
 from ..labels import PageLabels
 from ..page import Page
@@ -22,7 +22,7 @@ from ..storage.inline_comments import comment_counts
 from ..storage.markdown_signs import looks_like_markdown
 from .desired_page import DesiredPage, desired_page
 from .page_options import PageOptions
-from .page_restrictions import PageRestrictions
+from .page_restrictions import PageAddition, PageRestrictions, changes_of, restrict_of
 from .restrictions import EXPANSION, Restrictions
 from .saving import PageWriter
 
@@ -31,24 +31,16 @@ _OF_THE_PAGE = frozenset({"body", "title", "parent_id"})
 _NO_BODY = "(the server does not send the body)\n"
 
 
-class PageAddition(Protocol):
-    """Labels or attachments of a page, whose changes create no version of the page."""
+@dataclass(frozen=True)
+class PageChanges:
+    """The planned page, and its restrictions, labels and attachments."""
 
-    def plan(self, page: Page | None) -> Change | None:
-        """Compare the current state of a page, or of a new page if `page` is None."""
-
-    def text(self, *, after: bool) -> str:
-        """Return the diff lines before or after the task. Call `plan()` first."""
-
-    def result(self) -> Mapping[str, Any]:
-        """Return the return values for the desired state."""
-
-    def apply(self, page: Page) -> None:
-        """Write the planned changes."""
+    wanted: Page
+    additions: Sequence[PageAddition]
 
 
 class SinglePage:
-    """Create, update or remove a page, found by id or by space and title.
+    """Compare and write a page, found by id or by space and title.
 
     :param connections: maximum number of connections for all pages of the task
     """
@@ -56,7 +48,7 @@ class SinglePage:
     def __init__(self, task: Task, options: PageOptions, *, connections: int = 10) -> None:
         options.require()
         require_segment("parent_id", options.parent_id)
-        self._task, self._options = task, options
+        self.task, self._options = task, options
         self._removes = removes = options.state == "absent"
         self._desired = DesiredPage(None, None, None) if removes else desired_page(options)
         self._client = WikiClient(
@@ -70,20 +62,19 @@ class SinglePage:
         self._restrictions: PageRestrictions | None = None
         if options.restrictions is not None and not removes:
             store = Restrictions(self._client)
-            self._restrictions = PageRestrictions(store, options.restrictions, force=options.force)
+            wanted = options.restrictions.wanted
+            self._restrictions = PageRestrictions(store, wanted, force=options.force)
         self._additions = [] if removes else _additions(self._client, options)
-        self._page: Page | None = None
-        self._comments = {"kept": 0, "lost": 0}
 
     # -- planning ------------------------------------------------------------------------------
 
-    def plan(self) -> Plan:
+    def plan(self, page: Page | None) -> Plan:
+        """Return the plan for the page that `read()` returned."""
         if self._desired.body is not None and looks_like_markdown(self._desired.body):
-            self._task.warn(
+            self.task.warn(
                 f"{self._options.named}: the body looks like Markdown, but is saved as storage"
                 " format; the filter delivery.toolchain.storage_format converts Markdown"
             )
-        page = self._page = self._read()
         if page is not None:
             self._check(page)
         elif self._options.expected_version is not None:
@@ -93,16 +84,11 @@ class SinglePage:
             )
         if self._removes:
             return self._removal(page)
-        self._desired.require_kept(page, self._options.named, self._task.warn)
-        plan = self._creation() if page is None else self._update(page)
-        return plan.with_result(**self._results())
+        self._desired.require_kept(page, self._options.named, self.task.warn)
+        return self._creation() if page is None else self._update(page)
 
-    @property
-    def page(self) -> Page | None:
-        """Return the page that `plan()` found, or None."""
-        return self._page
-
-    def _read(self) -> Page | None:
+    def read(self) -> Page | None:
+        """Return the page, or None if it does not exist."""
         options, named = self._options, self._options.named
         if options.page_id is None:
             space, title = options.space_and_title()
@@ -120,29 +106,26 @@ class SinglePage:
             f"reading {named}", options.page_id, options.space
         )
 
-    def predict(self, plan: Plan) -> None:
+    def predict(self, page: Page | None, plan: Plan) -> None:
         """Record the new page or the new title for later tasks in check mode."""
-        new = plan.data
-        if new is not None and (self._page is None or self._page.title != new.title):
+        if plan.action == "delete":
+            return
+        new = plan.data.wanted
+        if page is None or page.title != new.title:
             predicted_pages.predict(self._client.predictions, new)
 
-    def _planned_additions(self, page: Page | None, *, saves: bool) -> list[Change]:
-        """Return the changes of restrictions, labels and attachments.
+    def _compared(self, page: Page | None, *, saves: bool) -> list[PageAddition]:
+        """Compare restrictions, labels and attachments.
 
         :param page: the current page; None means a new page
         :param saves: whether the title, body or parent is saved too
         """
         if page is not None and predicted_pages.is_id(page.id):
             page = None
-        changes = [each.plan(page) for each in self._additions]
+        compared: list[PageAddition] = [each.on(page) for each in self._additions]
         if self._restrictions is not None:
-            changes.insert(0, self._restrictions.plan(page, saves=saves))
-        return [change for change in changes if change is not None]
-
-    def _results(self) -> dict[str, Any]:
-        found = {name: value for each in self._additions for name, value in each.result().items()}
-        found |= {} if self._restrictions is None else self._restrictions.result()
-        return {**found, "comments": self._comments}
+            compared.insert(0, self._restrictions.on(page, saves=saves))
+        return compared
 
     def _check(self, page: Page) -> None:
         """Raise `conflict` if the type, status, space or version of the page is wrong."""
@@ -175,7 +158,7 @@ class SinglePage:
 
         def make_diff() -> tuple[str, str]:
             body = readable(page.body or "", "", page.space)[0]
-            return self._text(page, body, after=False), ""
+            return self._text(page, (), body, after=False), ""
 
         return Plan(None, None, "delete", changes, result, make_diff=make_diff)
 
@@ -188,27 +171,33 @@ class SinglePage:
                 " it",
             )
         self._require_target(space, desired.parent or "")
-        additions = self._planned_additions(None, saves=True)
-        changes = (Change("body", None, desired.body), *additions)
+        additions = self._compared(None, saves=True)
         title, parent = desired.title or "", desired.parent
         number = predicted_pages.new_id(self._client.predictions, space, title)
         # a restricted page is created empty, and its content is the second version
-        version = 2 if desired.body and self._restrict is not None else 1
-        page = Page(number, title, space, version, "", body=desired.body, parent=parent)
-        shown = {**page.shown(), "id": page.id or None, "url": None}
-        result = {"page": shown, "ignored_differences": []}
+        version = 2 if desired.body and restrict_of(additions) is not None else 1
+        wanted = Page(number, title, space, version, "", body=desired.body, parent=parent)
+        result = {
+            "page": {**wanted.shown(), "id": number or None, "url": None},
+            "ignored_differences": [],
+            "comments": {"kept": 0, "lost": 0},
+            **{each.noun: each.result() for each in additions},
+        }
 
         def make_diff() -> tuple[str, str]:
-            return "", self._text(page, readable("", page.body or "", space)[1], after=True)
+            body = readable("", wanted.body or "", space)[1]
+            return "", self._text(wanted, additions, body, after=True)
 
-        return Plan(None, None, "create", changes, result, make_diff=make_diff, data=page)
+        changes = (Change("body", None, desired.body), *changes_of(additions))
+        data = PageChanges(wanted, additions)
+        return Plan(None, None, "create", changes, result, make_diff=make_diff, data=data)
 
     def _update(self, page: Page) -> Plan:
         desired = self._desired
         comparison = desired.validate(page)
-        changes = []
+        changes, comments = [], {"kept": 0, "lost": 0}
         if not comparison.same:
-            self._keep_comments(page, desired.body_on(page, comparison))
+            comments = self._kept_comments(page, desired.body_on(page, comparison))
             changes.append(Change("body", page.body, desired.body))
         if desired.changes_title(page):
             changes.append(Change("title", page.title, desired.title))
@@ -216,23 +205,33 @@ class SinglePage:
             self._require_target(page.space, desired.parent or "", page.id)
             changes.append(Change("parent_id", page.parent, desired.parent))
         if desired.parent is not None and not page.shows_parent:
-            self._task.warn(
+            self.task.warn(
                 f"{self._options.named}: the server does not show the parent of the page, so"
                 " parent_id is only sent together with other changes"
             )
         wanted = self._wanted(page, comparison) if changes else page
-        changes += self._planned_additions(page, saves=bool(changes))
-        result = {"page": wanted.shown(), "ignored_differences": list(comparison.ignored)}
+        additions = self._compared(page, saves=bool(changes))
+        changes += changes_of(additions)
+        result = {
+            "page": wanted.shown(),
+            "ignored_differences": list(comparison.ignored),
+            "comments": comments,
+            **{each.noun: each.result() for each in additions},
+        }
         if not changes:
-            return unchanged(result, self._text(page, page.body or "", after=True))
+            return unchanged(result, self._text(page, additions, page.body or "", after=True))
 
         def make_diff() -> tuple[str, str]:
             bodies = page.body or "", wanted.body or ""
             before, after = readable(*bodies, page.space, exact=desired.exact)
             before = _NO_BODY if page.body is None else before
-            return self._text(page, before, after=False), self._text(wanted, after, after=True)
+            return (
+                self._text(page, additions, before, after=False),
+                self._text(wanted, additions, after, after=True),
+            )
 
-        return Plan(None, None, "update", tuple(changes), result, make_diff=make_diff, data=wanted)
+        data = PageChanges(wanted, additions)
+        return Plan(None, None, "update", tuple(changes), result, make_diff=make_diff, data=data)
 
     def _require_target(self, space: str | None, parent: str, child: str = "") -> None:
         """Check space and parent before a write.
@@ -254,24 +253,26 @@ class SinglePage:
             parent=self._desired.parent or page.parent,
         )
 
-    def _text(self, page: Page, body: str, *, after: bool) -> str:
-        """Return the text of the diff: title, parent, restrictions, additions and body."""
+    def _text(
+        self, page: Page, additions: Sequence[PageAddition], body: str, *, after: bool
+    ) -> str:
+        """Return the text of the diff: title, parent, additions and body."""
         parent = "" if self._options.parent_id is None else f"parent: {page.parent or '-'}\n"
-        additions = "".join(each.text(after=after) for each in self._additions)
-        if self._restrictions is not None:
-            additions = self._restrictions.text(after=after) + additions
-        return f"title: {page.title}\n{parent}{additions}\n{body}"
+        texts = "".join(each.text(after=after) for each in additions)
+        return f"title: {page.title}\n{parent}{texts}\n{body}"
 
-    def _keep_comments(self, page: Page, body: str) -> None:
-        """Raise `conflict` if the new body would orphan inline comments of readers.
+    def _kept_comments(self, page: Page, body: str) -> dict[str, int]:
+        """Return the numbers of inline comments of readers that a new body keeps and loses.
+
+        Raises `conflict` if comments would be orphaned and the options do not allow it.
 
         The markers of comments are part of the body. Adding a marker creates no version, so the
         version number does not show it.
         """
         kept, lost = comment_counts(page.body or "", body)
-        self._comments = {"kept": kept, "lost": lost}
+        found = {"kept": kept, "lost": lost}
         if lost == 0:
-            return
+            return found
         comments = f"{lost} inline comment{'s' if lost > 1 else ''} of readers"
         if not self._options.allow_orphaned_comments:
             raise ToolchainError(
@@ -279,13 +280,19 @@ class SinglePage:
                 f"{self._options.named}: with this body, {comments} would be orphaned, because the"
                 " commented text is gone; keep that text, or set allow_orphaned_comments",
             )
-        self._task.warn(f"{self._options.named}: {comments} lose their place in the text")
+        self.task.warn(f"{self._options.named}: {comments} lose their place in the text")
+        return found
 
-    def preflight(self, plan: Plan) -> None:
+    def preflight(self, page: Page | None, plan: Plan) -> None:
         """Raise `permission` for a missing permission, `conflict` for a title in use."""
-        self._require_rights(plan)
-        page, renamed = self._page, any(change.field == "title" for change in plan.changes)
-        if page is None or page.space is None or self._options.page_id is None or not renamed:
+        if page is None:
+            return
+        if plan.action == "delete":
+            require(f"removing {self._options.named}", page, "delete")
+        elif of_the_page(change.field for change in plan.changes):
+            require(f"saving {self._options.named}", page, "update")
+        renamed = any(change.field == "title" for change in plan.changes)
+        if page.space is None or self._options.page_id is None or not renamed:
             return
         title = self._desired.title_on(page)
         purpose = f"searching for another page '{title}' in the space {page.space}"
@@ -302,37 +309,32 @@ class SinglePage:
             )
             raise ToolchainError("conflict", f"{self._options.named}: {reason}")
 
-    def _require_rights(self, plan: Plan) -> None:
-        if self._page is None:
-            return
-        if plan.action == "delete":
-            require(f"removing {self._options.named}", self._page, "delete")
-        elif of_the_page(change.field for change in plan.changes):
-            require(f"saving {self._options.named}", self._page, "update")
-
     # -- applying ------------------------------------------------------------------------------
 
-    def apply(self, plan: Plan) -> Mapping[str, Any]:
-        page = self._page
+    def apply(self, page: Page | None, plan: Plan) -> Mapping[str, Any]:
         if plan.action == "delete" and page is not None:
             self._trash(page)
             return {}
-        saved = page
-        if saved is None or _saves(plan.changes):
-            saved = self._save(page, plan.data.body or "")
-        elif self._restrict is not None:
-            self._restrict(saved)
+        changes: PageChanges = plan.data
+        restrict = restrict_of(changes.additions)
+        if page is None or any(change.field in _OF_THE_PAGE for change in plan.changes):
+            saved = self._save(page, changes.wanted.body or "", restrict)
+        else:
+            saved = page
+            if restrict is not None:
+                restrict(saved)
         try:
-            for addition in self._additions:
-                addition.apply(saved)
+            for addition in changes.additions:
+                if not isinstance(addition, PageRestrictions):
+                    addition.apply(saved)
         except ToolchainError as error:
             error.result.setdefault("page", saved.shown())
             raise
         return {"page": saved.shown()}
 
-    def _save(self, page: Page | None, body: str) -> Page:
+    def _save(self, page: Page | None, body: str, restrict: Callable[[Page], None] | None) -> Page:
         retry = self._options.on_conflict == "retry" and self._options.expected_version is None
-        note, restrict = self._note(), self._restrict
+        note = self._note()
         writer = PageWriter(self._client, self._desired, note=note, retry=retry, restrict=restrict)
         if page is None:
             saved = writer.create(self._options.space_and_title()[0])
@@ -340,11 +342,6 @@ class SinglePage:
             saved = writer.update(page, body)
         self._verify(saved, page, body)
         return saved
-
-    @property
-    def _restrict(self) -> Callable[[Page], None] | None:
-        """Return the function that sets the restrictions, or None if they do not differ."""
-        return None if self._restrictions is None else self._restrictions.change
 
     def _note(self) -> dict[str, Any]:
         note = without_none({"message": self._options.version_comment})
@@ -379,21 +376,17 @@ class SinglePage:
                 result={"changed": True, "page": saved.shown()},
             )
         if saved.body is not None and not alike(saved.body, body, saved.space):
-            self._task.warn(
+            self.task.warn(
                 f"{self._options.named}: the stored body differs from the body that was sent;"
                 " unsupported content may be lost, and the next run will find a difference again"
             )
 
 
-def _additions(client: WikiClient, options: PageOptions) -> list[PageAddition]:
+def _additions(client: WikiClient, options: PageOptions) -> list[PageLabels | PageAttachments]:
     """Return the labels and attachments to manage. Raises `invalid` for invalid entries."""
-    additions: list[PageAddition] = []
+    additions: list[PageLabels | PageAttachments] = []
     if options.labels is not None:
         additions.append(PageLabels(client, options.labels))
     if options.attachments is not None:
-        additions.append(PageAttachments(client, options.attachments))
+        additions.append(PageAttachments(client, files_of(options.attachments)))
     return additions
-
-
-def _saves(changes: Iterable[Change]) -> bool:
-    return any(change.field in _OF_THE_PAGE for change in changes)

@@ -3,25 +3,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal
 
 from ...core.accounting import Accounting
-from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid, shorten
 from ...core.module.descriptor import Descriptor, writes
+from ...core.module.objects import Item, ObjectKind, Objects, attempt_each
 from ...core.module.task import Task
 from ...core.plan import Plan, unchanged
-from ..storage.excerpt import excerpt
+from ..page import Page
+from ..storage.excerpt import excerpt, joined
 from .page_options import PageFields, PageOptions
 from .single_page import SinglePage
-
-#: Error kinds after which all other pages would fail too. Before the first response, errors of the
-#: connection are added.
-_FOR_ALL_PAGES = frozenset({"auth", "rate_limited"})
-_BEFORE_FIRST_RESPONSE = _FOR_ALL_PAGES | {"network", "timeout"}
-
 
 _BODY = ["body", "src"]
 _OF_ONE_PAGE = (*_BODY, "page_id", "title", "section", "expected_version", "attachments")
@@ -59,8 +55,104 @@ class WikiPageOptions(PageOptions):
         return replace(self, pages=None, **options)
 
 
-class WikiPageOperation:
+class PageKind(ObjectKind[PageOptions, Page]):
+    """Pages. A missing permission or a conflict only fails a single page of the list.
+
+    :param pages: options of each page
+    :raises ToolchainError: `invalid`, with the problems of all entries of a list
+    """
+
+    noun = "page"
+
+    def __init__(
+        self, task: Task, pages: Sequence[PageOptions], parallel: int, *, listed: bool
+    ) -> None:
+        super().__init__(task)
+        self.parallel = parallel
+        self._warnings: dict[str, list[str]] = {}
+        self._pages: dict[str, SinglePage] = {}
+        problems = []
+        for index, page in enumerate(pages):
+            try:
+                self._add(page, listed=listed)
+            except ToolchainError as error:
+                if not listed:
+                    raise
+                problems.append(f"pages[{index}]: {error.message}")
+        if problems:
+            raise invalid(shorten("; ".join(problems)))
+
+    def _add(self, page: PageOptions, *, listed: bool) -> None:
+        task, connections = self._task, 10
+        if listed:  # the warnings of a list are shown in its order
+            warn = self._warnings.setdefault(page.named.lower(), []).append
+            accounting = Accounting(total=task.accounting)
+            task, connections = replace(task, warn=warn, accounting=accounting), self.parallel
+        self._pages[page.named.lower()] = SinglePage(task, page, connections=connections)
+
+    def name(self, entry: PageOptions) -> str:
+        return entry.named
+
+    def key(self, entry: PageOptions) -> str:
+        return entry.named.lower()
+
+    def _page(self, item: Item[PageOptions, Page]) -> SinglePage:
+        return self._pages[item.name.lower()]
+
+    def load(self, items: Sequence[Item[PageOptions, Page]]) -> None:
+        """Read all pages. A page that is listed by its id and by its title is an error."""
+
+        def read(item: Item[PageOptions, Page]) -> None:
+            item.state = self._page(item).read()
+
+        attempt_each(read, items, self.parallel)
+        seen: dict[str, str] = {}
+        for item in items:
+            if item.state is not None and seen.setdefault(item.state.id, item.name) != item.name:
+                message = f"{item.name} is the same page as {seen[item.state.id]}"
+                item.error = invalid(f"{message}: remove one of the entries")
+                item.plan = replace(item.plan, failure=item.error)  # stops this page only
+
+    def compare(self, item: Item[PageOptions, Page]) -> Plan:
+        try:
+            return self._page(item).plan(item.state)
+        except ToolchainError as error:
+            if error.kind != "invalid":
+                raise
+            return replace(unchanged(), failure=error)  # stops this page only
+
+    def foresee(self, item: Item[PageOptions, Page]) -> None:
+        self._page(item).preflight(item.state, item.plan)
+
+    def write(self, item: Item[PageOptions, Page]) -> None:
+        written = self._page(item).apply(item.state, item.plan)
+        item.returned = {**item.returned, **written}
+
+    def predict(self, item: Item[PageOptions, Page]) -> None:
+        self._page(item).predict(item.state, item.plan)
+
+    @contextmanager
+    def ordered_warnings(self) -> Iterator[None]:
+        """Show the warnings in the order of the pages at the end of the block."""
+        try:
+            yield
+        finally:
+            for warnings in self._warnings.values():
+                while warnings:
+                    self._task.warn(warnings.pop(0))
+
+    def row(self, item: Item[PageOptions, Page]) -> dict[str, Any]:
+        if item.error is None:
+            return {"ok": True, "changed": item.plan.changed, **item.returned, "error": None}
+        failure = self._page(item).task.failure(item.error)
+        del failure["http"]  # the return value `http` of the task includes this page
+        return {"ok": False, "page": None, **failure}
+
+
+class WikiPageOperation(Objects[PageOptions, Page]):
     """Manage a single page, or many pages in a task. Raises `invalid`."""
+
+    nouns = rows = "pages"
 
     descriptor: ClassVar = Descriptor(
         "wiki",
@@ -79,190 +171,32 @@ class WikiPageOperation:
     def __init__(self, task: Task, options: WikiPageOptions) -> None:
         if options.parallel < 1:
             raise invalid("parallel must be at least 1")
-        entries = options.pages
-        self._pages: SinglePage | ListedPages = (
-            SinglePage(task, options)
-            if entries is None
-            else ListedPages(task, [options.entry(entry) for entry in entries], options.parallel)
-        )
+        listed = options.pages is not None
+        pages = [options.entry(entry) for entry in options.pages or ()] if listed else [options]
+        self._pages = PageKind(task, pages, options.parallel, listed=listed)
+        super().__init__(self._pages, pages, listed=listed)
 
     def plan(self) -> Plan:
-        return self._pages.plan()
-
-    def predict(self, plan: Plan) -> None:
-        self._pages.predict(plan)
-
-    def preflight(self, plan: Plan) -> None:
-        self._pages.preflight(plan)
+        with self._pages.ordered_warnings():
+            return super().plan()
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        return self._pages.apply(plan)
+        with self._pages.ordered_warnings():
+            return super().apply(plan)
 
+    def _failure(self, items: Sequence[Item[PageOptions, Page]]) -> ToolchainError | None:
+        failure = super()._failure(items)
+        if failure is not None and self._listed:
+            failure.result["changed"] = any(row["changed"] for row in failure.result[self.rows])
+        return failure
 
-@dataclass
-class _ListedPage:
-    """An entry of `pages` with its plan, return values and error."""
-
-    name: str
-    task: Task
-    operation: SinglePage
-    plan: Plan = field(default_factory=unchanged)
-    values: Mapping[str, Any] = field(default_factory=dict)
-    error: ToolchainError | None = None
-
-    def shown(self) -> dict[str, Any]:
-        """Return the entry of the page in the return value `pages`."""
-        if self.error is None:
-            return {"ok": True, "changed": self.plan.changed, **self.values, "error": None}
-        failure = self.task.failure(self.error)
-        del failure["http"]  # the return value `http` of the task includes this page
-        return {"ok": False, "page": None, **failure}
-
-
-class ListedPages:
-    """Manage independent pages. If a page fails, the others are still written."""
-
-    def __init__(self, task: Task, pages: Sequence[PageOptions], parallel: int) -> None:
-        self._task, self._parallel = task, parallel
-        self._warnings: dict[int, list[str]] = {}
-        self._items = self._parse_entries(pages)
-
-    def _parse_entries(self, pages: Sequence[PageOptions]) -> list[_ListedPage]:
-        """Return the pages of the entries. Raises `invalid`, which reports all invalid entries."""
-        items, problems, seen = [], [], dict[str, int]()
-        for index, page in enumerate(pages):
-            try:
-                name = page.named
-                first = seen.setdefault(name.lower(), index)
-                if first != index:
-                    raise invalid(f"{name} is already listed as pages[{first}]")
-                items.append(self._item(index, name, page))
-            except ToolchainError as error:
-                problems.append(f"pages[{index}]: {error.message}")
-        if problems:
-            raise invalid(shorten("; ".join(problems)))
-        return items
-
-    def _item(self, index: int, name: str, page: PageOptions) -> _ListedPage:
-        warnings = self._warnings.setdefault(index, [])
-        accounting = Accounting(total=self._task.accounting)
-        task = replace(self._task, warn=warnings.append, accounting=accounting)
-        return _ListedPage(name, task, SinglePage(task, page, connections=self._parallel))
-
-    # -- planning ------------------------------------------------------------------------------
-
-    def plan(self) -> Plan:
-        # The first page is planned alone: the version of the server and a rejected login, for
-        # example, apply to all pages.
-        earlier = self._each(self._plan_one, self._items[:1], _BEFORE_FIRST_RESPONSE)
-        self._each(self._plan_one, self._items[1:], _FOR_ALL_PAGES, earlier)
-        self._reject_duplicates()
-        changed = [item for item in self._items if item.error is None and item.plan.changed]
+    def _full_plan(self, items: Sequence[Item[PageOptions, Page]]) -> Plan:
+        plan = super()._full_plan(items)
+        if not self._listed:
+            return plan
 
         def make_diff() -> tuple[str, str]:
-            texts = [excerpt(item.name, *item.plan.diff()) for item in changed]
-            before = "".join(text for text, _other in texts)
-            return before, "".join(text for _other, text in texts)
+            changed = [item for item in items if item.error is None and item.plan.changed]
+            return joined(excerpt(item.name, *item.plan.diff()) for item in changed)
 
-        return Plan(
-            None,
-            None,
-            "update" if changed else "none",
-            result={"pages": self._shown()},
-            failure=self._failure(),
-            make_diff=make_diff,
-        )
-
-    def _plan_one(self, item: _ListedPage) -> None:
-        item.plan = item.operation.plan()
-        item.values = item.plan.result
-
-    def _reject_duplicates(self) -> None:
-        """Reject a second entry for the same page, for example by its id instead of its title."""
-        seen: dict[str, str] = {}
-        for item in self._items:
-            page = item.operation.page
-            if page is not None and seen.setdefault(page.id, item.name) != item.name:
-                item.error = invalid(
-                    f"{item.name} is the same page as {seen[page.id]}: remove one of the entries"
-                )
-
-    def predict(self, plan: Plan) -> None:
-        """Record the new pages for later tasks in check mode."""
-        for item in self._items:
-            item.operation.predict(item.plan)
-
-    def preflight(self, plan: Plan) -> None:
-        """Check the permissions of all pages. Raises an error for all failed pages."""
-        todo = [item for item in self._items if item.error is None and item.plan.changed]
-        self._each(lambda item: item.operation.preflight(item.plan), todo, _FOR_ALL_PAGES)
-        failure = self._failure()
-        if failure is not None:
-            raise failure
-
-    # -- applying ------------------------------------------------------------------------------
-
-    def apply(self, plan: Plan) -> Mapping[str, Any]:
-        todo = [item for item in self._items if item.error is None and item.plan.changed]
-        self._each(self._apply_one, todo, _FOR_ALL_PAGES)
-        failure = self._failure()
-        if failure is not None:
-            raise failure
-        return {"pages": self._shown()}
-
-    def _apply_one(self, item: _ListedPage) -> None:
-        item.values = {**item.values, **item.operation.apply(item.plan)}
-
-    def _each(
-        self,
-        work: Callable[[_ListedPage], None],
-        items: list[_ListedPage],
-        final: frozenset[str],
-        earlier: ToolchainError | None = None,
-    ) -> ToolchainError | None:
-        """Call `work` for pages, `parallel` at once, and store the errors in the pages.
-
-        Returns the first error of a `final` kind, or None. After it, no further page is started.
-
-        :param earlier: such an error of a previous call
-        """
-        found = [] if earlier is None else [earlier]
-
-        def attempt(item: _ListedPage) -> None:
-            try:
-                if found:
-                    message = f"{item.name} was not attempted after this error"
-                    raise ToolchainError(found[0].kind, message, detail=found[0].detail)
-                work(item)
-            except ToolchainError as error:
-                item.error = error
-                if error.kind in final:
-                    found.append(error)
-
-        spread(self._parallel, attempt, items)
-        for warnings in self._warnings.values():
-            while warnings:
-                self._task.warn(warnings.pop(0))
-        return found[0] if found else None
-
-    # -- results -------------------------------------------------------------------------------
-
-    def _shown(self) -> list[dict[str, Any]]:
-        return [item.shown() for item in self._items]
-
-    def _failure(self) -> ToolchainError | None:
-        """Return an error for all failed pages, or None. Kind and status are those of the first."""
-        found = [item.error for item in self._items if item.error is not None]
-        if not found:
-            return None
-        reason = "; ".join(dict.fromkeys(error.message for error in found))
-        pages = self._shown()
-        return ToolchainError(
-            found[0].kind,
-            shorten(f"{len(found)} of {len(self._items)} pages failed: {reason}"),
-            status=found[0].status,
-            method=found[0].method,
-            url=found[0].url,
-            detail=found[0].detail,
-            result={"pages": pages, "changed": any(page["changed"] for page in pages)},
-        )
+        return replace(plan, before=None, after=None, make_diff=make_diff)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 
 def excerpt(name: str, old: str, new: str) -> tuple[str, str]:
@@ -21,6 +21,12 @@ def excerpt(name: str, old: str, new: str) -> tuple[str, str]:
         return f"{name}\n{above}{inner}{below}"
 
     return cut(before), cut(after)
+
+
+def joined(sides: Iterable[tuple[str, str]]) -> tuple[str, str]:
+    """Return the diff of several pages as a single one."""
+    texts = list(sides)
+    return "".join(old for old, _new in texts), "".join(new for _old, new in texts)
 
 
 def _common_lines(before: Sequence[str], after: Sequence[str]) -> int:

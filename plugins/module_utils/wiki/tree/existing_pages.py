@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ...core.concurrency import spread
@@ -167,6 +167,6 @@ class TreeReader:
         return replace(page, content=with_mark(self._client, page))
 
 
-def titles_of(pages: dict[str, Page]) -> dict[str, Page]:
+def titles_of(pages: Mapping[str, Page]) -> dict[str, Page]:
     """Return the pages by their normalized titles."""
     return {title_key(page.title): page for page in pages.values()}

@@ -8,10 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...core.plans.sealing import PlannedChange
-from ..attachments import PageAttachments
-from ..labels import PageLabels
 from ..page import Page
-from ..pages.page_restrictions import PageRestrictions
+from ..pages.page_restrictions import PageAddition, restrict_of
 from ..storage.comparison import readable
 from ..storage.excerpt import excerpt
 from .marks import TreeMark, mark_of
@@ -36,8 +34,7 @@ class PagePlan:
     fields: set[str] = field(default_factory=set)
     adopted: bool = False
     parent: str = "-"
-    additions: list[PageLabels | PageAttachments] = field(default_factory=list)
-    restrictions: PageRestrictions | None = None
+    additions: Sequence[PageAddition] = ()
 
     @property
     def saves(self) -> bool:
@@ -71,7 +68,7 @@ class PagePlan:
     @property
     def restrict(self) -> Callable[[Page], None] | None:
         """Return the function that sets the restrictions, if they differ."""
-        return self.restrictions.change if self.restrictions is not None else None
+        return restrict_of(self.additions)
 
     @property
     def _is_created_empty(self) -> bool:
@@ -90,11 +87,8 @@ class PagePlan:
             "mark": (self._marked(), self.path),
             "body": (was if page else None, will),
         }
-        for addition in self.additions:
-            word = "labels" if isinstance(addition, PageLabels) else "attachments"
-            sides[word] = (addition.text(after=False), addition.text(after=True))
-        if (restrictions := self.restrictions) is not None:
-            sides["restrictions"] = (restrictions.text(after=False), restrictions.text(after=True))
+        for each in self.additions:
+            sides[each.noun] = (each.text(after=False), each.text(after=True))
         return [
             {"field": name, "before": before, "after": after}
             for name, (before, after) in sides.items()
@@ -128,8 +122,6 @@ class PagePlan:
             lines += f"parent: {above}\n"
         if "mark" in self.fields:
             lines += f"file: {self.path if after else self._marked()}\n"
-        if self.restrictions is not None:
-            lines += self.restrictions.text(after=after)
         return lines + "".join(addition.text(after=after) for addition in self.additions)
 
     def _marked(self) -> str:
@@ -217,4 +209,4 @@ def _precedes(other: PagePlan, plan: PagePlan) -> bool:
 
 def leave_out(plan: PagePlan) -> PagePlan:
     """Return the plan without its changes."""
-    return replace(plan, fields=set(), additions=[], adopted=False, restrictions=None)
+    return replace(plan, fields=set(), additions=(), adopted=False)

@@ -4,16 +4,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid
 from ...core.json_text import member
-from ..attachments import PageAttachmentOptions, PageAttachments
+from ..attachments import PageAttachmentOptions, PageAttachments, files_of
 from ..client import WikiClient
 from ..labels import PageLabels
 from ..page import Page
-from ..pages.page_restrictions import PageRestrictions
+from ..pages.page_restrictions import PageAddition, PageRestrictions, changes_of
 from ..storage.comparison import alike
 from ..storage.inline_comments import comment_counts, with_comments
 from .existing_pages import ExistingTree, TreeReader, titles_of
@@ -32,7 +33,7 @@ class TreePlanner:
     :param adopt: whether to take over pages below the root that do not belong to the tree
     :param orphaned_comments: whether inline comments of readers may be orphaned
     :param uses_marks: whether to match pages by their marks; otherwise by their titles only
-    :param restrict: creates the restrictions of a page; None means not managed
+    :param restrictions: wanted restrictions of each page; None means not managed
     """
 
     def __init__(
@@ -47,43 +48,49 @@ class TreePlanner:
         parallel: int,
         warn: Callable[[str], None],
         uses_marks: bool = True,
-        restrict: Callable[[], PageRestrictions] | None = None,
+        restrictions: PageRestrictions | None = None,
     ) -> None:
-        self._uses_marks, self._restrict = uses_marks, restrict
+        self._uses_marks, self._restrictions = uses_marks, restrictions
         self._client, self._reader, self._space, self._parent = client, reader, space, parent
         #: Numbers of inline comments that the saved pages keep and lose.
         self.comments = {"kept": 0, "lost": 0}
         self._counting = threading.Lock()
         self._adopt, self._orphaned, self._parallel = adopt, orphaned_comments, parallel
         self._warn = warn
-        #: Id of a tree with the same files, whose root page has another title or is gone.
-        self._former: str | None = None
-        self.tree: ExistingTree | None = None
 
-    def plans(self, wanted: Sequence[WantedPage]) -> list[PagePlan]:
-        """Return a plan for each wanted page, in the same order.
+    def plans(self, wanted: Sequence[WantedPage]) -> tuple[ExistingTree | None, list[PagePlan]]:
+        """Return the tree on the server, and a plan for each wanted page in the same order.
 
         Raises `conflict` for a page that does not belong to the tree, and `not_found` for a missing
         space or parent.
         """
-        root = self._root(wanted)
-        self.tree = None if root is None else self._reader.tree(root)
-        found = self._matched(wanted)
-        adopted = self._take_by_title(wanted, found)
+        root, former = self._root(wanted)
+        tree = None if root is None else self._reader.tree(root)
+        found = self._matched(wanted, tree)
+        root_id = "" if root is None else root.id
+        pages = {} if tree is None else tree.pages
+        adopted = self._take_by_title(wanted, found, pages, {root_id, former} - {"", None})
         titles = {page.source.key: page.title for page in wanted}
 
         def planned(page: WantedPage) -> PagePlan:
             above = page.source.parent
-            plan = self._planned(page, found.get(page.source.key), found.get(above or ""))
-            plan.adopted = self._uses_marks and page.source.key in adopted
-            plan.parent = (self._parent or "-") if above is None else titles[above]
-            return plan
+            key = page.source.key
+            plan = self._planned(page, found.get(key), found.get(above or ""), root_id)
+            return replace(
+                plan,
+                adopted=self._uses_marks and key in adopted,
+                parent=(self._parent or "-") if above is None else titles[above],
+            )
 
-        return spread(self._parallel, planned, wanted)
+        return tree, spread(self._parallel, planned, wanted)
 
     # -- matching ------------------------------------------------------------------------------
 
-    def _root(self, wanted: Sequence[WantedPage]) -> Page | None:
+    def _root(self, wanted: Sequence[WantedPage]) -> tuple[Page | None, str | None]:
+        """Return the root page, and the id of the former tree.
+
+        That is a tree with the same files, whose root page has another title or is gone.
+        """
         title = next(page.title for page in wanted if page.source.key == ROOT)
         found = self._reader.find(title)
         if found is None and self._uses_marks:
@@ -95,16 +102,16 @@ class TreePlanner:
                 raise self._foreign(found, title)
             if found.shows_parent and self._parent not in (None, found.parent):
                 self._client.require_parent(str(self._parent), self._space)
-            return found
-        self._former = self._reader.former_tree(wanted) if self._uses_marks else None
-        root = None if self._former is None else self._reader.root(self._former)
+            return found, None
+        former = self._reader.former_tree(wanted) if self._uses_marks else None
+        root = None if former is None else self._reader.root(former)
         if root is not None and not (_is_root(root) and self._parent in (None, root.parent)):
-            self._former = root = None  # below another parent it is a separate tree
+            former = root = None  # below another parent it is a separate tree
         if root is None and self._parent is None:
             self._client.require_space(self._space)
         elif root is None:
             self._client.require_parent(str(self._parent), self._space)
-        return root
+        return root, former
 
     def _may_be_root(self, page: Page) -> bool:
         """Return whether the parent of a page fits the root page."""
@@ -113,19 +120,27 @@ class TreePlanner:
             return page.parent is None or page.parent == str(home)
         return self._parent in self._client.ancestors(page)
 
-    def _matched(self, wanted: Sequence[WantedPage]) -> dict[str, Page]:
-        if self.tree is None:
+    def _matched(self, wanted: Sequence[WantedPage], tree: ExistingTree | None) -> dict[str, Page]:
+        if tree is None:
             return {}
-        marks = self.tree.own() if self._uses_marks else {}
-        ids = match(wanted, marks, self.tree.pages, self.tree.root.id)
-        return {key: self.tree.pages[page_id] for key, page_id in ids.items()}
+        marks = tree.own() if self._uses_marks else {}
+        ids = match(wanted, marks, tree.pages, tree.root.id)
+        return {key: tree.pages[page_id] for key, page_id in ids.items()}
 
-    def _take_by_title(self, wanted: Sequence[WantedPage], found: dict[str, Page]) -> set[str]:
+    def _take_by_title(
+        self,
+        wanted: Sequence[WantedPage],
+        found: dict[str, Page],
+        below: Mapping[str, Page],
+        trees: Collection[str | None],
+    ) -> set[str]:
         """Add existing pages with the titles of new pages to `found`, by key of the file.
 
         Returns the keys of adopted pages. Raises `conflict` for a page that may not be taken over.
+
+        :param below: the pages of the tree by id
+        :param trees: ids of this tree and of the former tree
         """
-        below = {} if self.tree is None else self.tree.pages
         by_title = titles_of(below)
         held = {page.id for page in found.values()}
         root = found.get(ROOT)
@@ -136,32 +151,23 @@ class TreePlanner:
             if page.source.key not in found
             or title_key(found[page.source.key].title) != page.title_key
         ]
-        unknown = [page for page in new if page.title_key not in by_title]
-        elsewhere = self._reader.find_all(unknown)
+        elsewhere = self._reader.find_all([p for p in new if p.title_key not in by_title])
         for page in new:
             key = page.source.key
             other = by_title.get(page.title_key) or elsewhere.get(key)
             if other is None or other.id in held:
                 continue
             is_below = other.id in below
+            mark = mark_of(other)
+            is_ours = mark is not None and mark.tree in trees
             left_over = is_below and self._is_left_over(other, page, other.parent)
-            if key in found or not (left_over or self._may_take(other, is_below)):
+            if key in found or not (left_over or is_ours or (self._adopt and is_below)):
                 raise self._foreign(other, page.title)
             found[key] = other
             held.add(other.id)
-            mark = mark_of(other)
-            if mark is None or mark.tree not in self._trees():
+            if not is_ours:
                 adopted.add(key)
         return adopted
-
-    def _trees(self) -> tuple[str | None, ...]:
-        trees = () if self.tree is None else (self.tree.root.id,)
-        return trees if self._former is None else (*trees, self._former)
-
-    def _may_take(self, page: Page, is_below: bool) -> bool:
-        """Return whether a page belongs to this tree or its former root, or may be adopted."""
-        mark = mark_of(page)
-        return (mark is not None and mark.tree in self._trees()) or (self._adopt and is_below)
 
     def _is_left_over(self, page: Page, wanted: WantedPage, parent: str | None) -> bool:
         """Return whether an interrupted task created the page but did not mark it.
@@ -173,7 +179,9 @@ class TreePlanner:
         unmarked = member(page.content, "metadata", "properties", KEY) is None
         if not unmarked or page.parent != parent or page.body is None:
             return False
-        empty = self._restrict is not None and page.body == ""  # interrupted before restrictions
+        empty = (
+            self._restrictions is not None and page.body == ""
+        )  # interrupted before restrictions
         return empty or alike(page.body, wanted.body, page.space)
 
     def _foreign(self, page: Page, title: str) -> ToolchainError:
@@ -190,44 +198,52 @@ class TreePlanner:
 
     # -- comparing -----------------------------------------------------------------------------
 
-    def _planned(self, wanted: WantedPage, page: Page | None, above: Page | None) -> PagePlan:
+    def _planned(
+        self, wanted: WantedPage, page: Page | None, above: Page | None, root: str
+    ) -> PagePlan:
         parent = self._parent if wanted.source.parent is None else (above.id if above else "")
         if page and (not _is_known(page, wanted) or _displaced(page, wanted, parent)):
             page = self._reader.with_body(page)
-        plan = PagePlan(wanted.source.path, wanted, page)
-        plan.additions = self._additions(wanted)
-        changes = [addition.plan(page) for addition in plan.additions]
-        plan.fields = {change.field for change in changes if change is not None}
+        additions = self._additions(wanted, page)
+        fields = {change.field for change in changes_of(additions)}
         if page is None:
-            plan.fields |= SAVED
-            self._plan_restrictions(plan)
-            return plan
-        plan.fields |= _displaced(page, wanted, parent)
+            fields |= SAVED
+        else:
+            fields = self._differing(page, wanted, parent, root, fields)
+        if self._restrictions is not None:
+            restrictions = self._restrictions.on(page, saves=bool(fields))
+            additions.insert(0, restrictions)
+            fields |= {change.field for change in changes_of([restrictions])}
+        return PagePlan(wanted.source.path, wanted, page, fields, additions=additions)
+
+    def _differing(
+        self, page: Page, wanted: WantedPage, parent: str | None, root: str, fields: set[str]
+    ) -> set[str]:
+        """Return the fields of an existing page that differ.
+
+        Raises `conflict` if inline comments would be orphaned.
+
+        :param fields: the additions that differ
+        """
+        fields |= _displaced(page, wanted, parent)
         mark = mark_of(page)
-        root = "" if self.tree is None else self.tree.root.id
         marked = None if mark is None or not mark.is_finished else (mark.tree, mark.file)
-        if self._uses_marks and marked != (root, plan.path):
-            plan.fields.add("mark")
+        if self._uses_marks and marked != (root, wanted.source.path):
+            fields.add("mark")
         if not _is_known(page, wanted) and not alike(page.body or "", wanted.body, page.space):
-            plan.fields.add("body")
-        if plan.saves:
+            fields.add("body")
+        if fields & SAVED:
             self._keep_comments(page, wanted)
-        self._plan_restrictions(plan)
-        return plan
+        return fields
 
-    def _plan_restrictions(self, plan: PagePlan) -> None:
-        if self._restrict is not None:
-            plan.restrictions = self._restrict()
-            if plan.restrictions.plan(plan.page, saves=bool(plan.fields)) is not None:
-                plan.fields.add("restrictions")
-
-    def _additions(self, wanted: WantedPage) -> list[PageLabels | PageAttachments]:
-        found: list[PageLabels | PageAttachments] = []
+    def _additions(self, wanted: WantedPage, page: Page | None) -> list[PageAddition]:
+        """Compare the labels and attachments of a page."""
+        found: list[PageAddition] = []
         if wanted.labels is not None:
-            found.append(PageLabels(self._client, wanted.labels))
+            found.append(PageLabels(self._client, wanted.labels).on(page))
         if wanted.files:
             entries = [PageAttachmentOptions(src, name) for name, src in wanted.files.items()]
-            found.append(PageAttachments(self._client, entries))
+            found.append(PageAttachments(self._client, files_of(entries)).on(page))
         return found
 
     def _keep_comments(self, page: Page, wanted: WantedPage) -> None:

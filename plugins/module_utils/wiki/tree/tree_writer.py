@@ -12,6 +12,7 @@ from ...core.json_text import member
 from ..client import WikiClient
 from ..page import Page
 from ..pages.desired_page import DesiredPage
+from ..pages.page_restrictions import PageRestrictions
 from ..pages.saving import PageWriter
 from ..storage.comparison import alike
 from .marks import KEY, TreeMark, mark_of, write_mark
@@ -99,10 +100,11 @@ class TreeWriter:
         page = plan.page
         if page is None or plan.saves:
             page = self.done[key] = self._saved(plan)
-        elif plan.restrictions is not None:
-            plan.restrictions.apply(page)
+        elif plan.restrict is not None:
+            plan.restrict(page)
         for addition in plan.additions:
-            addition.apply(page)
+            if not isinstance(addition, PageRestrictions):
+                addition.apply(page)
         mark = final_mark(plan, page, page.id if key == ROOT else self._ids[ROOT])
         if self._uses_marks and mark_of(page) != mark:
             write_mark(self._client, page, mark)

@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.address import require_segment
@@ -24,6 +23,7 @@ from ..pages.page_restrictions import PageRestrictions, RestrictedOperations
 from ..pages.restrictions import EXPANSION as RESTRICTIONS
 from ..pages.restrictions import Restrictions
 from ..permissions import of_the_page, require
+from ..storage.excerpt import joined
 from .existing_pages import TreeReader
 from .marks import EXPANSION
 from .page_plan import PagePlan, leave_out, left_out, part_of
@@ -115,11 +115,10 @@ class WikiTreeOperation:
             more=_MORE if options.restrictions is None else (*_MORE, *RESTRICTIONS),
             connections=max(10, options.parallel),
         )
-        self._restrict: Callable[[], PageRestrictions] | None = None
+        self._restrictions: PageRestrictions | None = None
         if options.restrictions is not None:
-            store, force = Restrictions(self._client), options.force
-            self._restrict = partial(PageRestrictions, store, options.restrictions, force=force)
-            self._restrict()  # checks the options
+            store, wanted = Restrictions(self._client), options.restrictions.wanted
+            self._restrictions = PageRestrictions(store, wanted, force=options.force)
 
     def plan(self) -> Plan:
         options, task = self._options, self._task
@@ -148,12 +147,13 @@ class WikiTreeOperation:
             uses_marks=options.mark,
             parallel=options.parallel,
             warn=task.warn,
-            restrict=self._restrict,
+            restrictions=self._restrictions,
         )
-        pages, gone = planner.plans(wanted), list[PagePlan]()
+        tree, pages = planner.plans(wanted)
+        gone = []
         if options.prune:
-            gone = deletions(planner.tree, pages, options.max_deletions, task.warn)
-        action: Action = "create" if planner.tree is None else "update"
+            gone = deletions(tree, pages, options.max_deletions, task.warn)
+        action: Action = "create" if tree is None else "update"
         return self._full_plan(_TreeState(pages, gone, action, planner.comments))
 
     def _full_plan(self, state: _TreeState) -> Plan:
@@ -161,9 +161,7 @@ class WikiTreeOperation:
         changed = state.changed
 
         def make_diff() -> tuple[str, str]:
-            texts = [plan.sides() for plan in changed]
-            before = "".join(old for old, _new in texts)
-            return before, "".join(new for _old, new in texts)
+            return joined(plan.sides() for plan in changed)
 
         shown = self._shown(state.pages, {}, state.deletions)
         result = {"pages": shown, "comments": state.comments}
