@@ -76,19 +76,12 @@ class PageRestrictions:
         """
         before = None if page is None else self._store.of(page)
         found = PageRestrictions(self._store, self._wanted, force=self._force, before=before)
-        if not self._force or saves:
-            found._require_access(saves=saves)
+        if saves:
+            hint = "which the task needs to write the content"
+            self._store.require_access(found._before, found._after, "the page", hint)
+        elif not self._force:
+            self._store.require_access(found._before, found._after, "the page")
         return found
-
-    def _require_access(self, *, saves: bool) -> None:
-        lost = self._store.lost(self._before, self._after)
-        if lost is not None:
-            account, operation = lost
-            hint = "which the task needs to write the content" if saves else "or set force"
-            raise invalid(
-                f"restrictions: the task's account {account} would lose the permission to"
-                f" {operation} the page: add it to {operation}, {hint}"
-            )
 
     @property
     def change(self) -> Change | None:

@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...core.errors import ToolchainError
+from ...core.errors import ToolchainError, invalid
 from ...core.http.messages import json_or_none, unexpected_body
 from ...core.json_text import member
 from ...core.lists.paged_list import PagedList
+from ...core.verification import not_saved
 from .. import predicted_pages
 from ..client import WikiClient, content_route
 from ..page import Page, whole_results
@@ -110,21 +111,27 @@ class Restrictions:
             if not listed.add(response, shown, entries, follows=follows):
                 return listed.entries
 
-    def lost(self, before: PageRights, after: PageRights) -> tuple[str, str] | None:
-        """Return the task's account and an operation that a change would forbid it, or None.
+    def require_access(
+        self, before: PageRights, after: PageRights, page: str, hint: str = "or set force"
+    ) -> None:
+        """Raise `invalid` if a change would forbid the task's account an operation.
 
         Raises `not_found` for a group that does not exist in the cloud.
+
+        :param page: the page for the message
         """
         if before == after:
-            return None
+            return
         restricted = [rights[name] for rights in (before, after) for name in OPERATIONS]
         account = self._account(groups=any(names["groups"] for names in restricted))
         if account.is_in_cloud:
             self._cloud_body(after)
         for name in OPERATIONS:
             if account.is_admitted(before[name]) and not account.is_admitted(after[name]):
-                return account.id, name
-        return None
+                raise invalid(
+                    f"the task's account {account.id} would lose the permission to {name} {page}:"
+                    f" add it to {name}, {hint}"
+                )
 
     def _account(self, *, groups: bool) -> Account:
         """Return the task's account, which is read once. `groups`: whether to read its groups."""
@@ -152,7 +159,7 @@ class Restrictions:
         known = next(iter(self._accounts.values()), None) or self._account(groups=False)
         body = self._cloud_body(after) if known.is_in_cloud else _server_body(before, after)
         try:
-            response = self._client.send(
+            self._client.send(
                 purpose,
                 "PUT" if body else "DELETE",
                 content_route(page.id, "restriction"),
@@ -168,8 +175,7 @@ class Restrictions:
             raise
         unsaved = self._unsaved(page, after)
         if unsaved:
-            message = f"the server accepted the change, but did not save {', '.join(unsaved)}"
-            raise response.error("rejected", message)
+            raise not_saved(purpose, unsaved)
 
     def _cloud_body(self, after: PageRights) -> list[dict[str, Any]]:
         """Return the restrictions of both operations, because a PUT in the cloud removes those of

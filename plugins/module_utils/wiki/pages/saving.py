@@ -208,6 +208,20 @@ class PageWriter:
             raise _copied(error, "conflict", reason) from None
 
 
+def trash(client: WikiClient, purpose: str, page: Page) -> None:
+    """Move a page to the trash. It is no error if another user has removed it."""
+
+    def is_gone() -> bool:
+        now = client.get(f"verifying the page '{page.title}'", page.id, page.space)
+        return now is None or now.status != "current"
+
+    try:
+        client.trash(purpose, page.id, is_gone)
+    except ToolchainError as error:
+        if error.status != 404 or not is_gone():
+            raise
+
+
 def _content(title: str, space: str | None, body: str, parent: str | None) -> dict[str, Any]:
     """Return the request body of a page without its version [W4.3]. `parent`: id, or None."""
     content: dict[str, Any] = {

@@ -24,7 +24,7 @@ from .desired_page import DesiredPage, desired_page
 from .page_options import PageOptions
 from .page_restrictions import PageAddition, PageRestrictions, changes_of, restrict_of
 from .restrictions import EXPANSION, Restrictions
-from .saving import PageWriter
+from .saving import PageWriter, trash
 
 #: Changes that create a new version of a page.
 _OF_THE_PAGE = frozenset({"body", "title", "parent_id"})
@@ -313,7 +313,7 @@ class SinglePage:
 
     def apply(self, page: Page | None, plan: Plan) -> Mapping[str, Any]:
         if plan.action == "delete" and page is not None:
-            self._trash(page)
+            trash(self._client, f"moving {self._options.named} to the trash", page)
             return {}
         changes: PageChanges = plan.data
         restrict = restrict_of(changes.additions)
@@ -346,19 +346,6 @@ class SinglePage:
     def _note(self) -> dict[str, Any]:
         note = without_none({"message": self._options.version_comment})
         return {**note, "minorEdit": True} if self._options.minor_edit else note
-
-    def _trash(self, page: Page) -> None:
-        """Move the page to the trash. It is no error if another user has removed it."""
-
-        def is_gone() -> bool:
-            now = self._client.get(f"verifying {self._options.named}", page.id, page.space)
-            return now is None or now.status != "current"
-
-        try:
-            self._client.trash(f"moving {self._options.named} to the trash", page.id, is_gone)
-        except ToolchainError as error:
-            if error.status != 404 or not is_gone():
-                raise
 
     def _verify(self, saved: Page, before: Page | None, body: str) -> None:
         """Raise `failed` if the saved page has another parent. Warn about another body."""

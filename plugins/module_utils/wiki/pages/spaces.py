@@ -9,8 +9,9 @@ from typing import Any
 
 from ...core.address import path
 from ...core.errors import ToolchainError
-from ...core.http.messages import Response, unexpected_body
+from ...core.http.messages import expected, unexpected_body
 from ...core.json_text import member
+from ...core.plan import plan
 from ..client import WikiClient
 
 _SPACE, _USER = "rest/api/space", "rest/api/user"
@@ -71,26 +72,20 @@ class Spaces:
         )
 
     def update(self, key: str, wanted: Mapping[str, Any], home: str | None) -> None:
-        """Change a space. Raises `rejected` if the server does not save a field.
+        """Change a space.
 
         :param home: id of the new home page; None means unchanged
         """
-
-        def unsaved() -> list[str]:
-            now = self.read(key) or {}
-            return [name for name, value in wanted.items() if now.get(name) != value]
-
         members = {**_sent(wanted), **({} if home is None else {"homepage": {"id": home}})}
-        response = self._client.send(
+        self._client.send(
             f"changing the space {key}",
             "PUT",
             f"{_SPACE}/{path(key)}",
             (200,),
             json=members,
-            verify=lambda: not unsaved(),
+            verify=lambda: not plan(self.read(key), wanted).changed,
             repeatable=True,
         )
-        _require_kept(response, unsaved())
 
     def delete(self, key: str) -> bool:
         """Delete a space and wait up to 50 seconds. Return whether it is gone."""
@@ -121,11 +116,8 @@ class Spaces:
                 error.kind = "permission"
                 error.with_hint("the account must have the permission to administer the space")
             raise _without_interface(error) from None
-        reported = response.json()
-        if not isinstance(reported, list):
-            raise unexpected_body(response, "a list of permissions")
         found: dict[str, set[str]] = {}
-        for permission in reported:
+        for permission in expected(response, list, "a list of permissions"):
             subject = _subject(member(permission, "subject"))
             pair = member(permission, "operation")
             target, operation = member(pair, "targetType"), member(pair, "operationKey")
@@ -142,9 +134,9 @@ class Spaces:
             self._set(key, part)
 
     def _set(self, key: str, wanted: Permissions) -> None:
-        def unsaved() -> list[str]:
+        def done() -> bool:
             now = self.permissions(key)
-            return [name for name, operations in wanted.items() if now.get(name, []) != operations]
+            return all(now.get(name, []) == operations for name, operations in wanted.items())
 
         body = []
         for subject, operations in wanted.items():
@@ -154,35 +146,32 @@ class Spaces:
             listed = [{"targetType": pair[0], "operationKey": pair[2]} for pair in pairs]
             body.append({**holder, "operations": listed})
         try:
-            response = self._client.send(
+            self._client.send(
                 f"setting the permissions of the space {key}",
                 "POST",
                 f"{_SPACE}/{path(key)}/permissions",
                 (200, 201, 204),
                 json=body,
-                verify=lambda: not unsaved(),
+                verify=done,
                 repeatable=True,
             )
         except ToolchainError as error:
             raise _without_interface(error) from None
-        _require_kept(response, unsaved())
 
     def user_key(self, name: str) -> str:
         """Return the key of a user. Raises `not_found` if the user does not exist."""
-        purpose = f"searching for the user '{name}'"
-        response = self._client.ask(purpose, _USER, {"username": name}, (200, 404))
-        found = member(response.json(), "userKey") if response.status == 200 else None
-        if found is None:
-            raise response.error("not_found", f"there is no user '{name}'")
-        return str(found)
+        return self._user(f"user '{name}'", {"username": name}, "userKey")
 
     def user_name(self, key: str) -> str:
         """Return the name of a user. Raises `not_found` if the user does not exist."""
-        purpose = f"searching for the user with the key {key}"
-        response = self._client.ask(purpose, _USER, {"key": key}, (200, 404))
-        found = member(response.json(), "username") if response.status == 200 else None
+        return self._user(f"user with the key {key}", {"key": key}, "username")
+
+    def _user(self, named: str, query: Mapping[str, str], wanted: str) -> str:
+        """Return the member `wanted` of the user that a query finds."""
+        response = self._client.ask(f"searching for the {named}", _USER, query, (200, 404))
+        found = member(response.json(), wanted) if response.status == 200 else None
         if found is None:
-            raise response.error("not_found", f"there is no user with the key {key}")
+            raise response.error("not_found", f"there is no {named}")
         return str(found)
 
     def own_subjects(self) -> set[str]:
@@ -225,12 +214,6 @@ def _sent(wanted: Mapping[str, Any]) -> dict[str, Any]:
         plain = {"value": wanted["description"], "representation": "plain"}
         sent["description"] = {"plain": plain}
     return sent
-
-
-def _require_kept(response: Response, unsaved: list[str]) -> None:
-    if unsaved:
-        message = f"the server accepted the change, but did not save {', '.join(unsaved)}"
-        raise response.error("rejected", message)
 
 
 def _without_interface(error: ToolchainError) -> ToolchainError:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 from ...core.accounting import Accounting
 from ...core.errors import ToolchainError, invalid, shorten
 from ...core.module.descriptor import Descriptor, writes
-from ...core.module.objects import Item, ObjectKind, Objects, attempt_each
+from ...core.module.objects import Item, ItemKind, Objects, attempt_each
 from ...core.module.task import Task
 from ...core.plan import Plan, unchanged
 from ..page import Page
@@ -55,7 +55,7 @@ class WikiPageOptions(PageOptions):
         return replace(self, pages=None, **options)
 
 
-class PageKind(ObjectKind[PageOptions, Page]):
+class PageKind(ItemKind[PageOptions, Page]):
     """Pages. A missing permission or a conflict only fails a single page of the list.
 
     :param pages: options of each page

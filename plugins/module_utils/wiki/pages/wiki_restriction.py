@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
-from ...core.concurrency import first_alone
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
-from ...core.module.objects import Item, ItemKind, Objects, entries_of
+from ...core.module.objects import Item, ItemKind, Objects, attempt_each, entries_of
 from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
@@ -63,7 +62,15 @@ class WikiRestrictionOptions(RestrictionEntry):
     entries: Annotated[list[RestrictionEntry] | None, Option(empty=False)] = None
 
 
-class WikiRestrictionOperation(Objects[RestrictionEntry, Any]):
+@dataclass(frozen=True)
+class RestrictedPage:
+    """A page with its restrictions."""
+
+    page: Page
+    rights: PageRights
+
+
+class WikiRestrictionOperation(Objects[RestrictionEntry, RestrictedPage]):
     """Manage the restrictions of pages. Raises `invalid`."""
 
     descriptor: ClassVar = Descriptor(
@@ -78,7 +85,7 @@ class WikiRestrictionOperation(Objects[RestrictionEntry, Any]):
         super().__init__(RestrictionKind(task), *entries_of(options, RestrictionEntry))
 
 
-class RestrictionKind(ItemKind[RestrictionEntry, Any]):
+class RestrictionKind(ItemKind[RestrictionEntry, RestrictedPage]):
     """Restrictions of pages as entries. Each page takes a request, in the cloud two requests."""
 
     noun = "restriction"
@@ -87,7 +94,6 @@ class RestrictionKind(ItemKind[RestrictionEntry, Any]):
         super().__init__(task)
         self._client = WikiClient(task, rights=True, more=EXPANSION)
         self._restrictions = Restrictions(self._client)
-        self._read: dict[str, tuple[Page, PageRights] | ToolchainError] = {}
 
     def name(self, entry: RestrictionEntry) -> str:
         return entry.page_id or f"{entry.space}/{entry.title}"
@@ -95,48 +101,31 @@ class RestrictionKind(ItemKind[RestrictionEntry, Any]):
     def key(self, entry: RestrictionEntry) -> str:
         return composed(self.name(entry)).lower()
 
-    def load(self, items: Sequence[Item[RestrictionEntry, Any]]) -> None:
-        entries = [item.entry for item in items]
+    def load(self, items: Sequence[Item[RestrictionEntry, RestrictedPage]]) -> None:
+        def read(item: Item[RestrictionEntry, RestrictedPage]) -> None:
+            page = self._page(item.entry)
+            item.state = RestrictedPage(page, self._restrictions.of(page))
 
-        def read(entry: RestrictionEntry) -> tuple[Page, PageRights] | ToolchainError:
-            try:
-                page = self._page(entry)
-                return page, self._restrictions.of(page)
-            except ToolchainError as error:  # compare() raises it for this entry
-                return error
+        attempt_each(read, items, _PARALLEL)
+        names: dict[str, str] = {}
+        for item in items:
+            if item.state is not None:
+                first = names.setdefault(item.state.page.id, item.name)
+                if first != item.name:
+                    message = f"'{item.name}' and '{first}' are the same page: list it once"
+                    raise invalid(f"entries: {message}")
 
-        names = [self.name(entry) for entry in entries]
-        self._read = dict(zip(names, first_alone(_PARALLEL, read, entries), strict=True))
-        pages: dict[str, str] = {}
-        for name, found in self._read.items():
-            if not isinstance(found, ToolchainError):
-                first = pages.setdefault(found[0].id, name)
-                if first != name:
-                    raise invalid(
-                        f"entries: '{name}' and '{first}' are the same page: list it once"
-                    )
-
-    def compare(self, item: Item[RestrictionEntry, Any]) -> Plan:
-        entry = item.entry
-        found = self._read[self.name(entry)]
-        if isinstance(found, ToolchainError):
-            raise found
-        before = found[1]
+    def compare(self, item: Item[RestrictionEntry, RestrictedPage]) -> Plan:
+        entry, before = item.entry, self._state(item).rights
         made = plan(before, merged(before, entry.wanted))
-        lost = None if entry.force else self._restrictions.lost(before, made.after)
-        if lost is not None:
-            account, operation = lost
-            raise invalid(
-                f"the task's account {account} would lose the permission to {operation} the page"
-                f" {self.name(entry)}: add it to {operation}, or set force"
-            )
+        if not entry.force:
+            self._restrictions.require_access(before, made.after, f"the page {item.name}")
         return made.with_result(restriction=made.after)
 
-    def _page_of(self, entry: RestrictionEntry) -> Page:
-        found = self._read[self.name(entry)]
-        if isinstance(found, ToolchainError):
-            raise AssertionError("a page that could not be read is not written")
-        return found[0]
+    def _state(self, item: Item[RestrictionEntry, RestrictedPage]) -> RestrictedPage:
+        if item.state is None:
+            raise AssertionError("load() has read every compared page")
+        return item.state
 
     def _page(self, entry: RestrictionEntry) -> Page:
         name = self.name(entry)
@@ -152,12 +141,9 @@ class RestrictionKind(ItemKind[RestrictionEntry, Any]):
             raise ToolchainError("not_found", message)
         return page
 
-    def foresee(self, item: Item[RestrictionEntry, Any]) -> None:
-        entry = item.entry
-        page = self._page_of(entry)
-        require(f"setting the restrictions of the page {self.name(entry)}", page, "update")
+    def foresee(self, item: Item[RestrictionEntry, RestrictedPage]) -> None:
+        purpose = f"setting the restrictions of the page {item.name}"
+        require(purpose, self._state(item).page, "update")
 
-    def write(self, item: Item[RestrictionEntry, Any]) -> None:
-        entry, plan = item.entry, item.plan
-        self._restrictions.write(self._page_of(entry), plan.before, plan.after)
-        item.returned = {"restriction": plan.after}
+    def write(self, item: Item[RestrictionEntry, RestrictedPage]) -> None:
+        self._restrictions.write(self._state(item).page, item.plan.before, item.plan.after)

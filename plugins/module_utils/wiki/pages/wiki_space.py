@@ -13,7 +13,7 @@ from ...core.module.objects import Item, ItemKind, Objects, entries_of
 from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
-from ...core.plan import Plan, plan, unchanged, without_none
+from ...core.plan import Plan, plan, remaining, unchanged, without_none
 from ..client import WikiClient
 from .spaces import Permissions, Spaces, administers
 
@@ -104,7 +104,6 @@ class SpaceKind(ItemKind[SpaceEntry, Any]):
         self._client = WikiClient(task)
         self._spaces = Spaces(self._client)
         self._keys: dict[str, str] = {}
-        self._homes: dict[str, str] = {}
 
     def name(self, entry: SpaceEntry) -> str:
         return entry.key
@@ -118,7 +117,7 @@ class SpaceKind(ItemKind[SpaceEntry, Any]):
         number = None if found is None else found.pop("id")
         if entry.state == "absent":
             return self._removal(entry, found)
-        wanted = without_none({name: getattr(entry, name) for name in _FIELDS})
+        wanted, home = without_none({name: getattr(entry, name) for name in _FIELDS}), None
         if found is None:
             if "name" not in wanted:
                 raise invalid(
@@ -127,7 +126,7 @@ class SpaceKind(ItemKind[SpaceEntry, Any]):
             if wanted.pop("home_page", None) is not None:
                 self._task.warn(f"the space {entry.key} is new: the next run sets its home page")
         elif wanted.get("home_page") not in (None, found["home_page"]):
-            self._homes[entry.key] = self._home(entry.key, str(entry.home_page))
+            home = self._home(entry.key, str(entry.home_page))
         if entry.permissions is not None:
             for permission in entry.permissions:
                 self._subject(permission)  # collects the keys of users for _with_names()
@@ -137,7 +136,7 @@ class SpaceKind(ItemKind[SpaceEntry, Any]):
         made = plan(found, wanted)
         blank = {"name": entry.key, "description": "", "home_page": None}
         shown = {"id": number, "key": entry.key, **blank, **made.before, **made.after}
-        return made.with_result(space=shown)
+        return made.with_result(space=shown).with_data(home)
 
     def _removal(self, entry: SpaceEntry, found: dict[str, Any] | None) -> Plan:
         if found is None:
@@ -202,7 +201,6 @@ class SpaceKind(ItemKind[SpaceEntry, Any]):
         if plan.action == "delete":
             if not self._spaces.delete(entry.key):
                 self._task.warn(f"the server is still deleting the space {entry.key}")
-            item.returned = {"space": None}
             return
         changed = {change.field: change.after for change in plan.changes}
         permissions = changed.pop("permissions", None)
@@ -210,7 +208,7 @@ class SpaceKind(ItemKind[SpaceEntry, Any]):
             self._spaces.create(entry.key, changed)
         elif changed:
             members = {"name": plan.after["name"], **changed}
-            self._spaces.update(entry.key, members, self._homes.get(entry.key))
+            self._spaces.update(entry.key, members, plan.data)
         if permissions is not None:
             before = plan.before.get("permissions", {}) if plan.before else {}
             differing = {
@@ -219,8 +217,17 @@ class SpaceKind(ItemKind[SpaceEntry, Any]):
                 if before.get(subject, []) != permissions.get(subject, [])
             }
             self._spaces.set_permissions(entry.key, differing)
-        now = self._spaces.read(entry.key) or {}
-        item.returned = {"space": {**plan.result["space"], **now}}
+
+    def left(self, item: Item[SpaceEntry, Any]) -> Plan | None:
+        """Read the space again. A new space may not be found at once, and deletion takes time."""
+        now = None if item.plan.action == "delete" else self._spaces.read(item.entry.key)
+        if now is None:
+            return remaining(item.plan, None) if item.plan.action == "update" else None
+        item.returned = {"space": {**item.plan.result["space"], **now}}
+        if any(change.field == "permissions" for change in item.plan.changes):
+            held = self._spaces.permissions(item.entry.key)
+            now = {**now, "permissions": self._with_names(held)}
+        return remaining(item.plan, now)
 
     def predict(self, item: Item[SpaceEntry, Any]) -> None:
         if item.entry.state == "absent":

@@ -78,12 +78,6 @@ class TreeWriter:
                 " content may be lost"
             )
 
-    def trash(self, plans: Sequence[PagePlan]) -> None:
-        """Move pages to the trash one after the other, in the given order."""
-        for plan in plans:
-            if plan.page is not None:
-                self._trash(plan.page)
-
     def _is_ready(self, plan: PagePlan, pending: Mapping[str, PagePlan]) -> bool:
         if plan.wanted is None or plan.wanted.source.parent in pending:
             return False
@@ -146,16 +140,3 @@ class TreeWriter:
             )
         if saved.body is not None and not alike(saved.body, body, saved.space):
             self._rewritten.append(plan.path)
-
-    def _trash(self, page: Page) -> None:
-        purpose = f"moving the page '{page.title}' ({page.id}) to the trash"
-
-        def is_gone() -> bool:
-            now = self._client.get(f"verifying '{page.title}'", page.id, page.space)
-            return now is None or now.status != "current"
-
-        try:
-            self._client.trash(purpose, page.id, is_gone)
-        except ToolchainError as error:
-            if error.status != 404 or not is_gone():
-                raise

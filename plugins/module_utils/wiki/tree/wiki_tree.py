@@ -22,6 +22,7 @@ from ..page import Page
 from ..pages.page_restrictions import PageRestrictions, RestrictedOperations
 from ..pages.restrictions import EXPANSION as RESTRICTIONS
 from ..pages.restrictions import Restrictions
+from ..pages.saving import trash
 from ..permissions import of_the_page, require
 from ..storage.excerpt import joined
 from .existing_pages import TreeReader
@@ -215,7 +216,10 @@ class WikiTreeOperation:
         try:
             writer.write(plan.data.pages)
             for deletion in plan.data.deletions:
-                writer.trash([deletion])
+                page = deletion.page
+                if page is not None:
+                    purpose = f"moving the page '{page.title}' ({page.id}) to the trash"
+                    trash(self._client, purpose, page)
                 gone.append(deletion)
         except ToolchainError as error:
             finished = [page for page in plan.data.pages if _key(page) in writer.done]
