@@ -7,11 +7,9 @@ It uses the version of the interface that the server supports [wiki-30].
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from ..core import errors
-from ..core.http.download import Taken
-from ..core.http.messages import Response
 from ..core.http.writes import Verify
 from ..core.json_text import member
 from ..core.module.task import Task
@@ -21,9 +19,6 @@ from .names import composed, decomposed
 from .page import Page
 from .version1 import PagesOfVersion1
 from .version2 import PagesOfVersion2
-
-if TYPE_CHECKING:
-    from ..core.http.bodies import Incoming
 
 __all__ = ["WikiClient", "content_route"]
 
@@ -38,7 +33,7 @@ _OBSTACLES = "children.page,space.homepage"
 _RIGHTS = "operations"
 
 
-class WikiClient:
+class WikiClient(WikiExchange):
     """Read and write pages with their labels, properties and attachments.
 
     :param labels: expand the labels
@@ -61,20 +56,20 @@ class WikiClient:
         self.predictions = task.predictions
         optional = {_LABELS: labels, _OBSTACLES: obstacles, _RIGHTS: rights and task.read_only}
         chosen = [name for name, wanted in optional.items() if wanted]
-        self._exchange = WikiExchange(task, connections)
-        self._version1 = PagesOfVersion1(self._exchange, ",".join([_EXPAND, *chosen, *more]))
-        self._version2 = PagesOfVersion2(self._exchange, [*chosen, *more])
+        super().__init__(task, connections)
+        self._version1 = PagesOfVersion1(self, ",".join([_EXPAND, *chosen, *more]))
+        self._version2 = PagesOfVersion2(self, [*chosen, *more])
 
     @property
     def _pages(self) -> PagesOfVersion1 | PagesOfVersion2:
-        return self._version2 if self._exchange.version == 2 else self._version1
+        return self._version2 if self.version == 2 else self._version1
 
     def _read(self, read: Callable[[PagesOfVersion1 | PagesOfVersion2], Found]) -> Found:
         """Call `read`. Call it again with version 2 if the server has removed version 1."""
         try:
             return read(self._pages)
         except errors.ToolchainError as error:
-            if not self._exchange.switches(error):
+            if not self.switches(error):
                 raise
         return read(self._pages)
 
@@ -179,10 +174,6 @@ class WikiClient:
         """
         return self._read(lambda pages: pages.content_of(purpose, key, kind, most))
 
-    def listing(self, purpose: str, route: str, **query: str) -> list[Any]:
-        """Return the entries of a list of version 1."""
-        return self._exchange.listing(purpose, route, query)
-
     def groups_of(self, account: Mapping[str, str]) -> frozenset[str]:
         """Return the names of the groups of an account. Empty if it may not list them.
 
@@ -190,7 +181,7 @@ class WikiClient:
         """
         purpose = "reading the groups of the account"
         try:
-            listed = self.listing(purpose, "rest/api/user/memberof", **account)
+            listed = self.listing(purpose, "rest/api/user/memberof", account)
         except errors.ToolchainError as error:
             if error.status not in (403, 404):
                 raise
@@ -206,7 +197,7 @@ class WikiClient:
 
         Returns None in version 1, which only lists the children of a page.
         """
-        return self._version2.descendants(purpose, page_id) if self._exchange.version == 2 else None
+        return self._version2.descendants(purpose, page_id) if self.version == 2 else None
 
     def create(
         self, purpose: str, content: Mapping[str, Any], space: str, verify: Verify
@@ -219,11 +210,6 @@ class WikiClient:
     ) -> Page | None:
         """Save a page. Return it, or None if the response does not contain it."""
         return self._pages.replace(purpose, page, content, verify)
-
-    @property
-    def version(self) -> int:
-        """Return the version of the interface, 1 or 2 [wiki-30]."""
-        return self._exchange.version
 
     @property
     def creates_properties(self) -> bool:
@@ -254,23 +240,3 @@ class WikiClient:
         :param known: the current property as JSON, or None to create it
         """
         self._pages.write_property(purpose, page_id, value, known, verify)
-
-    def ask(
-        self, purpose: str, route: str, query: Mapping[str, Any], expect: tuple[int, ...]
-    ) -> Response:
-        """Send a read request."""
-        return self._exchange.ask(purpose, route, query, expect)
-
-    def send(
-        self, purpose: str, method: str, route: str, expect: tuple[int, ...], **parts: Any
-    ) -> Response:
-        """Send a write; see `WikiExchange.send()`."""
-        return self._exchange.send(purpose, method, route, expect, **parts)
-
-    def download(self, purpose: str, route: str, take: Callable[[Incoming], Taken]) -> Taken:
-        """Download a file. Return the result of `take`, which reads the response."""
-        return self._exchange.download(purpose, route, take)
-
-    def download_into(self, purpose: str, route: str, file: IO[bytes], size: int) -> None:
-        """Download `size` bytes into an open file. Raises `protocol` if the size differs."""
-        self._exchange.download_into(purpose, route, file, size)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from ...core.plan import Change
 from .site import TrackerIssue
@@ -39,8 +39,3 @@ class Part(Protocol):
 
     def expected(self) -> tuple[Change, ...]:
         """Return the values for a new issue."""
-
-
-def as_dict(change: Change) -> dict[str, Any]:
-    """Return a change as an entry of the return value `changes`."""
-    return {"field": change.field, "before": change.before, "after": change.after}

@@ -8,22 +8,22 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from ...core.concurrency import first_alone, spread
-from ...core.errors import ToolchainError, invalid, shorten
+from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, writes
+from ...core.module.diffs import shown_change
+from ...core.module.objects import attempt_each, failure_of
 from ...core.module.task import Task
 from ...core.plan import Change, Plan
 from .. import permissions
 from ..client import TrackerClient
 from ..search.jql_search import JqlSearchOperation, JqlSearchOptions
 from .creation import Creation, several
-from .edits import Edit, as_dict
+from .edits import Edit
 from .issue_options import IssueOptions
 from .site import Site, TrackerIssue, issue_of
 from .upload_file import files_of
 from .wanted import WantedParts
 
-#: Error kinds after which all other issues would fail too.
-_FOR_ALL_ISSUES = frozenset({"auth", "rate_limited"})
 _NEW = "(new)"
 
 
@@ -77,14 +77,15 @@ class PlannedIssue:
     done: list[Change] = field(default_factory=list)
     error: ToolchainError | None = None
 
+    @property
+    def name(self) -> str:
+        return str(self.key)
+
     def shown(self, changes: Sequence[Change]) -> dict[str, Any]:
         """Return the entry in the return value `issues`."""
         action = self.action if changes or self.error is None else "unchanged"
-        return {
-            "key": self.key,
-            "action": action,
-            "changes": [as_dict(change) for change in changes],
-        }
+        shown = {"key": self.key, "action": action, "changes": list(map(shown_change, changes))}
+        return shown if self.error is None else {**shown, "error": self.error.as_dict()}
 
 
 class TrackerIssueOperation:
@@ -208,23 +209,12 @@ class TrackerIssueOperation:
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         issues: list[PlannedIssue] = plan.data
         todo = [issue for issue in issues if issue.changes]
-        stopped: list[ToolchainError] = []
-
-        def attempt(issue: PlannedIssue) -> None:
-            try:
-                if stopped:
-                    raise ToolchainError(
-                        stopped[0].kind, f"{issue.key} was not attempted after this error"
-                    )
-                self._write(issue)
-            except ToolchainError as error:
-                issue.error = error
-                if error.kind in _FOR_ALL_ISSUES:
-                    stopped.append(error)
-
-        spread(self._options.parallel, attempt, todo)
-        failure = _failure(issues)
+        attempt_each(self._write, todo, self._options.parallel)
+        failure = issues[0].error if len(issues) == 1 else failure_of(issues, "issues")
         if failure is not None:
+            failure.result["issues"] = [issue.shown(issue.done) for issue in issues]
+            if any(issue.done for issue in issues):
+                failure.result["changed"] = True
             raise failure
         return {"issues": [issue.shown(issue.changes) for issue in issues]}
 
@@ -250,37 +240,6 @@ def _edited(issue: TrackerIssue, parts: WantedParts) -> PlannedIssue:
     changes = tuple(change for edit in edits for change in edit.changes)
     needs = [name for edit in edits for name in edit.needs]
     return PlannedIssue(issue.key, "updated" if edits else "unchanged", changes, edits, needs)
-
-
-def _failure(issues: Sequence[PlannedIssue]) -> ToolchainError | None:
-    """Return an error for all failed issues, or None. Its result has the finished edits."""
-    errors = [issue.error for issue in issues if issue.error is not None]
-    if not errors:
-        return None
-    first = errors[0]
-    if len(issues) > 1:
-        error_message = "; ".join(dict.fromkeys(error.message for error in errors))
-        message = shorten(f"{len(errors)} of {len(issues)} issues failed: {error_message}")
-        first = _with_message(first, message)
-    shown = [issue.shown(issue.done) for issue in issues]
-    for issue, entry in zip(issues, shown, strict=True):
-        if issue.error is not None:
-            entry["error"] = issue.error.as_dict()
-    changed = any(issue.done for issue in issues) or bool(first.result.get("changed"))
-    first.result.update(issues=shown, changed=changed)
-    return first
-
-
-def _with_message(error: ToolchainError, message: str) -> ToolchainError:
-    return ToolchainError(
-        error.kind,
-        message,
-        status=error.status,
-        method=error.method,
-        url=error.url,
-        detail=error.detail,
-        result=error.result,
-    )
 
 
 def _side(issue: PlannedIssue, side: str) -> dict[str, Any]:
