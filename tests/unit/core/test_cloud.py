@@ -18,7 +18,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors imp
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
 from ansible_collections.delivery.toolchain.plugins.module_utils.tracker import (
-    scopes as tracker_scopes,
+    client as tracker_client,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.client import TrackerClient
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.client import WikiClient
@@ -201,4 +201,4 @@ def test_scope_of_wiki_requests(method: str, path: str, scope: str) -> None:
     ],
 )
 def test_scope_of_tracker_requests(method: str, path: str, reads: bool, scope: str) -> None:
-    assert tracker_scopes.scope_of(method, path, reads=reads) == scope
+    assert tracker_client.scope_of(method, path, reads=reads) == scope

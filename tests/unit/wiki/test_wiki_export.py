@@ -25,9 +25,6 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.page impor
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.tree.existing_pages import (
     ExistingTree,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.tree.exported_attachments import (
-    file_name,
-)
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.tree.source_files import (
     read_folder,
 )
@@ -39,6 +36,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.tree.wiki_
     TreeLayout,
     WikiExportOperation,
     WikiExportOptions,
+    file_name,
     page_file,
 )
 from tests.unit.stub import Reply, Seen, Stub, connection_to

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,7 +20,7 @@ from ..page import Page
 from ..permissions import of_the_page, require
 from ..storage.comparison import BodyComparison, alike, readable
 from ..storage.inline_comments import comment_counts
-from ..storage.markdown_signs import looks_like_markdown
+from ..storage.parser import parse
 from .desired_page import DesiredPage, desired_page
 from .page_options import PageOptions
 from .page_restrictions import PageAddition, PageRestrictions, changes_of, restrict_of
@@ -29,6 +30,14 @@ from .saving import PageWriter, trash
 #: Changes that create a new version of a page.
 _OF_THE_PAGE = frozenset({"body", "title", "parent_id"})
 _NO_BODY = "(the server does not send the body)\n"
+_SIGN = re.compile(
+    r"""
+    ^[ ]{0,3}(?:\#{1,6}[ ]\S | ```\w* | ~~~ | [-*+][ ]\S | >[ ]\S | \|[^|\n]+\|[^|\n]+\|)
+    | \]\((?:https?://|\.{0,2}/|\#|\w)
+    | \*\*[^\s*][^*\n]*\*\*
+    """,
+    re.MULTILINE | re.VERBOSE,
+)
 
 
 @dataclass(frozen=True)
@@ -377,3 +386,9 @@ def _additions(client: WikiClient, options: PageOptions) -> list[PageLabels | Pa
     if options.attachments is not None:
         additions.append(PageAttachments(client, files_of(options.attachments)))
     return additions
+
+
+def looks_like_markdown(body: str) -> bool:
+    """Return whether text outside of elements looks like Markdown; the body must be well-formed."""
+    bare = "\n".join(child for child in parse(body).children if isinstance(child, str))
+    return _SIGN.search(bare) is not None

@@ -18,8 +18,7 @@ from ..pages.page_restrictions import PageAddition, PageRestrictions, changes_of
 from ..storage.comparison import alike
 from ..storage.inline_comments import comment_counts, with_comments
 from .existing_pages import ExistingTree, TreeReader, titles_of
-from .marks import KEY, mark_of
-from .matching import match
+from .marks import KEY, TreeMark, mark_of
 from .page_plan import SAVED, PagePlan
 from .source_files import ROOT, key_of
 from .wanted_pages import WantedPage, title_key
@@ -134,9 +133,9 @@ class TreePlanner:
         below: Mapping[str, Page],
         trees: Collection[str | None],
     ) -> set[str]:
-        """Add existing pages with the titles of new pages to `found`, by key of the file.
+        """Add existing pages with the titles of new pages to `found`. Return the adopted keys.
 
-        Returns the keys of adopted pages. Raises `conflict` for a page that may not be taken over.
+        Raises `conflict` for a page that may not be taken over.
 
         :param below: the pages of the tree by id
         :param trees: ids of this tree and of the former tree
@@ -165,8 +164,7 @@ class TreePlanner:
                 raise self._foreign(other, page.title)
             found[key] = other
             held.add(other.id)
-            if not is_ours:
-                adopted.add(key)
+            adopted |= set() if is_ours else {key}
         return adopted
 
     def _is_left_over(self, page: Page, wanted: WantedPage, parent: str | None) -> bool:
@@ -318,3 +316,57 @@ def _displaced(page: Page, wanted: WantedPage, parent: str | None) -> set[str]:
 def _is_root(page: Page) -> bool:
     mark = mark_of(page)
     return mark is not None and mark.tree in (None, page.id) and key_of(mark.file) == ROOT
+
+
+def match(
+    wanted: Sequence[WantedPage],
+    marks: Mapping[str, TreeMark],
+    pages: Mapping[str, Page],
+    root: str,
+) -> dict[str, str]:
+    """Return the ids of the matching pages by key of the file.
+
+    A file matches the page whose mark contains it, whatever the title. A moved file matches the
+    page with its title, unless that page matches another file.
+
+    :param marks: marks of the pages of the tree, by page id
+    :param pages: pages of the tree, by page id
+    :param root: id of the root page
+    """
+    by_key = {key_of(mark.file): page_id for page_id, mark in marks.items()}
+    by_title = {title_key(pages[page_id].title): page_id for page_id in marks}
+    found = {ROOT: root}
+    others = [page for page in wanted if page.source.key != ROOT]
+    for page in others:
+        if page.source.key in by_key:
+            found[page.source.key] = by_key[page.source.key]
+    taken = set(found.values())
+    for page in others:
+        holder = by_title.get(page.title_key)
+        if page.source.key not in found and holder is not None and holder not in taken:
+            found[page.source.key] = holder
+            taken.add(holder)
+    _resolve_blocked_renames({page.source.key: page for page in others}, found, by_title)
+    return found
+
+
+def _resolve_blocked_renames(
+    wanted: Mapping[str, WantedPage], found: dict[str, str], by_title: Mapping[str, str]
+) -> None:
+    """Match by title if renames would form a cycle, or need the title of a page without a file."""
+    for start in list(found):
+        chain: list[str] = []
+        key = start
+        while key in wanted and key not in chain:
+            holder = by_title.get(wanted[key].title_key)
+            if holder is None or holder == found[key]:
+                chain = []
+                break
+            chain.append(key)
+            key = next((other for other, page_id in found.items() if page_id == holder), "")
+        if key in chain:  # a cycle
+            chain = chain[chain.index(key) :]
+        elif key:
+            chain = []
+        for renamed in chain:
+            found[renamed] = by_title[wanted[renamed].title_key]

@@ -5,32 +5,39 @@ spaces and restrictions.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Annotated, Any, ClassVar
 
 from ansible.module_utils.common.yaml import yaml_dump
 
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid
-from ...core.export.file_content import FileContent
+from ...core.export.file_content import FileContent, KeptFiles
 from ...core.export.file_names import FileNames
 from ...core.export.service_export import ExportOptions, ServiceExport, ServiceState
+from ...core.json_text import member
+from ...core.module import typed_options
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import NotNegative, Option, Positive
 from ...core.progress import ProgressCounter
+from ..attachments import StoredAttachment, entries_of, stored_of, wrong_name
 from ..client import WikiClient
+from ..markdown.attachment_names import attachment_key
 from ..markdown.front_matter import split_front_matter
 from ..names import wrong_title
 from ..page import Page, label_names
-from ..pages.exported_access import AccessReader, restriction_entry
 from ..pages.restrictions import EXPANSION as RESTRICTIONS
-from ..pages.restrictions import PageRights
+from ..pages.restrictions import OPERATIONS, PageRights, Restrictions
+from ..pages.spaces import Spaces
+from ..pages.wiki_space import SpaceEntry, SpacePermission
+from ..storage.page_file import named_attachments
 from ..storage.parser import Malformed, parse
 from .existing_pages import ExistingTree, TreeReader
-from .exported_attachments import AttachmentReader, PageFiles, listed_of
 from .marks import EXPANSION
 from .wanted_pages import title_key
 
@@ -38,6 +45,13 @@ _MORE = (EXPANSION, "space.homepage", "children.page")
 _ATTACHMENTS = ("children.attachment", "children.attachment.version")
 _NOT_EXPORTED = ("Pages that the account cannot see are missing: the wiki does not report them.",)
 _WIDTH = 1_000_000
+#: Error kinds for content that the account may not read or the server does not support.
+_UNREADABLE = ("not_found", "permission", "rejected")
+#: Maximum length of a file extension that is kept.
+_LONGEST_EXTENSION = 10
+#: Extensions that are replaced, because such files would be read as pages or as desired states.
+_RESERVED = ("md", "xml", "yml", "yaml", "json")
+_REPLACEMENT = "bin"
 
 
 @dataclass(frozen=True)
@@ -306,3 +320,179 @@ def page_file(
         return text
     state.leave_out("page", page.title, reason)
     return None
+
+
+class AccessReader:
+    """Read spaces and restrictions. Those that cannot be read are listed in the state."""
+
+    def __init__(self, client: WikiClient) -> None:
+        self._spaces, self._restrictions = Spaces(client), Restrictions(client)
+
+    def space(self, key: str, state: ServiceState) -> list[dict[str, Any]]:
+        """Return a list with the entry of a space for `wiki_space`. Empty if it is unreadable."""
+        try:
+            found = self._spaces.read(key)
+            if found is None:
+                raise ToolchainError("not_found", "it does not exist, or is not visible")
+            typed_options.check(SpaceEntry(key))
+        except ToolchainError as error:
+            if error.kind not in (*_UNREADABLE, "invalid"):
+                raise
+            state.leave_out("space", key, error.message)
+            return []
+        entry = {"key": key, "name": found["name"], "description": found["description"]}
+        if found["home_page"] is not None:
+            entry["home_page"] = found["home_page"]
+        try:
+            entry["permissions"] = self._permissions(key)
+        except ToolchainError as error:
+            if error.kind not in (*_UNREADABLE, "invalid"):
+                raise
+            state.leave_out("permissions", key, error.message)
+        return [entry]
+
+    def _permissions(self, key: str) -> list[dict[str, Any]]:
+        """Return the permissions of a space as entries.
+
+        Raises `ToolchainError` if an entry cannot express a permission. Importing the list without
+        it would remove the permission, because the list is exact.
+        """
+        entries = [
+            self._permission(*item) for item in sorted(self._spaces.permissions(key).items())
+        ]
+        typed_options.check(
+            SpaceEntry(key, permissions=[SpacePermission(**entry) for entry in entries])
+        )
+        return entries
+
+    def _permission(self, subject: str, operations: list[str]) -> dict[str, Any]:
+        kind, _colon, name = subject.partition(":")
+        holder: dict[str, Any] = {kind: name or True}
+        if kind == "user":
+            holder = {kind: self._spaces.user_name(name)}
+        return {**holder, "operations": operations}
+
+    def restrictions(self, page: Page) -> PageRights | ToolchainError:
+        """Return the restrictions of a page, or the error if they cannot be read."""
+        try:
+            return self._restrictions.of(page)
+        except ToolchainError as error:
+            if error.kind not in (*_UNREADABLE, "protocol"):
+                raise
+            return error
+
+
+def restriction_entry(space: str, title: str, rights: PageRights) -> dict[str, Any]:
+    """Return the entry of a page for `wiki_restriction`.
+
+    A page without restrictions gets empty ones. A restriction that a user adds is then drift.
+    """
+    operations = {
+        name: {kind: names for kind, names in rights[name].items() if names} for name in OPERATIONS
+    }
+    return {"space": space, "title": title, **operations}
+
+
+@dataclass
+class PageFiles:
+    """Attachments of a page.
+
+    `contents`: content by file name.
+    `listed`: file name by attachment name, for the front matter; None means not managed.
+    `left_out`: kind, name and reason of each attachment that is not exported.
+    """
+
+    contents: dict[str, FileContent] = field(default_factory=dict)
+    listed: dict[str, str | None] = field(default_factory=dict)
+    left_out: list[tuple[str, str, str]] = field(default_factory=list)
+
+
+class AttachmentReader:
+    """Download the attachments of several pages at once.
+
+    :param largest: maximum size in bytes; larger attachments are left out
+    """
+
+    def __init__(self, client: WikiClient, largest: int) -> None:
+        self._client, self._largest = client, largest
+        self._kept = KeptFiles()
+
+    def read(self, page: Page) -> PageFiles:
+        """Download the attachments of a page."""
+        found = PageFiles()
+        try:
+            entries = entries_of(self._client, page)
+        except ToolchainError as error:
+            if error.kind not in ("not_found", "permission"):
+                raise
+            reason = "the server does not report them"
+            found.left_out.append(("attachments", page.title, reason))
+            return found
+        names, taken = FileNames(), dict[str, str]()
+        shown = {member(entry, "title"): entry for entry in entries}
+        for title in sorted(shown, key=str):
+            name = title if isinstance(title, str) else ""
+            other = taken.setdefault(attachment_key(name), name)
+            if other == name:
+                self._add(found, page, names, name, shown[title])
+            else:
+                found.listed[name] = None
+                reason = f"its name equals '{other}' without regard to case"
+                found.left_out.append(("attachment", f"{name} of the page {page.title}", reason))
+        return found
+
+    def _add(
+        self, found: PageFiles, page: Page, names: FileNames, name: str, entry: object
+    ) -> None:
+        """Download an attachment, or add the reason why it is left out."""
+        reason = wrong_name(name)
+        if reason is None and isinstance(entry, dict) and "id" in entry:
+            found.listed[name] = None
+            content, reason = self._content(page, name, stored_of(entry))
+            if content is not None:
+                file = file_name(names, page.id, name)
+                found.listed[name], found.contents[file] = file, content
+                return
+        shown = f"{name or 'without a name'} of the page {page.title}"
+        found.left_out.append(("attachment", shown, reason or "the server does not report its id"))
+
+    def _content(
+        self, page: Page, name: str, stored: StoredAttachment
+    ) -> tuple[FileContent | None, str | None]:
+        """Return the content and None, or None and the reason why it is left out."""
+        if stored.size is None or stored.link is None:
+            return None, "the server does not report its size or its address"
+        if stored.size > self._largest:
+            return None, f"it has {stored.size} bytes, more than max_size"
+        purpose = f"downloading the attachment '{name}' of the page '{page.title}' ({page.id})"
+        try:
+            with tempfile.TemporaryFile() as file:
+                self._client.download_into(purpose, stored.link, file, stored.size)
+                return self._kept.keep(file), None
+        except ToolchainError as error:
+            if error.kind not in ("not_found", "permission"):
+                raise
+            return None, f"it cannot be read: {error}"
+
+
+def file_name(names: FileNames, page_id: str, name: str) -> str:
+    """Return the file name of an attachment, which never equals that of a page or folder."""
+    stem, dot, extension = name.rpartition(".")
+    plain = extension.isascii() and extension.isalnum() and len(extension) <= _LONGEST_EXTENSION
+    kept = bool(dot and stem and plain and extension.lower() not in _RESERVED)
+    owner = (
+        page_id
+        if page_id.isdecimal()
+        else sha256(page_id.encode("utf-8", "surrogatepass")).hexdigest()[:10]
+    )
+    base = names.name("", f"{owner} {stem if kept else name}")
+    return f"{base}.{extension if kept else _REPLACEMENT}"
+
+
+def listed_of(files: PageFiles, body: str) -> dict[str, str | None]:
+    """Return the file name of each attachment, for the front matter.
+
+    Attachments that only the body refers to are None: they are not managed.
+    """
+    named = (name.strip() for name, _element in named_attachments(body))
+    return {**{name: None for name in named if name}, **files.listed}
