@@ -44,6 +44,16 @@ def describe(response: Response) -> str:
     return errors.error_text(response.text)
 
 
+def not_visible(response: Response, names: str = "") -> ToolchainError:
+    """Return the error for a 404, which also reports an object that is not visible [tracker-5].
+
+    :param names: the missing objects, unless the purpose of the request names them
+    """
+    message = describe(response)
+    missing = f"missing, or not visible to this account{names and f': {names}'}"
+    return response.error("not_found", f"{missing}; the server returned 404: {message}", message)
+
+
 class TrackerClient:
     """Send requests to the tracker, and raise errors that explain its responses."""
 

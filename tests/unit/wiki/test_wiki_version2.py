@@ -16,7 +16,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors imp
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki import cloud_json
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki import version2
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.client import WikiClient
 from tests.unit.stub import Reply, Seen, Stub, connection_to
 
@@ -245,4 +245,4 @@ def test_parents_are_resolved_through_folders_and_archive() -> None:
         "5": {"parentId": "1", "type": "page", "status": "archived"},
         "6": {"parentId": "5", "type": "page", "status": "current"},
     }
-    assert cloud_json.parents_of(entries, "1") == [("3", "1"), ("6", "1"), ("4", "3")]
+    assert version2.parents_of(entries, "1") == [("3", "1"), ("6", "1"), ("4", "3")]

@@ -15,7 +15,7 @@ from ...core.http.messages import expected, unexpected_body
 from ...core.json_text import member
 from ...core.module.task import Task
 from ..accounts import Accounts
-from ..client import TrackerClient, describe
+from ..client import TrackerClient, not_visible
 from ..permissions import describe_missing, lacking
 
 _KIND = "tracker.deployment"
@@ -65,11 +65,7 @@ class Site:
         query = {"fields": ",".join(names) or "key", "expand": "editmeta"}
         response = self.client.read(purpose, self.issue_route(key), query=query, expect=(200, 404))
         if response.status == 404:
-            error_message = describe(response)
-            message = (
-                f"missing, or not visible to this account; the server returned 404: {error_message}"
-            )
-            raise response.error("not_found", message, error_message)
+            raise not_visible(response)
         found = issue_of(response.json())
         if found is None:
             raise unexpected_body(response, "an issue")

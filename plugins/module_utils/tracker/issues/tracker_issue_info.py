@@ -14,7 +14,7 @@ from ...core.http.messages import Response, unexpected_body
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.plan import Plan, ReadOnly, unchanged
-from ..client import TrackerClient, describe
+from ..client import TrackerClient, not_visible
 from ..search.seen_fields import MissingParts
 
 Issue = dict[str, Any]
@@ -126,13 +126,6 @@ def _issue(response: Response) -> Issue:
 
 
 def _not_found(missing: Mapping[str, Response]) -> ToolchainError:
-    names, responses = list(missing), list(missing.values())
-    message = describe(responses[0])
-    named = ", ".join(names[:_MAX_NAMED])
-    if len(names) > _MAX_NAMED:
-        named += f" and {len(names) - _MAX_NAMED} more"
-    return responses[0].error(
-        "not_found",
-        f"missing, or not visible to this account: {named}; the server returned 404: {message}",
-        message,
-    )
+    names = list(missing)
+    more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
+    return not_visible(missing[names[0]], f"{', '.join(names[:_MAX_NAMED])}{more}")

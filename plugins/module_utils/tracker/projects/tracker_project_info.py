@@ -13,7 +13,7 @@ from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Plan, ReadOnly, unchanged
-from ..client import TrackerClient, describe
+from ..client import TrackerClient, not_visible
 from ..pagination import read_all
 
 Project = dict[str, Any]
@@ -73,8 +73,4 @@ class TrackerProjectInfoOperation(ReadOnly):
         for project in self.all():
             if key in (project.get("key"), as_text(project.get("id"))):
                 return project
-        error_message = describe(response)
-        message = (
-            f"missing, or not visible to this account; the server returned 404: {error_message}"
-        )
-        raise response.error("not_found", message, error_message)
+        raise not_visible(response)
