@@ -105,7 +105,7 @@ http:
 error:
   description:
     - Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).
-    - C(kind) is V(invalid) if more than O(max_deletions) builds are selected, and V(rejected) if the server did not delete a build.
+    - C(kind) is V(invalid) if more than O(max_deletions) builds are selected, and V(failed) if the server did not delete a build.
   returned: on failure
   type: dict
 """

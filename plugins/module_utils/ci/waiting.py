@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Options of modules that wait for the CI server, and validation of numeric options."""
+"""Options of modules that wait for the CI server."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated
 
 from ..core.errors import invalid
+from ..core.module.typed_options import Option, Seconds
 from ..core.polling import PollInterval
 
 #: Creates a `PollInterval` from a timeout and a maximum pause, both in seconds.
 PollingFactory = Callable[[float, float], PollInterval]
+#: Option type for seconds from 0.
+Timeout = Annotated[float, Option(least=0)]
 #: Minimum timeout of a poll in seconds, even if less time is left.
 _SHORTEST_POLL = 0.5
 
@@ -20,22 +24,13 @@ class WaitOptions:
     """Whether to wait, the timeout, and the maximum pause between two polls, both in seconds."""
 
     wait: bool = True
-    wait_timeout: float
-    poll_interval: float
+    wait_timeout: Timeout
+    poll_interval: Seconds
 
     def check(self) -> None:
-        """Raise `invalid` for a timeout or an interval that is out of range."""
-        require_at_least("wait_timeout", self.wait_timeout, 0)
+        """Raise `invalid` for a timeout that leaves no time to wait."""
         if self.wait and self.wait_timeout == 0:
             raise invalid("wait_timeout is 0: set it to more than 0 seconds, or set wait: false")
-        if self.poll_interval <= 0:
-            raise invalid(f"poll_interval is {self.poll_interval:g}: set it to more than 0 seconds")
-
-
-def require_at_least(name: str, value: float | None, lowest: int) -> None:
-    """Raise `invalid` for an option below its minimum."""
-    if value is not None and value < lowest:
-        raise invalid(f"{name} is {value:g}: set it to {lowest} or more")
 
 
 def patience(polling: PollInterval) -> float:

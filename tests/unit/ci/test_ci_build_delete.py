@@ -125,7 +125,7 @@ def test_check_mode_deletes_nothing() -> None:
     [
         ({"keep_last": 0, "max_deletions": 2}, "3 builds (#3, #2, #1) would be deleted"),
         ({"keep_last": -1}, "keep_last is -1"),
-        ({"builds": [0]}, "builds is 0"),
+        ({"builds": [0]}, "builds[0] is 0"),
         (
             {"older_than": "yesterday"},
             "older_than is 'yesterday': set it to a positive number with",
@@ -154,7 +154,7 @@ def test_deletion_without_effect_is_an_error() -> None:
     served = Builds(answers={"1/doDelete": BACK})
     with pytest.raises(ToolchainError, match="did not delete #1") as failure:
         play(served, builds=[1])
-    assert (failure.value.kind, failure.value.result["changed"]) == ("rejected", False)
+    assert (failure.value.kind, failure.value.result["changed"]) == ("failed", False)
 
 
 @pytest.mark.parametrize(
@@ -163,8 +163,8 @@ def test_deletion_without_effect_is_an_error() -> None:
         (6, {"6/doDelete": Reply(403)}, "permission", "stopped"),
         (4, {"4/doDelete": Reply(403)}, "permission", "released"),
         (6, {"6/stop": BACK}, "timeout", "stopped"),
-        (4, {"4/doDelete": BACK}, "rejected", "released"),
-        (6, {"6/doDelete": BACK}, "rejected", "stopped"),
+        (4, {"4/doDelete": BACK}, "failed", "released"),
+        (6, {"6/doDelete": BACK}, "failed", "stopped"),
         (6, {"6/stop": Reply(403)}, "permission", None),
     ],
 )

@@ -197,7 +197,7 @@ def test_failed_build_does_not_hide_the_others() -> None:
     wishes += [wish("a", 2, accept=["FAILURE"], list_style="comma"), wish("b", 6)]
     error, played = failed(farm, *wishes, parallel=1)
     assert error.kind == "failed"
-    assert error.message.startswith("4 of 7 builds were unsuccessful: ")
+    assert error.message.startswith("4 of 7 builds failed, the first: ")
     values = error.result
     assert values["changed"] is True
     assert column(values, "ok") == [True, False, False, False, True, True, False]
@@ -334,7 +334,7 @@ def test_interrupt_reports_every_unfinished_build() -> None:
 
         played.clock.sleep = interrupted  # type: ignore[method-assign]
         with pytest.raises(
-            ToolchainError, match="2 of 2 builds were unsuccessful: interrupted"
+            ToolchainError, match="2 of 2 builds failed, the first: interrupted"
         ) as caught:
             played.run()
     assert caught.value.result["changed"] is True

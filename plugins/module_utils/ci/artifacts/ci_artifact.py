@@ -16,14 +16,13 @@ from ...core.files import require_replaceable
 from ...core.http.file_download import Fetched
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
-from ...core.module.typed_options import Option, PathText
+from ...core.module.typed_options import Option, PathText, Positive
 from ...core.paths.globs import Patterns
 from ...core.plan import Plan
 from ..builds import records
 from ..client import object_of, server_of
 from ..job_address import JobName, build_path, build_segment, job_of
 from ..permissions import SEES_JOB
-from ..waiting import require_at_least
 from .build_artifacts import FIELDS, Artifact, ArtifactSource, artifacts_of
 from .console_file import ConsoleFile, PresentFile, local_file
 
@@ -38,7 +37,7 @@ class CiArtifactOptions:
     dest: PathText | None = None
     flat: bool = False
     console: PathText | None = None
-    parallel: int = 4
+    parallel: Positive = 4
     allow_empty: bool = False
 
     constraints: ClassVar[dict[str, Any]] = {
@@ -111,7 +110,6 @@ class CiArtifactOperation:
 
     def __init__(self, task: Task, options: CiArtifactOptions) -> None:
         self._task, self._options = task, options
-        require_at_least("parallel", options.parallel, 1)
         dest = options.dest
         if dest is not None and os.path.lexists(dest) and not os.path.isdir(dest):
             raise invalid(f"dest '{dest}' is not a folder: set dest to a folder")

@@ -5,14 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from ...core.errors import ToolchainError, invalid
 from ...core.http.messages import Response
 from ...core.http.transport import Transport
+from ...core.module import typed_options
+from ...core.module.rules import Rule
 from ...core.module.task import Task
+from ...core.module.typed_options import NotNegative, Positive, Seconds
 from ..job_address import Job, JobName, build_segment, job_of
-from ..waiting import PollingFactory, WaitOptions, require_at_least
+from ..waiting import PollingFactory, Timeout, WaitOptions
 from . import parameters, records
 from .followed_build import OnInput
 from .parameters import Files, ListStyle, Parameters, WantedParameters
@@ -33,54 +36,32 @@ class BuildOptions(WaitOptions):
     """Options for a build. `job` is only missing if the option `builds` lists the jobs."""
 
     job: JobName | None = None
-    queue_id: int | None = None
+    queue_id: Positive | None = None
     build: str | None = None
     state: State = "started"
     parameters: Parameters | None = None
     files: Files | None = None
     list_style: ListStyle = "repeat"
     trigger: TriggerRule = "always"
-    lookback: int = 50
-    wait_timeout: float = 3600
+    lookback: Positive = 50
+    wait_timeout: Timeout = 3600
     stop_on_timeout: bool = False
     on_input: OnInput = "fail"
-    poll_interval: float = 5
+    poll_interval: Seconds = 5
     accept: list[Result] = field(default_factory=lambda: ["SUCCESS"])
-    console_lines: int = 20
-    delay: int | None = None
+    console_lines: NotNegative = 20
+    delay: NotNegative | None = None
+
+    rules: ClassVar = (
+        Rule("queue_id", "build", requires="state=finished"),
+        Rule("queue_id", forbids="build"),
+        Rule("state=finished", forbids=("parameters", "files", "delay", "trigger", "wait=false")),
+    )
 
     def check(self) -> None:
-        """Raise `invalid` for contradictory options."""
         super().check()
-        require_at_least("lookback", self.lookback, 1)
-        require_at_least("console_lines", self.console_lines, 0)
-        require_at_least("delay", self.delay, 0)
         if not self.accept:
             raise invalid("accept is empty: list at least one result")
-        self._check_state()
-
-    def _check_state(self) -> None:
-        """Raise `invalid` for options that do not match `state`."""
-        wanted = {"queue_id": self.queue_id, "build": self.build}
-        started: dict[str, Any] = {
-            "parameters": self.parameters,
-            "files": self.files,
-            "delay": self.delay,
-            "trigger": None if self.trigger == "always" else self.trigger,
-        }
-        if self.state == "started":
-            for name in (name for name, value in wanted.items() if value is not None):
-                raise invalid(f"{name} refers to an existing build: set state: finished")
-            return
-        for name in (name for name, value in started.items() if value is not None):
-            raise invalid(f"{name} cannot be combined with state: finished: omit it")
-        if None not in wanted.values():
-            raise invalid("queue_id and build are mutually exclusive: set only one of them")
-        require_at_least("queue_id", self.queue_id, 1)
-        if self.build is not None:
-            build_segment(self.build)
-        if not self.wait:
-            raise invalid("wait: false cannot be combined with state: finished: omit one of them")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +69,7 @@ class BuildEntry:
     """Entry of the option `builds`. The options of the task are the defaults."""
 
     job: JobName
-    queue_id: int | None = None
+    queue_id: Positive | None = None
     build: str | None = None
     state: State | None = None
     parameters: Parameters | None = None
@@ -96,16 +77,21 @@ class BuildEntry:
     list_style: ListStyle | None = None
     trigger: TriggerRule | None = None
     accept: list[Result] | None = None
-    delay: int | None = None
+    delay: NotNegative | None = None
 
     def merged_with(self, options: BuildOptions) -> BuildOptions:
-        """Return the options of the task, overridden by the values of this entry."""
+        """Return the options of the task, overridden by the values of this entry.
+
+        Raises `invalid` for contradictory options.
+        """
         values = {option.name: getattr(self, option.name) for option in fields(self)}
         overrides = {name: value for name, value in values.items() if value is not None}
         if self.state == "finished" != options.state:
             # the task's trigger and delay apply only to builds that the task starts
             overrides = {"trigger": "always", "delay": None, **overrides}
-        return replace(options, **{"parameters": None, "files": None, **overrides})
+        merged = replace(options, **{"parameters": None, "files": None, **overrides})
+        typed_options.check(merged)
+        return merged
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,12 +147,12 @@ class BuildRequest:
     def __init__(
         self, task: Task, server: Transport, options: BuildOptions, make_polling: PollingFactory
     ) -> None:
-        options.check()
         self._task, self._server, self._options = task, server, options
         self._make_polling = make_polling
         self.job = job_of(options.job, task.connection.url)
         self._files = parameters.file_parts(options.files or {}, "files")
         self._is_awaited = options.state == "finished"
+        self._build = None if options.build is None else build_segment(options.build)
         named = options.queue_id is not None or options.build is not None
         if self._is_awaited and not named and task.predictions.get("build", self.job.name) is None:
             raise invalid("state is finished, which requires queue_id or build")
@@ -218,8 +204,8 @@ class BuildRequest:
             if number is None:
                 return replace(resolved, found=TriggeredBuild(item))
             segment = str(number)
-        elif self._options.build is not None:
-            segment = build_segment(self._options.build)
+        elif self._build is not None:
+            segment = self._build
         else:  # check mode: an earlier task would start the build
             return resolved
         build, response = records.read_build(self._server, purpose, self.job, segment)

@@ -215,7 +215,6 @@ class BuildWatcher:
 
 
 def _end_of(build: FollowedBuild) -> str:
-    name = build.job.name if build.number is None else f"{build.job.name} #{build.number}"
     if build.error is not None:
-        return f"{name}: {build.error.message}"
-    return f"{name}: {(build.build or {}).get('result')}"
+        return f"{build.name}: {build.error.message}"
+    return f"{build.name}: {(build.build or {}).get('result')}"

@@ -7,16 +7,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import ToolchainError
 from ...core.module.descriptor import Descriptor, writes
+from ...core.module.rules import Rule
 from ...core.module.task import Task
+from ...core.module.typed_options import Positive, Seconds
 from ...core.plan import Plan, unchanged
 from ...core.polling import PollInterval, PollTimeout
 from .. import stopping
 from ..client import server_of
 from ..job_address import Job, JobName, build_segment, job_of
 from ..permissions import CANCEL, SEES_JOB
-from ..waiting import PollingFactory, WaitOptions, require_at_least
+from ..waiting import PollingFactory, Timeout, WaitOptions
 from . import build_watcher, records
 from .followed_build import FollowedBuild
 from .queue_item import ItemCancellation
@@ -31,17 +33,24 @@ class CiBuildStopOptions(WaitOptions):
 
     job: JobName
     build: str | None = None
-    queue_id: int | None = None
+    queue_id: Positive | None = None
     method: Literal["stop", "term", "kill"] = "stop"
     escalate: bool = False
-    grace: float = 30
-    wait_timeout: float = 300
-    poll_interval: float = 2
+    grace: Timeout = 30
+    wait_timeout: Timeout = 300
+    poll_interval: Seconds = 2
 
     constraints: ClassVar[dict[str, Any]] = {
         "required_one_of": [("build", "queue_id")],
         "mutually_exclusive": [("build", "queue_id")],
     }
+    rules: ClassVar = (
+        Rule(
+            "escalate",
+            forbids="wait=false",
+            because="the next method follows only if the build does not stop",
+        ),
+    )
 
 
 class CiBuildStopOperation:
@@ -63,13 +72,6 @@ class CiBuildStopOperation:
     def __init__(
         self, task: Task, options: CiBuildStopOptions, make_polling: PollingFactory = PollInterval
     ) -> None:
-        options.check()
-        require_at_least("grace", options.grace, 0)
-        if options.escalate and not options.wait:
-            raise invalid(
-                "escalate requires wait: true, because the next method follows only if the build"
-                " does not stop"
-            )
         job = job_of(options.job, task.connection.url)
         self._stopped: _RunningBuild | ItemCancellation
         if options.queue_id is None:

@@ -8,15 +8,17 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
 from ...core.concurrency import bounded, first_alone
-from ...core.errors import Kind, ToolchainError, shorten
+from ...core.errors import ToolchainError
 from ...core.module.descriptor import Descriptor, reads, writes
+from ...core.module.objects import failure_of
 from ...core.module.task import Task
+from ...core.module.typed_options import Positive
 from ...core.plan import Plan
 from ...core.polling import PollInterval, PollTimeout
 from ..client import server_of
 from ..interrupts import interruptible
 from ..permissions import BUILD, SEES_JOB
-from ..waiting import PollingFactory, require_at_least
+from ..waiting import PollingFactory
 from .build_request import BuildEntry, BuildOptions, BuildRequest
 from .build_watcher import BuildWatcher
 from .requested_build import RequestedBuild
@@ -31,7 +33,7 @@ class CiJobBuildOptions(BuildOptions):
     """The options of `ci_job_build`."""
 
     builds: list[BuildEntry] | None = None
-    parallel: int = 4
+    parallel: Positive = 4
 
     constraints: ClassVar[dict[str, Any]] = {
         "required_one_of": [("job", "builds")],
@@ -64,13 +66,13 @@ class CiJobBuildOperation:
     def __init__(
         self, task: Task, options: CiJobBuildOptions, make_polling: PollingFactory = PollInterval
     ) -> None:
-        require_at_least("parallel", options.parallel, 1)
         self._task, self._options, self._make_polling = task, options, make_polling
         self._server, self._listed = server_of(task), options.builds is not None
         self._requests = [self._request(options)] if options.builds is None else []
+        defaults = replace(options, builds=None)
         for index, entry in enumerate(options.builds or ()):
             try:
-                self._requests.append(self._request(entry.merged_with(options)))
+                self._requests.append(self._request(entry.merged_with(defaults)))
             except ToolchainError as error:
                 error.message = f"builds[{index}]: {error.message}"
                 raise
@@ -190,7 +192,7 @@ class CiJobBuildOperation:
 
     def _failure(self, builds: Sequence[RequestedBuild], *, changed: bool) -> ToolchainError | None:
         """Return a single error for all failed builds, or `None`."""
-        errors = [build.error for build in dict.fromkeys(builds) if build.error is not None]
+        errors = [build.error for build in builds if build.error is not None]
         if not errors:
             return None
         result = {**self._result(builds), "changed": changed}
@@ -198,11 +200,7 @@ class CiJobBuildOperation:
             if builds[0].is_known:
                 errors[0].result = {**result, **errors[0].result}
             return errors[0]
-        kinds: set[Kind] = {error.kind for error in errors}
-        messages = "; ".join(dict.fromkeys(error.message for error in errors))
-        words = f"{len(errors)} of {len(builds)} builds were unsuccessful: {shorten(messages)}"
-        kind = kinds.pop() if len(kinds) == 1 else "failed"
-        return ToolchainError(kind, words, result=result)
+        return failure_of(builds, "builds", result)
 
     def _result(self, builds: Sequence[RequestedBuild]) -> dict[str, Any]:
         """Return the values for the result: those of the only build, or of all `builds`."""

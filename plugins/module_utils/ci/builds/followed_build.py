@@ -132,6 +132,11 @@ class FollowedBuild:
         self._polling, self._progress = polling, ProgressLines(say, polling)
 
     @property
+    def name(self) -> str:
+        """Return the name of the job, with the number of the build if it is known."""
+        return self.job.name if self.number is None else f"{self.job.name} #{self.number}"
+
+    @property
     def number(self) -> int | None:
         return None if self.build is None else int(self.build["number"])
 

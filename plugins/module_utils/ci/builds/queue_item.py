@@ -41,8 +41,6 @@ class QueueItem:
     """
 
     def __init__(self, server: Transport, job: Job, number: int, purpose: str) -> None:
-        if number < 1:
-            raise invalid(f"queue_id is {number}: set it to the number of a queue item, at least 1")
         self._server, self._job, self.number, self.purpose = server, job, number, purpose
 
     def read(self) -> ItemState:

@@ -14,12 +14,11 @@ from ...core.files import read_text
 from ...core.http.messages import Response, json_or_none
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
-from ...core.module.typed_options import Option, PathText
+from ...core.module.typed_options import NotNegative, Option, PathText
 from ...core.plan import Plan, unchanged
 from ...core.verification import not_saved, not_taken
 from ..client import objects, refuse_page, server_of
 from ..permissions import ADMINISTER, READ_SERVER, SYSTEM_READ
-from ..waiting import require_at_least
 from .casc_comparison import ConfigurationComparison, compared, sections, without_failed
 from .casc_secrets import hide_secrets
 from .live_configuration import PLUGIN_PATH, live_configuration
@@ -35,7 +34,7 @@ class CiConfigurationOptions:
     config: Annotated[Any, Option(values="json", private=True)] = None
     src: PathText | None = None
     replaces: list[str] = field(default_factory=list)
-    max_deletions: int = 0
+    max_deletions: NotNegative = 0
 
     constraints: ClassVar[dict[str, Any]] = {
         "mutually_exclusive": [["config", "src"]],
@@ -59,7 +58,6 @@ class CiConfigurationOperation:
     def __init__(self, task: Task, options: CiConfigurationOptions) -> None:
         if not HAS_YAML:
             raise invalid("PyYAML is missing: install it on the host that runs the task")
-        require_at_least("max_deletions", options.max_deletions, 0)
         self._task, self._options, self._server = task, options, server_of(task)
         self._wanted = _parsed(options)
         hide_secrets(task, self._wanted)

@@ -13,9 +13,10 @@ from typing import Annotated, Any, ClassVar
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
-from ...core.module.typed_options import Option
+from ...core.module.typed_options import NotNegative, Option
 from ...core.plan import Plan, unchanged
 from ...core.polling import PollInterval, PollTimeout
+from ...core.verification import without_effect
 from .. import stopping
 from ..builds import build_watcher, records
 from ..builds.build_request import Result
@@ -23,7 +24,7 @@ from ..builds.followed_build import FollowedBuild
 from ..client import object_of, part, require_confirmation, server_of
 from ..job_address import JobName, build_path, job_of
 from ..permissions import CANCEL, DELETE_RUN, SEES_JOB, UPDATE_RUN
-from ..waiting import PollingFactory, require_at_least
+from ..waiting import PollingFactory
 
 _FIELDS = "number,building,inProgress,result,keepLog,timestamp"
 _TREE = f"fullName,allBuilds[{_FIELDS}],lastSuccessfulBuild[number],jobs[name]{{0,1}}"
@@ -40,11 +41,11 @@ class CiBuildDeleteOptions:
     """The options of `ci_build_delete`."""
 
     job: JobName
-    builds: list[int] | None = None
-    keep_last: int | None = None
+    builds: Annotated[list[int] | None, Option(least=1)] = None
+    keep_last: NotNegative | None = None
     older_than: str | None = None
     results: Annotated[list[Result] | None, Option(empty=False)] = None
-    max_deletions: int = 100
+    max_deletions: NotNegative = 100
     force: bool = False
 
     constraints: ClassVar[dict[str, Any]] = {
@@ -82,10 +83,6 @@ class CiBuildDeleteOperation:
         self, task: Task, options: CiBuildDeleteOptions, make_polling: PollingFactory = PollInterval
     ) -> None:
         self._task, self._options, self._make_polling = task, options, make_polling
-        require_at_least("keep_last", options.keep_last, 0)
-        require_at_least("max_deletions", options.max_deletions, 0)
-        for number in options.builds or []:
-            require_at_least("builds", number, 1)
         self._oldest = None if options.older_than is None else seconds_of(options.older_than)
         self._job = job_of(options.job, task.connection.url)
         self._purpose = f"deleting builds of the job '{self._job.name}'"
@@ -225,16 +222,15 @@ class CiBuildDeleteOperation:
         return None if response.status == 404 else object_of(response)
 
     def _verify(self, rows: list[dict[str, Any]], builds: Mapping[int, Mapping[str, Any]]) -> None:
-        """Raise `rejected` for builds that still exist."""
+        """Raise `failed` for builds that still exist."""
         remaining = {build["number"] for build in self._read()[0]}
         left = [row for row in rows if row["action"] == "deleted" and row["number"] in remaining]
         for row in left:
             row["action"] = self._step_before(builds[row["number"]])
         if left:
-            raise ToolchainError(
-                "rejected",
-                f"{self._purpose}: the server did not delete {_named([r['number'] for r in left])}",
-                result={"changed": _is_changed(rows), "builds": rows},
+            named = _named([row["number"] for row in left])
+            raise without_effect(
+                self._purpose, f"did not delete {named}", changed=_is_changed(rows), builds=rows
             )
 
     def _step_before(self, build: Mapping[str, Any]) -> str:

@@ -15,6 +15,7 @@ from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
 from ...core.plan import Plan, unchanged, without_none
+from ...core.verification import without_effect
 from ..builds import records
 from ..builds.parameters import Parameters, text
 from ..client import object_of, require_confirmation, server_of
@@ -118,12 +119,7 @@ class CiBuildInputOperation:
                     " received the input before",
                 )
             time.sleep(_PAUSE)
-        raise ToolchainError(
-            "failed",
-            f"{self._purpose}: the server accepted the response, but the build still waits for the"
-            " input",
-            result={"changed": False},
-        )
+        raise without_effect(self._purpose, "the build still waits for the input", changed=False)
 
     def _read(self, segment: str) -> Mapping[str, Any]:
         fields = records.FOLLOWED_FIELDS

@@ -12,13 +12,14 @@ from ...core.errors import ToolchainError
 from ...core.http.messages import Response
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
+from ...core.module.typed_options import Seconds
 from ...core.plan import Plan
 from ...core.polling import PollInterval, PollTimeout
 from ..builds.followed_build import is_passing
 from ..client import object_of, objects, require_confirmation, server_of
 from ..job_address import JobName, job_of
 from ..permissions import BUILD, SEES_JOB
-from ..waiting import PollingFactory, WaitOptions, patience
+from ..waiting import PollingFactory, Timeout, WaitOptions, patience
 from .computed_folders import is_computed
 from .scan_log import ScanLog
 
@@ -34,8 +35,8 @@ class CiBranchScanOptions(WaitOptions):
     """The options of `ci_branch_scan`."""
 
     job: JobName
-    wait_timeout: float = 600
-    poll_interval: float = 2
+    wait_timeout: Timeout = 600
+    poll_interval: Seconds = 2
 
 
 class CiBranchScanOperation:
@@ -58,7 +59,6 @@ class CiBranchScanOperation:
     def __init__(
         self, task: Task, options: CiBranchScanOptions, make_polling: PollingFactory = PollInterval
     ) -> None:
-        options.check()
         self._options, self._make_polling = options, make_polling
         self._job = job_of(options.job, task.connection.url)
         self._purpose = f"scanning '{self._job.name}'"

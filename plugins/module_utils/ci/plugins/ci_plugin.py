@@ -13,13 +13,13 @@ from ...core.errors import ToolchainError, invalid
 from ...core.files import read_text
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
-from ...core.module.typed_options import Option, PathText
+from ...core.module.typed_options import Option, PathText, Seconds
 from ...core.plan import Plan
 from ...core.plans.sealing import PlannedChange
 from ...core.polling import PollInterval, PollTimeout
 from ..client import require_confirmation, server_of
 from ..permissions import ADMINISTER
-from ..waiting import PollingFactory, WaitOptions
+from ..waiting import PollingFactory, Timeout, WaitOptions
 from . import plugin_list, update_centre
 from .baseline import least_version, of_lock
 from .plugin_changes import (
@@ -43,8 +43,8 @@ class CiPluginOptions(WaitOptions):
 
     plugins: Annotated[list[PluginEntry] | None, Option(empty=False)] = None
     lock_file: PathText | None = None
-    wait_timeout: float = 900
-    poll_interval: float = 2
+    wait_timeout: Timeout = 900
+    poll_interval: Seconds = 2
 
     constraints: ClassVar[dict[str, Any]] = {
         "required_one_of": [("plugins", "lock_file")],
@@ -66,7 +66,6 @@ class CiPluginOperation:
     def __init__(
         self, task: Task, options: CiPluginOptions, make_polling: PollingFactory = PollInterval
     ) -> None:
-        options.check()
         self._task, self._options, self._make_polling = task, options, make_polling
         self._wanted = _wanted(options)
         require_names(self._wanted)

@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import ToolchainError
 from ...core.export.service_export import ExportOptions, ServiceExport, ServiceState
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
+from ...core.module.typed_options import Positive
 from ..casc.exported_configuration import exported_configuration
 from ..client import server_of
 from ..credentials.exported_credentials import exported_credentials
@@ -49,7 +50,7 @@ class CiExportOptions(ExportOptions):
     credentials: bool | None = None
     nodes: bool | None = None
     views: bool | None = None
-    parallel: int = 4
+    parallel: Positive = 4
 
 
 class CiExportOperation(ServiceExport):
@@ -61,8 +62,6 @@ class CiExportOperation(ServiceExport):
 
     def __init__(self, task: Task, options: CiExportOptions) -> None:
         super().__init__(task, options)
-        if options.parallel < 1:
-            raise invalid(f"parallel is {options.parallel}: set it to at least 1")
         self._options = options
         self._chosen = {name: getattr(options, name) for name in _EXPORTERS}
 

@@ -18,13 +18,15 @@ from ...core.errors import ToolchainError
 from ...core.http.messages import REDIRECTS, Response
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
+from ...core.module.typed_options import Seconds
 from ...core.plan import Plan, unchanged
 from ...core.polling import PollInterval, PollTimeout
+from ..builds.followed_build import ProgressLines
 from ..client import object_of, objects, part, refuse_page, server_of
 from ..interrupts import interruptible
 from ..permissions import MANAGE, READ_SERVER
 from ..plugins import plugin_list
-from ..waiting import PollingFactory, WaitOptions, patience
+from ..waiting import PollingFactory, Timeout, WaitOptions, patience
 
 #: Paths and `tree` queries that show a running server. The interface description has only the
 #: second path.
@@ -54,8 +56,8 @@ class ServerState:
 class CiRestartOptions(WaitOptions):
     """The options of `ci_restart`."""
 
-    wait_timeout: float = 600
-    poll_interval: float = 2
+    wait_timeout: Timeout = 600
+    poll_interval: Seconds = 2
     when_plugins_pending: bool = False
 
 
@@ -76,12 +78,9 @@ class CiRestartOperation:
     def __init__(
         self, task: Task, options: CiRestartOptions, polling: PollingFactory = PollInterval
     ) -> None:
-        options.check()
         self._options, self._warn, self._say = options, task.warn, task.progress
         self._server = server_of(task)
         self._polling = polling
-        self._last_line = ""
-        self._reports_builds = True
 
     def plan(self) -> Plan:
         before = self._first_state()
@@ -194,24 +193,28 @@ class CiRestartOperation:
 
     def _wait(self, polling: PollInterval, before: ServerState) -> dict[str, Any]:
         """Wait until the server is up again, and return the values for the result."""
+        progress = ProgressLines(self._say, polling)
         down_since: float | None = None
         quieting = False
+        builds: list[str] | None = []
         while True:
             state = self._poll(polling, before)
             if state is None:
                 down_since = polling.now() if down_since is None else down_since
-                self._report("the server is down")
+                line = f"{_PURPOSE}: the server is down"
             elif _is_new(state, before, was_down=down_since is not None):
                 downtime = 0.0 if down_since is None else polling.now() - down_since
                 self._server.forget_login()
-                self._report(f"the server is up again, release {state.version}")
+                progress.running(f"{_PURPOSE}: the server is up again, release {state.version}")
                 return {"version": state.version, "downtime": round(downtime, 3)}
             elif quieting and state.quieting is False:
                 raise ToolchainError("failed", f"{_PURPOSE}: another user cancelled the restart")
             else:
                 down_since, quieting = None, quieting or state.quieting is True
-                self._report(self._draining())
-            polling.pause(f"{_PURPOSE}: {self._last_line}")
+                builds = None if builds is None else self._builds()
+                line = f"{_PURPOSE}: {_draining(builds or [])}"
+            progress.running(line)
+            polling.pause(line)
 
     def _poll(self, polling: PollInterval, before: ServerState) -> ServerState | None:
         """Return the current state, or `None` without a complete response.
@@ -229,28 +232,15 @@ class CiRestartOperation:
                 raise
             return None
 
-    def _draining(self) -> str:
-        """Return a progress line with the builds that the server waits for before it restarts."""
-        builds = self._builds()
-        if not builds:
-            return "the server is about to go down"
-        more = f" and {len(builds) - _SHOWN_BUILDS} more" if len(builds) > _SHOWN_BUILDS else ""
-        noun = "build" if len(builds) == 1 else "builds"
-        shown = ", ".join(builds[:_SHOWN_BUILDS])
-        return f"the server waits for {len(builds)} running {noun}: {shown}{more}"
-
-    def _builds(self) -> list[str]:
-        """Return the names of the running builds, or an empty list if they cannot be read."""
-        if not self._reports_builds:
-            return []
+    def _builds(self) -> list[str] | None:
+        """Return the names of the running builds, or `None` if they cannot be read."""
         try:
             query = {"tree": _RUNNING}
             shown = object_of(
                 self._server.read(_PURPOSE, "computer/api/json", query=query, once=True)
             )
         except ToolchainError:
-            self._reports_builds = False
-            return []
+            return None
         names = [
             part(executor.get("currentExecutable")).get("fullDisplayName")
             for computer in objects(shown.get("computer"))
@@ -259,10 +249,15 @@ class CiRestartOperation:
         ]
         return sorted(str(name) for name in names if name)
 
-    def _report(self, line: str) -> None:
-        if line != self._last_line:
-            self._last_line = line
-            self._say(f"{_PURPOSE}: {line}")
+
+def _draining(builds: list[str]) -> str:
+    """Return the state of a server that waits for builds before it restarts."""
+    if not builds:
+        return "the server is about to go down"
+    more = f" and {len(builds) - _SHOWN_BUILDS} more" if len(builds) > _SHOWN_BUILDS else ""
+    noun = "build" if len(builds) == 1 else "builds"
+    shown = ", ".join(builds[:_SHOWN_BUILDS])
+    return f"the server waits for {len(builds)} running {noun}: {shown}{more}"
 
 
 def _state(response: Response, probe: tuple[str, str]) -> ServerState:
