@@ -27,7 +27,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.tracker import 
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki import exchange as wiki
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.markdown import raw_html
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.storage import (
-    ignored_differences,
+    comparison,
     parser,
 )
 
@@ -104,8 +104,8 @@ READERS: list[Callable[[str], object]] = [
     _rows,
     _storage,
     lambda text: list(raw_html.split_html(text)),
-    lambda text: list(ignored_differences._spelling(text)),
-    lambda text: list(ignored_differences._spelling(f"<a{text}/>")),
+    lambda text: list(comparison._spelling(text)),
+    lambda text: list(comparison._spelling(f"<a{text}/>")),
 ]
 UNITS = [
     *(

@@ -12,14 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.storage.inline_comments import (
+    aligned,
     comment_counts,
     with_comments,
     without_markers,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.storage.parser import parse
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.storage.passages import (
-    aligned,
-)
 
 
 def mark(text: str, ref: str = "1") -> str:
