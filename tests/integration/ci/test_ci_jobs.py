@@ -143,7 +143,7 @@ def test_dropped_element_is_reported(ci: Ci) -> None:
     assert caught.value.result["changed"] is True
     # nothing changes on the server, so the task is unchanged
     assert not ci.run(job="x", config=text)["changed"]
-    assert "did not take unheardOf, builders/hudson.plugins.timestamper.Step" in ci.warnings[-1]
+    assert "did not take builders/hudson.plugins.timestamper.Step, unheardOf" in ci.warnings[-1]
 
 
 def test_configuration_is_read_from_a_file(ci: Ci, tmp_path: Any) -> None:
