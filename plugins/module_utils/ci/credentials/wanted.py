@@ -7,7 +7,7 @@ import base64
 import json
 from collections.abc import Mapping
 from copy import deepcopy
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 from ...core.errors import ToolchainError, invalid
 from ...core.plan import Plan, plan, unchanged, without_none
@@ -23,32 +23,11 @@ _NO_SECRETS = {"id", "scope", "description", "username", "usernameSecret", "file
 _SHORTEST_SECRET = 6
 
 
-class Wanted(Protocol):
-    """The desired state of a credential.
+class WantedFields:
+    """Desired state of a credential whose kind is in `KINDS`, given by options.
 
     :ivar secret: all secrets as a single string for the digest; `None` if they are not set
     """
-
-    secret: str | None
-
-    def current(self, live: XmlElement) -> dict[str, Any]:
-        """Return the fields of the credential on the server."""
-
-    def fields(self, live: XmlElement | None) -> dict[str, Any]:
-        """Return the desired fields to compare with `current`."""
-
-    def document(self, live: XmlElement | None) -> XmlElement:
-        """Return the XML to send, without a digest in the description.
-
-        Raises `invalid` for missing secrets.
-        """
-
-    def left(self, done: Plan, live: XmlElement) -> Plan:
-        """Return the plan for what a write has left undone."""
-
-
-class WantedFields:
-    """Desired state of a credential whose kind is in `KINDS`, given by options."""
 
     def __init__(self, kind: str, id_: str, values: Mapping[str, Any]) -> None:
         self._name, self._kind, self._id = kind, KINDS[kind], id_
@@ -63,6 +42,7 @@ class WantedFields:
         self.secret = None if self._missing else json.dumps(self._secrets, sort_keys=True)
 
     def current(self, live: XmlElement) -> dict[str, Any]:
+        """Return the fields of the credential on the server."""
         return {
             "kind": self._name,
             "scope": text_of(live, "scope").lower() or "global",
@@ -74,10 +54,15 @@ class WantedFields:
         }
 
     def fields(self, live: XmlElement | None) -> dict[str, Any]:
+        """Return the desired fields to compare with `current`."""
         new = {"scope": "global", "kind": self._name} if live is None else {}
         return {**new, **self._values}
 
     def document(self, live: XmlElement | None) -> XmlElement:
+        """Return the XML to send, without a digest in the description.
+
+        Raises `invalid` for missing secrets.
+        """
         root = XmlElement(self._kind.root) if live is None else deepcopy(live)
         put(root, "id", self._id)
         fields = self.fields(live)
@@ -96,6 +81,7 @@ class WantedFields:
         return root
 
     def left(self, done: Plan, live: XmlElement) -> Plan:
+        """Return the plan for what a write has left undone."""
         return plan(self.current(live), self.fields(live))
 
     def _missing_message(self, live: XmlElement | None) -> str:
@@ -158,6 +144,10 @@ class WantedDocument:
     def left(self, done: Plan, live: XmlElement) -> Plan:
         found = configuration.drift(*_comparable(live, self._root))
         return configuration.left_of(done, unchanged(state={"kind": XML}), found, "missing")
+
+
+#: The desired state of a credential.
+Wanted: TypeAlias = "WantedFields | WantedDocument"
 
 
 def wanted_of(id_: str, kind: str, values: Mapping[str, Any]) -> Wanted:

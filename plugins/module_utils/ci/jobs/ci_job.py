@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from ...core.errors import ToolchainError, invalid, listed
+from ...core.files import read_text
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
@@ -16,9 +17,9 @@ from ...core.verification import not_saved, not_taken, without_effect
 from ..client import objects, server_of
 from ..job_address import Job, JobName, job_of
 from ..permissions import CONFIGURE, CREATE, DELETE, EXTENDED_READ, READ_JOB, READ_SERVER, SEES_JOB
+from ..xml_reader import UnreadableXml
 from . import computed_folders, configuration
 from .configuration import ConfigurationDrift
-from .given_configuration import given_configuration
 from .job_store import JobStore, is_disabled, is_there_already
 from .kept_secrets import marked, with_kept_secrets, with_secrets
 from .secret_values import KEPT
@@ -74,9 +75,7 @@ class CiJobOperation:
         source = options.copy_from
         self._source = None if source is None else job_of(source, task.connection.url)
         _check(options)
-        self._text = given_configuration(
-            task, options.config, options.src, folder=options.folder, enabled=options.enabled
-        )
+        self._text = _given_configuration(task, options)
         creates = options.folder or source is not None or self._text is not None
         if creates and options.state == "present" and "://" not in str(options.job):
             self._store.check_name()
@@ -373,3 +372,34 @@ def _check(options: CiJobOptions) -> None:
             raise invalid(f"{name} cannot be combined with state=absent")
     if options.update_secrets == "always":
         raise invalid("update_secrets cannot be combined with state=absent")
+
+
+def _given_configuration(task: Task, options: CiJobOptions) -> str | None:
+    """Return the configuration to save, with `enabled` applied; `None` without `config` and `src`.
+
+    Raises `invalid` for an unusable configuration.
+    """
+    name, text = "config", options.config
+    if options.src is not None:
+        name, text = "src", read_text(options.src, "the configuration in src")
+    if text is None:
+        return None
+    try:
+        secrets, stars = configuration.secrets(text), configuration.masked_secrets(text)
+        kind = configuration.kind_of(text)
+    except UnreadableXml as error:
+        raise invalid(f"{name} is not the configuration of a job: {error}") from None
+    for secret in secrets:
+        task.hide(secret)
+    if stars:
+        raise invalid(
+            f"{name} has asterisks instead of a secret in {', '.join(sorted(set(stars)))}: the"
+            " server would save the asterisks as the secret"
+        )
+    is_folder = kind == computed_folders.FOLDER
+    if options.folder and not is_folder:
+        required = computed_folders.FOLDER
+        raise invalid(f"{name} describes a {kind}, but folder: true requires a {required}")
+    if is_folder and options.enabled is not None:
+        raise invalid("enabled cannot be set for a plain folder: the server cannot disable it")
+    return configuration.with_enabled(text, options.enabled)
