@@ -35,11 +35,7 @@ _NAME = re.compile(r"(?!-)[^\s\"'`$\\;&<>|(){}/]+")
 #: Parts of the client's error messages if no command was sent, with error kind and hint.
 _CLIENT_ERRORS: tuple[tuple[str, Kind, str], ...] = (
     ("host key verification failed", "network", "the host is not in known_hosts: verify its key"),
-    (
-        "host identification has changed",
-        "network",
-        "the host's key differs from the one in known_hosts",
-    ),
+    ("host identification has changed", "network", "its key differs from the one in known_hosts"),
     ("permission denied (", "auth", "check ssh_user and ssh_key"),
     ("too many authentication failures", "auth", "set ssh_key to the key"),
     ("could not resolve hostname", "network", "check ssh_host"),
@@ -117,11 +113,8 @@ class SshCommands:
             raise invalid(
                 f"{purpose}: not sent, because the command writes and the task is in check mode"
             )
-        endpoint = self._endpoint
-        code, output, stderr = self._exchange(
-            purpose, [*self._client(endpoint), command], reads, stdin
-        )
-        done = SshResult(purpose, output, endpoint)
+        code, output, stderr = self._exchange(purpose, command, reads, stdin)
+        done = SshResult(purpose, output, self._endpoint)
         if code == _NO_CONNECTION:
             raise self._connection_error(done, stderr, reads)
         if not reads and code not in _NOT_STARTED:
@@ -153,7 +146,8 @@ class SshCommands:
             )
         return int(port)
 
-    def _client(self, endpoint: SshEndpoint) -> list[str]:
+    @property
+    def _client(self) -> list[str]:
         """Return the command line of the client, which never prompts and verifies the host key."""
         options = {
             "BatchMode": "yes",
@@ -161,27 +155,30 @@ class SshCommands:
             "ConnectTimeout": str(math.ceil(self._timeout)),
             "LogLevel": "ERROR",
         }
-        known, key = self._options.ssh_known_hosts, self._options.ssh_key
+        # `%` begins a token of the client
+        known, key = (
+            file and f'"{file.replace("%", "%%")}"'
+            for file in (self._options.ssh_known_hosts, self._options.ssh_key)
+        )
         if known is not None:
-            options["UserKnownHostsFile"] = f'"{_literal(known)}"'
+            options["UserKnownHostsFile"] = known
         if key is not None:
-            options["IdentityFile"] = f'"{_literal(key)}"'
-            options["IdentitiesOnly"] = "yes"
+            options |= {"IdentityFile": key, "IdentitiesOnly": "yes"}
+        endpoint = self._endpoint
         call = ["ssh", "-T", "-p", str(endpoint.port)]
         call += [part for name, value in options.items() for part in ("-o", f"{name}={value}")]
-        if endpoint.user is not None:
-            call += ["-l", endpoint.user]
+        call += [] if endpoint.user is None else ["-l", endpoint.user]
         return [*call, "--", endpoint.host]
 
     def _exchange(
-        self, purpose: str, call: list[str], reads: bool, stdin: str
+        self, purpose: str, command: str, reads: bool, stdin: str
     ) -> tuple[int, str, str]:
         """Run the client. Return its exit code, standard output and standard error."""
         try:
             # run_command of AnsibleModule has no timeout
             # pylint: disable-next=ansible-bad-function
             done = subprocess.run(  # noqa: S603 - a fixed program, without a shell
-                call,
+                [*self._client, command],
                 input=stdin.encode("utf-8"),
                 capture_output=True,
                 timeout=self._timeout,
@@ -213,8 +210,3 @@ class SshCommands:
         error = done.error("network", f"the connection was lost ({stderr}){lost}", stderr)
         error.outcome_unknown = not reads
         return error
-
-
-def _literal(path: str) -> str:
-    """Escape `%` in a path, which begins a token of the OpenSSH client."""
-    return path.replace("%", "%%")

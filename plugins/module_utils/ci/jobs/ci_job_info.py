@@ -264,10 +264,7 @@ def build_parameters(task: Task, options: BuildParametersOptions) -> dict[str, A
     job = job_of(options.job, task.connection.url)
     segment = build_segment(options.build)
     server, purpose = server_of(task), f"reading build {segment} of the job '{job.name}'"
-    path = f"{job.path}/{segment}/api/json"
-    response = server.read(purpose, path, query={"tree": _PARAMETERS}, expect=(200, 404))
-    if response.status == 404:
-        raise records.no_build(server, purpose, job, segment)
+    response = records.build_response(server, purpose, job, segment, _PARAMETERS)
     shown = object_of(response)
     actions = objects(shown.get("actions"))
     listed = [entry for action in actions for entry in objects(action.get("parameters"))]

@@ -15,11 +15,11 @@ from ...core.paths.globs import Patterns
 from ..client import object_of, objects, server_of
 from ..export_run import ExportRun
 from ..job_address import Job, job_of
+from ..server_objects import ServerObjects
 from . import configuration
-from .job_store import JobStore
+from .computed_folders import FOLDER
 from .kept_secrets import without_secrets
 
-_FOLDER = "com.cloudbees.hudson.plugins.folder.Folder"
 _DEEPEST = 50
 
 
@@ -68,14 +68,13 @@ class ExportedJobs:
             yield from patterns.warnings("nothing that the account can see")
 
     def _text(self, item: _Item) -> str | None:
-        return JobStore(
-            self._server, item.job, f"exporting the job '{item.job.name}'"
-        ).configuration()
+        purpose = f"exporting the job '{item.job.name}'"
+        return ServerObjects(self._server).text(purpose, item.job.path)
 
     def _entry(self, item: _Item, text: str) -> dict[str, Any]:
         """Return the entry of a job for `ci_job`, and add its configuration as a file."""
         stripped, _count = without_secrets(text)
-        is_folder = configuration.kind_of(stripped) == _FOLDER
+        is_folder = configuration.kind_of(stripped) == FOLDER
         if item.generated_count:
             name, reason = f"{item.job.name}/*", "created by the server itself"
             self._run.state.leave_out("job", name, f"{item.generated_count} jobs {reason}")
@@ -102,7 +101,7 @@ class ExportedJobs:
                 continue
             if self._all or _is_named(item, self._jobs):
                 yield item
-            if item.kind == _FOLDER and len(names) < _DEEPEST:
+            if item.kind == FOLDER and len(names) < _DEEPEST:
                 yield from self._below(names, item.stem)
 
     def _listed(self, parents: tuple[str, ...]) -> list[Mapping[str, Any]]:
@@ -132,7 +131,7 @@ class ExportedJobs:
             return None
         if not same:
             return None
-        generated = 0 if kind == _FOLDER else len(objects(shown.get("jobs")))
+        generated = 0 if kind == FOLDER else len(objects(shown.get("jobs")))
         return _Item(job, names, self._run.names.name(stem, unquote(names[-1])), kind, generated)
 
 
