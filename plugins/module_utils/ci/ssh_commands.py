@@ -58,32 +58,17 @@ class SshOptions:
 
 
 @dataclass(frozen=True)
-class SshEndpoint:
-    """Host, port and account of the SSH interface."""
-
-    host: str
-    port: int
-    user: str | None
-
-    @property
-    def url(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"ssh://{host}:{self.port}"
-
-
-@dataclass(frozen=True)
 class SshResult:
-    """Output of a command, and the endpoint that ran it."""
+    """Output of a command, and the address of the SSH interface."""
 
     purpose: str
     output: str
-    endpoint: SshEndpoint
+    url: str
 
     def error(self, kind: Kind, message: str, detail: str | None = None) -> ToolchainError:
-        """Return an error that names the command's purpose and endpoint."""
-        return ToolchainError(
-            kind, f"{self.purpose}: {message}", url=self.endpoint.url, detail=detail or None
-        )
+        """Return an error that names the command's purpose and address."""
+        text = f"{self.purpose}: {message}"
+        return ToolchainError(kind, text, url=self.url, detail=detail or None)
 
 
 class SshCommands:
@@ -92,14 +77,16 @@ class SshCommands:
     def __init__(self, task: Task, options: SshOptions) -> None:
         self._task, self._options = task, options
         self._timeout = float(task.connection.settings["timeout"])
-        for name, value in (("ssh_host", options.ssh_host), ("ssh_user", options.ssh_user)):
+        self._host = options.ssh_host or urlsplit(task.connection.url).hostname or ""
+        for name in ("ssh_host", "ssh_user"):
+            value = getattr(options, name)
             if value is not None and _NAME.fullmatch(value) is None:
                 raise invalid(
                     f"{name} is {value!r}: it must not contain blanks or shell characters, or"
                     " begin with '-'"
                 )
-        files = {"ssh_key": options.ssh_key, "ssh_known_hosts": options.ssh_known_hosts}
-        for name, file in files.items():
+        for name in ("ssh_key", "ssh_known_hosts"):
+            file = getattr(options, name)
             if file is not None and not os.access(file, os.R_OK):
                 raise invalid(f"{name}: {file} cannot be read")
 
@@ -114,7 +101,7 @@ class SshCommands:
                 f"{purpose}: not sent, because the command writes and the task is in check mode"
             )
         code, output, stderr = self._exchange(purpose, command, reads, stdin)
-        done = SshResult(purpose, output, self._endpoint)
+        done = SshResult(purpose, output, self._url)
         if code == _NO_CONNECTION:
             raise self._connection_error(done, stderr, reads)
         if not reads and code not in _NOT_STARTED:
@@ -125,17 +112,16 @@ class SshCommands:
             raise done.error(kind, f"the command failed with exit code {code}:{detail}", stderr)
         return done
 
-    @cached_property
-    def _endpoint(self) -> SshEndpoint:
-        connection, options = self._task.connection, self._options
-        return SshEndpoint(
-            options.ssh_host or urlsplit(connection.url).hostname or "",
-            self._read_port() if options.ssh_port is None else options.ssh_port,
-            options.ssh_user or connection.username,
-        )
+    @property
+    def _url(self) -> str:
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        return f"ssh://{host}:{self._port}"
 
-    def _read_port(self) -> int:
-        """Return the SSH port from the headers of the login page, which needs no login."""
+    @cached_property
+    def _port(self) -> int:
+        """Return the SSH port, if needed from the login page, which needs no login."""
+        if self._options.ssh_port is not None:
+            return self._options.ssh_port
         purpose = "reading the SSH port"
         response = server_of(self._task).read(purpose, "login")
         port = response.headers.get("X-SSH-Endpoint", "").rpartition(":")[2].strip()
@@ -164,11 +150,11 @@ class SshCommands:
             options["UserKnownHostsFile"] = known
         if key is not None:
             options |= {"IdentityFile": key, "IdentitiesOnly": "yes"}
-        endpoint = self._endpoint
-        call = ["ssh", "-T", "-p", str(endpoint.port)]
+        user = self._options.ssh_user or self._task.connection.username
+        call = ["ssh", "-T", "-p", str(self._port)]
         call += [part for name, value in options.items() for part in ("-o", f"{name}={value}")]
-        call += [] if endpoint.user is None else ["-l", endpoint.user]
-        return [*call, "--", endpoint.host]
+        call += [] if user is None else ["-l", user]
+        return [*call, "--", self._host]
 
     def _exchange(
         self, purpose: str, command: str, reads: bool, stdin: str
@@ -190,11 +176,10 @@ class SshCommands:
             ) from None
         except subprocess.TimeoutExpired:
             lost = "" if reads else f"; {OUTCOME_UNKNOWN}"
-            url = self._endpoint.url
             raise ToolchainError(
                 "timeout",
-                f"{purpose}: not finished within {self._timeout:g} s{lost} ({url})",
-                url=url,
+                f"{purpose}: not finished within {self._timeout:g} s{lost} ({self._url})",
+                url=self._url,
                 outcome_unknown=not reads,
             ) from None
         stderr = done.stderr.decode("utf-8", "replace")
