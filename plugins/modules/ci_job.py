@@ -18,7 +18,7 @@ description:
     sends them again. All other values are compared, whatever their names are; the diff masks those that have the name of a secret.
   - A configuration of a freestyle, matrix or Maven job without C(canRoam) pins the job to the built-in node. A warning says so.
   - The saved configuration is verified. The server silently drops unknown elements. The task then fails with the kind V(rejected) and names
-    them.
+    them. If the configuration is the same as before the save, the task is unchanged, with a warning that names them.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.ci
