@@ -194,10 +194,13 @@ class Nodes(ItemKind[CiNodeEntry, _Node]):
         if node is None or item.plan.action == "delete":
             return remaining(item.plan, None if node is None else _fields(node))
         item.returned = {"node": node.state.as_dict()}
-        # a save may have changed whether the node is offline
-        wanted = {change.field: change.after for change in item.plan.changes}
-        wanted |= {"config": None, "offline": item.plan.after.get("offline")}
-        left = plan(_fields(node), wanted, _COMPARISONS)
+        offline = _wanted_state(item.entry).get("offline", item.plan.before.get("offline") or None)
+        if offline is not None and node.state.temporarily_offline is not offline:
+            raise ToolchainError(
+                "failed",
+                f"{self.title(item)} was taken offline or online by another user at the same time",
+            )
+        left = remaining(item.plan, _fields(node), _COMPARISONS, ("config",))
         return left if node.root is None else self._left(item, left, node.root)
 
     def _left(self, item: Item[CiNodeEntry, _Node], left: Plan, root: XmlElement) -> Plan:
