@@ -19,8 +19,9 @@ from .xml_reader import XmlElement
 _XML = {"Content-Type": "application/xml; charset=utf-8"}
 #: Characters that require XML 1.1. Very old servers can only read XML 1.0 [ci-14].
 _NEWER = re.compile(r"&#|[\x01-\x08\x0b\x0c\x0e-\x1f]")
-#: The server redirects after it has processed a form.
-_DONE = (200, 201, 202, 204, 302, 303)
+_DONE = (200, 201, 202, 204)
+#: The server redirects after a form [ci-41], or the configuration of a job [ci-21].
+REDIRECTED = (*_DONE, 302, 303)
 
 
 class ServerObjects:
@@ -93,11 +94,11 @@ class ServerObjects:
     def write(
         self, purpose: str, path: str, verify: Verify, method: str = "POST", **parts: Any
     ) -> None:
+        parts.setdefault("expect", REDIRECTED if "form" in parts else _DONE)
         self._server.write(
             purpose,
             method,
             path,
-            expect=_DONE,
             validate=partial(require_confirmation, self._server),
             verify=verify,
             **parts,

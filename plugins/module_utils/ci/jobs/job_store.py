@@ -16,7 +16,7 @@ from ...core.http.writes import Verify
 from ...core.plans.predictions import Predictions
 from ..client import objects, part
 from ..job_address import Job
-from ..server_objects import ServerObjects
+from ..server_objects import REDIRECTED, ServerObjects
 from . import computed_folders
 from .configuration import is_enabled, with_enabled
 
@@ -156,7 +156,7 @@ class JobStore:
     def create(self, text: str) -> None:
         """Create the job with this XML configuration."""
         query = {"name": self.name}
-        self._objects.send(self.purpose, self._creation_path, text, self._exists, query=query)
+        self._send(self._creation_path, text, self._exists, query=query)
 
     def copy(self, source: Job) -> None:
         """Copy a job. The copy cannot be built until `release` has saved it."""
@@ -173,7 +173,7 @@ class JobStore:
 
     def save(self, text: str, verify: Verify) -> None:
         """Replace the configuration. `verify` is called after a lost response."""
-        self._objects.send(self.purpose, f"{self.job.path}/config.xml", text, verify)
+        self._send(f"{self.job.path}/config.xml", text, verify)
 
     def switch(self, enabled: bool) -> None:
         """Enable or disable the job. Raises `rejected` if its kind cannot be disabled."""
@@ -220,7 +220,7 @@ class JobStore:
         Server fact [ci-21]: on very old servers the description must be saved too, here unchanged.
         """
         verify = partial(self._is_buildable, job)
-        self._objects.send(self.purpose, f"{job.path}/config.xml", text, verify, repeatable=True)
+        self._send(f"{job.path}/config.xml", text, verify, repeatable=True)
         if verify() is False:
             shown = part(self._shown(job.path, "description"))
             form = {"description": str(shown.get("description") or "")}
@@ -238,6 +238,9 @@ class JobStore:
             for obj in objects(shown["jobs"]):
                 if obj.get("name"):
                     yield from self._below(job.below(str(obj["name"])), depth + 1)
+
+    def _send(self, path: str, text: str, verify: Verify, **parts: Any) -> None:
+        self._objects.send(self.purpose, path, text, verify, expect=REDIRECTED, **parts)
 
     def _write(self, path: str, verify: Verify, **parts: Any) -> None:
         self._objects.write(self.purpose, path, verify, **parts)
