@@ -47,6 +47,7 @@ _ON_ANSIBLE = (
     "tests/unit/core/test_module_internals.py",
     "tests/unit/core/test_runner.py",
 )
+_FEATURES = "tests/integration/execution/test_features.py"
 #: Unit tests of the service packages: with the same Python, every core has the same results.
 _SERVICES = ("analysis", "ci", "repo", "tracker", "wiki")
 _PART = "analysis_role or repo_info or tracker_project_info or wiki_page_info or ci_script"
@@ -124,6 +125,7 @@ def commands(pair: Pair, brief: bool) -> dict[str, list[str]]:
         return {
             "unit": [*pytest, *_ON_ANSIBLE],
             "contract": [*pytest, "tests/contract", "-k", _PART],
+            "features": [*pytest, _FEATURES],
             "demo": demo,
         }
     without = [part for name in pair.without for part in ("--skip-test", name)]

@@ -14,7 +14,9 @@ import functools
 import importlib
 import io
 import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -43,17 +45,11 @@ importlib.import_module(f"{_UTILS}.core.module.runner")
 with contextlib.suppress(ImportError):
     importlib.import_module(f"{_UTILS}.core.http.connections")
 
-# Standard error for the last messages of workers. Ansible detaches its workers from the terminal,
-# and displays none of their messages after an interrupt. -1 if the parent process has none.
-try:
-    _STDERR = os.dup(2)
-except OSError:
-    _STDERR = -1
-
 #: Fact with which the playbooks `drift` and `enforce` pass a sealed plan to all modules.
 SEALED = "toolchain_sealed"
 _LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 _OLDEST_PYTHON = (3, 10)
+_SECONDS_BETWEEN_LOOKS = 1.0
 
 _INTERNALS: ansible_internals.Internals | None = None
 _MISSING = ""
@@ -117,7 +113,7 @@ class Action(ansible_internals.HookedAction):
             return False
         if play is not None and play.become:
             return False
-        if not boolean(self.template(task_vars.get("toolchain_in_process", True))):
+        if not self._is_on("toolchain_in_process", task_vars, default=True):
             return False
         if self.internals is None or play is None:
             reason = _MISSING or "ActionBase has no play_context"
@@ -126,12 +122,32 @@ class Action(ansible_internals.HookedAction):
                 f" because they do not support this release of ansible-core ({reason})."
             )
             return False
-        return self._is_same_interpreter(task_vars)
+        return self._has_same_environment(task_vars) and self._is_same_interpreter(task_vars)
+
+    def _is_on(self, name: str, task_vars: Mapping[str, Any], *, default: bool) -> bool:
+        """Return the value of a variable that switches something on or off."""
+        try:
+            value = variables.value_of(name, task_vars, self.template)
+        except ToolchainError as error:
+            raise AnsibleActionFail(error.message, result={"error": error.as_dict()}) from None
+        return default if value is None else bool(boolean(value))
+
+    def _has_same_environment(self, task_vars: Mapping[str, Any]) -> bool:
+        """Return whether `environment` has no variables that only a new interpreter reads."""
+        names = self.environment() if any(self.task.environment or ()) else ()
+        found = [name for name in names if name.startswith("PYTHON")]
+        if found:
+            _log_once(
+                f"{self.task.action} runs in a separate process, which takes longer, because"
+                f" environment sets {', '.join(found)}",
+                str(task_vars.get("inventory_hostname")),
+            )
+        return not found
 
     def _is_same_interpreter(self, task_vars: Mapping[str, Any]) -> bool:
         """Return whether the configured interpreter, if any, is that of the worker."""
         configured = constants.config.get_config_value("INTERPRETER_PYTHON", variables=task_vars)
-        configured = self.template(configured)
+        configured = variables.evaluated(configured, self.template)
         if configured is None or str(configured).startswith("auto"):
             return True
         if _is_worker_interpreter(str(configured), self.environment().get("PATH")):
@@ -167,8 +183,9 @@ class Action(ansible_internals.HookedAction):
         execute: Callable[[], dict[str, Any]],
     ) -> dict[str, Any]:
         """Run the module, unless the server has refused an earlier task of the run."""
-        wanted = self.template(task_vars.get(refused_servers.VARIABLE, False))
-        if self.service is None or not boolean(wanted, strict=False):
+        if self.service is None or not self._is_on(
+            refused_servers.VARIABLE, task_vars, default=False
+        ):
             return execute()
         server = refused_servers.Server(self.service, arguments, os.environ)
         with server.alone_at_first():
@@ -206,8 +223,10 @@ class Action(ansible_internals.HookedAction):
     def run_in_worker(self) -> tuple[int, str, str]:
         if self.internals is None:
             raise RuntimeError("cannot run a module in the worker: private names are missing")
+        parent = os.getppid()
         with (
-            progress_to(Display().display, last=_write_to_stderr),
+            progress_to(_show, last=functools.partial(_write_to_stderr_of, parent)),
+            _ending_with(parent),
             _as_on_a_target(self.environment(), self.loader.get_basedir()),
             self.internals.ready_for(self.module_arguments),
         ):
@@ -244,7 +263,12 @@ def _show_comparison(result: Mapping[str, Any]) -> None:
         lines = difflib.unified_diff(
             before.splitlines(), after.splitlines(), "before", "after", lineterm=""
         )
-        Display().display("\n".join(lines))
+        _show("\n".join(lines))
+
+
+def _show(text: str) -> None:
+    """Display text on standard error, because standard output may be JSON for a program."""
+    Display().display(text, stderr=True)
 
 
 def _warn_of_loop_variables(result: Mapping[str, Any], task_vars: Mapping[str, Any]) -> None:
@@ -264,9 +288,37 @@ def _has_crashed(result: Mapping[str, Any]) -> bool:
     return bool(result.get("failed")) and crashed and "error" not in result
 
 
-def _write_to_stderr(line: str) -> None:
+def _write_to_stderr_of(parent: int, line: str) -> None:
+    """Write a line to the standard error of the process that forked this worker.
+
+    Ansible detaches its workers from the terminal, and displays none of their messages after an
+    interrupt. A copy of the descriptor in every worker would keep a pipe open when the parent is
+    killed. Systems without `/proc` show no such line.
+    """
     with contextlib.suppress(OSError):
-        os.write(_STDERR, f"{line}\n".encode())
+        if os.getppid() == parent:
+            with open(f"/proc/{parent}/fd/2", "ab", buffering=0) as file:
+                file.write(f"{line}\n".encode())
+
+
+@contextlib.contextmanager
+def _ending_with(parent: int) -> Iterator[None]:
+    """Send SIGTERM to this worker during the block as soon as its parent process has ended."""
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(_SECONDS_BETWEEN_LOOKS):
+            if os.getppid() != parent:
+                os.kill(os.getpid(), signal.SIGTERM)
+                return
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
 
 
 def _run_main(module: str, internals: ansible_internals.Internals) -> tuple[int, str, str]:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from ansible import errors
+
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.connection import (
     require_own_server,
 )
@@ -22,7 +24,10 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.settings import (
     settings_options,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import invalid
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import (
+    invalid,
+    single_line,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import (
     without_user_info,
 )
@@ -33,6 +38,36 @@ _PREFIX = "toolchain_"
 _GENERAL = ("toolchain_fail_fast", "toolchain_in_process", "toolchain_report", "toolchain_sealed")
 #: Prefix of the plans of slices, which AWX passes from one job to the next.
 _PLANS = "toolchain_plan_"
+
+#: Error of ansible-core 2.19 and newer for a template that results in `omit`.
+_OMITTED = tuple(filter(None, [getattr(errors, "AnsibleValueOmittedError", None)]))
+
+
+def evaluated(value: Any, template: Callable[[Any], Any]) -> Any:
+    """Return the value of a template, `None` for `omit`.
+
+    :param template: evaluates templates
+    """
+    try:
+        return template(value)
+    except _OMITTED:
+        return None
+
+
+def value_of(name: str, variables: Mapping[str, Any], template: Callable[[Any], Any]) -> Any:
+    """Return the value of a variable, `None` if it is not set, empty or `omit`.
+
+    Raises `invalid` if its value uses an undefined name.
+    """
+    value = variables.get(name)
+    if value is None:
+        return None
+    try:
+        value = evaluated(value, template)
+    except errors.AnsibleUndefinedVariable as error:
+        message = f"the variable {name} cannot be evaluated: {single_line(str(error))}"
+        raise invalid(message) from None
+    return None if value in (None, "", variables.get("omit")) else value
 
 
 @functools.cache
@@ -75,15 +110,16 @@ def from_variables(
 
     def values(options: tuple[str, ...]) -> dict[str, Any]:
         found = {
-            option: template(variables[variable_name(service, option)])
+            option: value_of(variable_name(service, option), variables, template)
             for option in options
-            if option not in named and variables.get(variable_name(service, option)) is not None
+            if option not in named
         }
         # ansible-core before 2.19 has parsed the result of a template that looks like JSON
-        for option, value in found.items():
-            found[option] = json.dumps(value) if isinstance(value, Mapping) else value
-        unset = (None, "", variables.get("omit"))
-        return {option: value for option, value in found.items() if value not in unset}
+        return {
+            option: json.dumps(value) if isinstance(value, Mapping) else value
+            for option, value in found.items()
+            if value is not None
+        }
 
     options = values(tuple(settings_options(service)))
     credentials = named.intersection(credential_options(service))
@@ -94,7 +130,8 @@ def from_variables(
     found = values(credential_options(service))
     if is_credential(service, found) and explicit.get("url"):
         name = variable_name(service, "url")
-        require_own_server("variables", name, template(variables.get(name)), str(explicit["url"]))
+        own = value_of(name, variables, template)
+        require_own_server("variables", name, own, str(explicit["url"]))
     return {**options, **found}
 
 

@@ -105,7 +105,7 @@ class _Task:
     """The task of an action; other tests use `no_log`."""
 
     action, args, delegate_to, no_log = "delivery.toolchain.probe", {"name": "a"}, None, False
-    become, async_val, diff = False, 0, False
+    become, async_val, diff, environment = False, 0, False, None
 
 
 def _action(**parts: Any) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Handle Ctrl-C and SIGTERM while a task waits for work on a server."""
+"""Handle Ctrl-C, SIGTERM and the time limit of a task while it waits for work on a server."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from typing import Any
 
 from ..core.progress import show_last_line
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+#: Ansible sends SIGALRM to a worker when the keyword `timeout` of its task ends.
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
 
 
 @contextmanager
 def interruptible() -> Iterator[Callable[[str], None]]:
-    """Turn the first SIGINT or SIGTERM during the block into `KeyboardInterrupt`.
+    """Turn the first SIGINT, SIGTERM or SIGALRM during the block into `KeyboardInterrupt`.
 
     Further signals are ignored while the block reports and cleans up, which must be quick. In an
     Ansible worker the signal is raised again after the block, because the worker must exit instead

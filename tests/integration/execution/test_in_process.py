@@ -31,6 +31,16 @@ IN_WORKER: dict[str, dict[str, Any]] = {
     "delegated to localhost": {"delegate_to": "localhost"},
     "become off": {"become": False},
     "same interpreter": {"vars": {"ansible_python_interpreter": "{{ same_interpreter }}"}},
+    "no interpreter": {"vars": {"ansible_python_interpreter": "{{ omit }}"}},
+    "switch without a value": {"vars": {"toolchain_in_process": None}},
+    "empty switch": {"vars": {"toolchain_in_process": ""}},
+    "omitted switch": {"vars": {"toolchain_in_process": "{{ nothing | default(omit) }}"}},
+    "omitted options": {
+        "vars": {
+            "toolchain_analysis_ca_path": "{{ nothing | default(omit) }}",
+            "toolchain_analysis_timeout": "{{ omit }}",
+        }
+    },
 }
 IN_PROCESSES: dict[str, dict[str, Any]] = {
     "switched off": {"vars": {"toolchain_in_process": False}},
@@ -39,6 +49,7 @@ IN_PROCESSES: dict[str, dict[str, Any]] = {
     "async": {"async": 30, "poll": 1},
     "delegated": {"delegate_to": "neighbour"},
     "other interpreter": {"vars": {"ansible_python_interpreter": "{{ other_interpreter }}"}},
+    "variables of Python": {"environment": {"PYTHONPATH": "/nowhere"}},
     "other connection": {"vars": {"ansible_connection": "elsewhere"}},
 }
 # Simulation of sudo: drop all arguments before the shell, and start the shell.
@@ -125,10 +136,11 @@ def test_other_connections_run_in_separate_processes(ways: playbook.Run, way: st
     assert len(set(ports)) == len(LOOP)
 
 
-def test_different_interpreter_is_reported_once_per_task(ways: playbook.Run) -> None:
+def test_separate_process_is_reported_once_per_task(ways: playbook.Run) -> None:
     reported = [line for line in ways.output.splitlines() if "in a separate process" in line]
-    assert len(reported) == 1, reported
+    assert len(reported) == 2, reported
     assert "ansible_python_interpreter is " in reported[0]
+    assert "environment sets PYTHONPATH" in reported[1]
 
 
 @pytest.mark.parametrize("way", [*IN_WORKER, *IN_PROCESSES])
