@@ -306,10 +306,13 @@ def test_first_refused_item_stops_the_others(parallel: int) -> None:
 
     def refuse(item: Item[Shelf, str]) -> None:
         asked.append(item.name)
-        raise ToolchainError("auth", "401", status=401)
+        result = {"changed": True}
+        raise ToolchainError("auth", "401", status=401, outcome_unknown=True, result=result)
 
     items = [Item[Shelf, str](Shelf(key), key) for key in "abcd"]
     attempt_each(refuse, items, parallel)
     assert asked == ["a"]
     assert [item.error and item.error.status for item in items] == [401] * 4
     assert "b was not attempted after this error: 401" in str(items[1].error)
+    told = [item.error and (item.error.result, item.error.outcome_unknown) for item in items]
+    assert told == [({"changed": True}, True), *[({}, False)] * 3]

@@ -53,9 +53,7 @@ def attempt_each(
     def attempt(item: AnyAttempted) -> None:
         try:
             if stopped:
-                raise stopped[0].with_message(
-                    f"{item.name} was not attempted after this error: {stopped[0].message}"
-                )
+                raise _not_attempted(item.name, stopped[0])
             work(item)
         except ToolchainError as error:
             item.error = error
@@ -66,6 +64,13 @@ def attempt_each(
         attempt(item)
     if parallel > 1:
         spread(parallel, attempt, items[1:])
+
+
+def _not_attempted(name: str, first: ToolchainError) -> ToolchainError:
+    """Return the error of an object for which nothing was sent."""
+    error = first.with_message(f"{name} was not attempted after this error: {first.message}")
+    error.result, error.outcome_unknown = {}, False
+    return error
 
 
 def failure_of(
