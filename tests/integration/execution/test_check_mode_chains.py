@@ -215,7 +215,8 @@ CHAINS: dict[str, Chain] = {
         (
             "tracker_issue",
             {
-                "match": "summary ~ nothing",
+                # the tracker rejects a query with an unknown version
+                "match": 'fixVersion = "7.8" AND summary ~ nothing',
                 "project": "REL",
                 "type": "Task",
                 "summary": "New",

@@ -113,3 +113,6 @@ class ProjectObjectKind(ProjectKind[Named, KnownObjects[Found]]):
             predictions.remove(*place)
         else:
             predictions.add(*place, value=name)
+            if item.plan.before.get("name") != name:
+                # not its project: a query may name the object without it
+                predictions.add(f"new {self.noun}", "", name)

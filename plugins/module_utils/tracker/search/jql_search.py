@@ -114,11 +114,25 @@ class JqlSearchOperation:
 
         :param take: receives each issue; otherwise they are collected in a list
         """
-        found = self._by_dialect(self._missing.through(take))
+        try:
+            found = self._by_dialect(self._missing.through(take))
+        except ToolchainError as error:
+            if error.kind != "rejected" or not self._names_predicted_version():
+                raise
+            found = FoundIssues([], 0, 0, complete=True, warnings=[])
         more = self._missing.warnings(found.count, found.issues)
         for warning in dict.fromkeys([*found.warnings, *more]):
             self._task.warn(f"{self._purpose}: {warning}")
         return found
+
+    def _names_predicted_version(self) -> bool:
+        """Return whether the query names a version that an earlier task in check mode would create.
+
+        The tracker rejects such a query. No issue has that version.
+        """
+        return any(
+            name in self._options.jql for name in self._task.predictions.all("new version", "")
+        )
 
     def _by_dialect(self, take: Callable[[Issue], None] | None) -> FoundIssues:
         dialect = self._task.connection.settings["dialect"]
