@@ -38,7 +38,6 @@ SERVICES = {
 #: Service of each filter: a filter has no connection, and so no fragment that names its service.
 _FILTERS = {
     "analysis_query": "analysis",
-    "ci_build_results": "ci",
     "ci_java_support": "ci",
     "jql": "tracker",
     "jql_quote": "tracker",
@@ -50,12 +49,21 @@ _MARKS = ("<!-- written by python -m tools.generated -->", "<!-- end -->")
 def files() -> dict[Path, str | None]:
     """Return path and content of every generated file; None for an action without a module."""
     actions = ROOT / "plugins" / "action"
-    found: dict[Path, str | None] = dict.fromkeys(actions.glob("*.py"))
+    found: dict[Path, str | None] = dict.fromkeys(
+        # the action of the playbooks has only documentation
+        path
+        for path in actions.glob("*.py")
+        if not _module(path).with_suffix(".yml").exists()
+    )
     for module, descriptor in DESCRIPTORS.items():
         service = f'"{descriptor.service}"' if descriptor.service else None
         found[actions / f"{module}.py"] = _ACTION.format(module=module, service=service)
     runtime, overview = ROOT / "meta/runtime.yml", ROOT / "docs/overview.md"
     return {**found, runtime: _with_groups(runtime), overview: _with_table(overview)}
+
+
+def _module(action: Path) -> Path:
+    return ROOT / "plugins" / "modules" / action.name
 
 
 def _with_groups(path: Path) -> str:
@@ -94,7 +102,8 @@ def _table() -> Iterator[str]:
         named = ", ".join(filter(None, [_names("", _modules(service)), *plugins(service)]))
         yield f"| {title} | {group} | {named} | {_roles(service)} |"
     callbacks = _names("callback", [path.stem for path in _plugins("callback")])
-    yield f"| all services | none | {', '.join([callbacks, *plugins(None)])} | |"
+    named = ", ".join(filter(None, [callbacks, *plugins(None)]))
+    yield f"| all services | none | {named} | |"
     yield f"| none (no server) | none | {_names('', _modules(None))} | |"
 
 

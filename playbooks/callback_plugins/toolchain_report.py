@@ -13,7 +13,10 @@ from pathlib import Path
 from ansible_collections.delivery.toolchain.plugins.callback.report import (
     CallbackModule as Report,
 )
-from ansible_collections.delivery.toolchain.plugins.plugin_utils import role_variables
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import (
+    enforcement,
+    role_variables,
+)
 
 DOCUMENTATION = r"""
 name: toolchain_report
@@ -27,10 +30,8 @@ options: {}
 
 
 _PLUGINS = Path(__file__).resolve().parents[2] / "plugins"
-#: The lookups that the playbooks use for each host.
-_LOOKUPS = ("desired_state", "drift_findings", "enforcement", "sealed_plan", "unknown_variables")
 #: The roles and playbooks whose variables they check.
-_OWNERS = ("drift", "enforce", "analysis_config", "ci_baseline", "repo_housekeeping")
+_OWNERS = ("drift", "enforce", *enforcement.ROLES)
 
 
 class CallbackModule(Report):
@@ -43,7 +44,7 @@ class CallbackModule(Report):
         # a collection loads all of them: forks need not compile what is loaded here.
         for name in [
             *(f"filter.{file.stem}" for file in (_PLUGINS / "filter").glob("*.py")),
-            *(f"lookup.{lookup}" for lookup in _LOOKUPS),
+            "action.bookkeeping",
         ]:
             import_module(f"ansible_collections.delivery.toolchain.plugins.{name}")
         for owner in _OWNERS:

@@ -9,7 +9,7 @@ name: findings_page
 short_description: Convert findings to the body of a wiki page
 version_added: 1.0.0
 description:
-  - Converts findings of the filter P(delivery.toolchain.findings#filter) or the playbook C(drift) to storage format.
+  - Converts findings to storage format, such as C(drift_findings), the statistics of the playbook C(delivery.toolchain.drift).
   - The same findings always result in the same body, so a page only changes if the findings change.
   - The first 500 findings are listed, followed by the number of the others.
 author: delivery.toolchain contributors (@delivery-toolchain)
@@ -20,9 +20,6 @@ options:
     type: list
     elements: dict
     required: true
-seealso:
-  - plugin: delivery.toolchain.findings
-    plugin_type: filter
 """
 
 EXAMPLES = r"""

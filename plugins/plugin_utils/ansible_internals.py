@@ -309,24 +309,14 @@ def mark_rows_as_secret(result: dict[str, Any]) -> None:
 
 def template_of(lookup: LookupBase) -> Callable[[Any], Any]:
     """Return the function of a lookup that evaluates templates."""
-    template: Callable[[Any], Any] = _part_of_lookup(lookup, "_templar").template
-    return template
-
-
-def load_of(lookup: LookupBase) -> Callable[[str], Any]:
-    """Return the function of a lookup that loads YAML files and decrypts vaults."""
-    load: Callable[[str], Any] = _part_of_lookup(lookup, "_loader").load_from_file
-    return load
-
-
-def _part_of_lookup(lookup: LookupBase, name: str) -> Any:
-    found = getattr(lookup, name, None)
-    if found is None:
+    templar = getattr(lookup, "_templar", None)
+    if templar is None:
         raise AnsibleError(
             f"The lookups of delivery.toolchain do not run on ansible-core {__version__}, which has"
-            f" no LookupBase.{name}. Use a release of ansible-core that the collection supports."
+            " no LookupBase._templar. Use a release of ansible-core that the collection supports."
         )
-    return found
+    template: Callable[[Any], Any] = templar.template
+    return template
 
 
 def is_omitted(value: Any) -> bool:

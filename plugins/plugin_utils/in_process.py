@@ -45,8 +45,11 @@ importlib.import_module(f"{_UTILS}.core.module.runner")
 with contextlib.suppress(ImportError):
     importlib.import_module(f"{_UTILS}.core.http.connections")
 
-#: Fact with which the playbooks `drift` and `enforce` pass a sealed plan to all modules.
+#: Result with which the playbooks `drift` and `enforce` pass a sealed plan to all modules.
 SEALED = "toolchain_sealed"
+#: Variable: an object that does not exist is built in this run. Then a task in check mode would
+#: change something, and does not fail.
+NOT_BUILT = "toolchain_not_built"
 _LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 _OLDEST_PYTHON = (3, 10)
 _SECONDS_BETWEEN_LOOKS = 1.0
@@ -76,6 +79,9 @@ class Action(ansible_internals.HookedAction):
             # not by Ansible's search for the module, which takes longer than this whole method
             self.worker_module = self.module
         result = self.run_module(task_vars)
+        if self._is_not_built(result, task_vars or {}):
+            result.pop("exception", None)
+            result.update(failed=False, changed=True)
         if self.task.no_log:
             ansible_internals.mark_rows_as_secret(result)
         if not self.worker_module and _has_crashed(result):
@@ -83,6 +89,13 @@ class Action(ansible_internals.HookedAction):
         if self.task.loop is not None:
             _warn_of_loop_variables(result, task_vars or {})
         return result
+
+    def _is_not_built(self, result: Mapping[str, Any], task_vars: Mapping[str, Any]) -> bool:
+        """Return whether a task in check mode failed for an object that this run will build."""
+        error = result.get("error") or {}
+        if not self.task.check_mode or error.get("kind") != "not_found":
+            return False
+        return self._is_on(NOT_BUILT, task_vars, default=False)
 
     def _explain_old_python(self, result: dict[str, Any]) -> None:
         """Explain in the result that a module crashed because its Python is too old.
@@ -173,7 +186,7 @@ class Action(ansible_internals.HookedAction):
                 raise AnsibleActionFail(error.message, result={"error": error.as_dict()}) from None
             arguments.update(found)
             if task_vars.get(SEALED):
-                arguments[ARGUMENT] = dict(task_vars[SEALED])
+                arguments[ARGUMENT] = dict(task_vars[SEALED]["sealed"])
         return arguments, {**task_vars, **switch.variables()}
 
     def executed(

@@ -13,19 +13,35 @@ from typing import Any
 from ansible.module_utils.common.yaml import yaml_load
 
 _COLLECTION = Path(__file__).resolve().parents[2]
+#: The steps of the playbooks, which read some variables.
+_STEPS = Path(__file__).with_name("bookkeeping.py")
 #: Prefixes of variables, by playbook, if they differ from the name of the playbook. For example,
 #: `drift_summary_` could also be a prefix of variables of `drift`.
-_PREFIXES = {"drift_summary": "summary", "drift_tickets": "tickets"}
+_PREFIXES = {
+    "drift_summary": ("summary", "drift"),
+    "drift_tickets": ("tickets",),
+    "enforce": ("enforce", "drift"),
+}
+
+
+def is_role(owner: str) -> bool:
+    """Return whether the collection has a role with this name."""
+    return (_COLLECTION / "roles" / owner).is_dir()
 
 
 def unknown(owner: str, names: Iterable[str]) -> list[str]:
-    """Return the unknown names with the prefix of `owner`, with a suggestion if possible.
+    """Return the unknown names with a prefix of `owner`, with a suggestion if possible.
 
     A name with several prefixes may be a variable of any of them: `release_notes_title` is a
     variable of the role `release_notes`, `release_version_comment` of the playbook `release`.
 
     :param owner: name of a role or playbook
     """
+    prefixes = _PREFIXES.get(owner, (owner,))
+    return [text for prefix in prefixes for text in _unknown(prefix, names)]
+
+
+def _unknown(owner: str, names: Iterable[str]) -> list[str]:
     found = []
     for name in sorted(name for name in names if name.startswith(f"{owner}_")):
         candidates = [owner, *(other for other in owners() if name.startswith(f"{other}_"))]
@@ -46,18 +62,19 @@ def _with_suggestion(name: str, known: Iterable[str]) -> str:
 
 @cache
 def owners() -> frozenset[str]:
-    """Return the roles and playbooks of the collection."""
+    """Return the prefixes of the variables of roles and playbooks."""
     roles = {path.name for path in (_COLLECTION / "roles").iterdir() if path.is_dir()}
     playbooks = {path.stem for path in (_COLLECTION / "playbooks").glob("*.yml")}
-    return frozenset(roles | {_PREFIXES.get(name, name) for name in playbooks})
+    return frozenset(roles | {_PREFIXES.get(name, (name,))[0] for name in playbooks})
 
 
 @cache
 def known_to(owner: str) -> frozenset[str]:
     """Return the variables of a role or playbook with its prefix, including those that it sets."""
     role = _COLLECTION / "roles" / owner
-    if not role.is_dir():
-        texts = [file.read_text("utf-8") for file in (_COLLECTION / "playbooks").rglob("*.yml")]
+    if not is_role(owner):
+        files = [*(_COLLECTION / "playbooks").rglob("*.yml"), _STEPS]
+        texts = [file.read_text("utf-8") for file in files]
         return frozenset(re.findall(rf"\b{re.escape(owner)}_\w+", "\n".join(texts)))
     (specs,) = _loaded(role / "meta" / "argument_specs.yml")["argument_specs"].values()
     return frozenset({*specs["options"], f"{owner}_in_check_mode"} | set_by(owner))

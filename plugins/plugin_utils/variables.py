@@ -35,7 +35,10 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret imp
 _ALIASES = {"user": "username"}
 _PREFIX = "toolchain_"
 #: Variables that concern no single service, or that the playbooks set.
-_GENERAL = ("toolchain_fail_fast", "toolchain_in_process", "toolchain_report", "toolchain_sealed")
+_GENERAL = (
+    *("toolchain_fail_fast", "toolchain_in_process", "toolchain_not_built"),
+    *("toolchain_report", "toolchain_sealed"),
+)
 #: Prefix of the plans of slices, which AWX passes from one job to the next.
 _PLANS = "toolchain_plan_"
 

@@ -137,11 +137,14 @@ def test_callback_writes_the_summary(tmp_path: Path) -> None:
     places = [write(tmp_path / name, name) for name in ("one", "two")]
     found = summary.read(places, ["three"], None, AT)
     task = SimpleNamespace(
-        action="ansible.builtin.set_fact", get_vars=dict, get_name=lambda: "Read", check_mode=False
+        action="delivery.toolchain.bookkeeping",
+        get_vars=dict,
+        get_name=lambda: "Read",
+        check_mode=False,
     )
     recorder = Recorder(Contents("delivery.toolchain.drift_summary"))
-    facts = {"ansible_facts": {"summary_read": {"folder": str(tmp_path / "all"), **found}}}
-    recorder.result(task, "localhost", facts, failed=False)
+    step = {"report": {"summary": {"folder": str(tmp_path / "all"), **found}}}
+    recorder.result(task, "localhost", step, failed=False)
     recorder.end(["localhost"], check=False)
     assert recorder.folder == tmp_path / "all"
     writing.write(recorder.folder, recorder.contents)

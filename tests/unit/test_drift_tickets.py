@@ -3,14 +3,19 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.errors import AnsibleError
 
-from ansible_collections.delivery.toolchain.plugins.lookup import drift_tickets
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.bookkeeping import (
+    StepError,
+    perform,
+)
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import tickets
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.since import finding_id
+from tests.unit.arguments import run_of
 
 SERVER = "https://ci.example.com"
 
@@ -76,9 +81,7 @@ def test_finding_without_server_belongs_to_its_host() -> None:
 
 
 @pytest.mark.parametrize("wrong", [{}, [], {"findings": [{}], "mended": []}, "none"])
-def test_invalid_report_is_rejected(wrong: Any) -> None:
-    lookup = drift_tickets.LookupModule()
-    lookup.set_options = lambda **_given: None
-    lookup.get_option = {"issues": [], "per": "finding", "max_new": 1}.get
-    with pytest.raises(AnsibleError, match="no readable drift report was found"):
-        lookup.run([wrong])
+def test_invalid_report_is_rejected(wrong: Any, tmp_path: Path) -> None:
+    (tmp_path / "report.json").write_text(json.dumps(wrong), encoding="utf-8")
+    with pytest.raises(StepError, match="no readable drift report was found"):
+        perform("plan_issues", run_of(drift_report=str(tmp_path)), {"issues": []})

@@ -6,11 +6,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible.errors import AnsibleFilterError
 
-from ansible_collections.delivery.toolchain.plugins.filter.ci_build_results import ci_build_results
-from ansible_collections.delivery.toolchain.plugins.filter.findings import findings
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import role_variables
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.bookkeeping import (
+    StepError,
+    perform,
+)
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.objects import differing
+from tests.unit.arguments import run_of
 
 CHANGED = {"changed": True}
 PLUGINS = {
@@ -127,28 +130,51 @@ RESULTS: dict[str, tuple[str, dict[str, Any], list[str]]] = {
 @pytest.mark.parametrize("what", RESULTS)
 def test_every_different_object_is_one_finding(what: str) -> None:
     module, result, expected = RESULTS[what]
-    found = findings(result, module)
+    found = differing(module, result)
     assert [f"{one['text']} ({one['action']})" for one in found] == expected
     assert [
         one for one in found if not one["text"].startswith(f"{one['kind']} {one['name']}: ")
     ] == []
 
 
-@pytest.mark.parametrize(
-    ("result", "module", "words"),
-    [("text", "ci_script", "is a mapping"), ({}, "ci_skript", "not 'ci_skript'")],
-)
-def test_invalid_filter_input_is_an_error(result: Any, module: str, words: str) -> None:
-    with pytest.raises(AnsibleFilterError, match=words):
-        findings(result, module)
-
-
 def test_interrupted_loop_has_results_for_finished_jobs() -> None:
-    run = {"build": {"number": 7}, "queue_id": 3, "joined": True}
-    assert ci_build_results([run, {"failed": True}, {"skipped": True}], ["a", ["b", "c"], "d"]) == [
+    done = {"build": {"number": 7}, "queue_id": 3, "joined": True}
+    jobs = ({"job": job} for job in ("a", ["b", "c"], "d"))
+    loop = zip((done, {"failed": True}, {"skipped": True}), jobs, strict=True)
+    results = [{**result, "ci_build_job": job} for result, job in loop]
+    assert perform("list_builds", run_of(), {"results": results})["builds"] == [
         {"job": "a", "build": {"number": 7}, "queue_id": 3, "joined": True},
         {"job": ["b", "c"], "build": None, "queue_id": None, "joined": False},
     ]
+
+
+@pytest.mark.parametrize(
+    ("of", "variables", "told"),
+    [
+        (
+            "ci_build",
+            {"ci_build_job": []},
+            "The role ci_build does not know ci_build_job (did you mean ci_build_jobs?).",
+        ),
+        ("export", {"export_connections": {"x": {}}}, "export_connections has no service x: the"),
+        (
+            "release_publish",
+            {"release_publish_files": [], "release_publish_archives": ""},
+            "The role release_publish has nothing to do: set release_publish_files or release_p",
+        ),
+        ("release_publish", {"release_publish_files": [{"src": "a"}]}, ""),
+        ("drift_summary", {"drift_fial": True}, "The playbook drift_summary does not know drift_f"),
+    ],
+)
+def test_variables_are_checked_first(of: str, variables: dict[str, Any], told: str) -> None:
+    work = ["release_publish_files", "release_publish_archives"] if of == "release_publish" else []
+    try:
+        perform("check", run_of(**variables), {"of": of, "work": work})
+        message = ""
+    except StepError as error:
+        message = str(error)
+    assert message.startswith(told)
+    assert bool(message) is bool(told)
 
 
 def test_misspelt_variable_is_reported_with_a_suggestion() -> None:

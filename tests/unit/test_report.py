@@ -34,6 +34,8 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.recorder
 )
 from tools.descriptors import DESCRIPTORS
 
+STEP = "delivery.toolchain.bookkeeping"
+
 SERVER = "https://ci.example.com"
 EVIL = 'a|b`<b>\x00\x1b[31m\ud800 "&'
 
@@ -496,22 +498,26 @@ def test_secrets_of_ansible_are_masked(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "vaulted" not in json.dumps(recorder.contents.as_json())
 
 
-def test_role_facts_add_missing_findings() -> None:
+def test_step_of_a_role_adds_missing_findings() -> None:
     recorder = Recorder(Contents())
     one = {
+        "service": "ci",
         "kind": "java",
         "name": "8",
         "action": "update",
         "text": "java 8: old",
         "status": "drift",
     }
-    facts = {"ansible_facts": {"ci_baseline_drift": [one, {"no": "finding"}], "other": [one]}}
-    task = _task("ansible.builtin.set_fact")
+    step = {"report": {"findings": [one]}}
     for _time in range(2):
-        recorder.result(task, "h", facts, failed=False)
+        recorder.result(_task(STEP), "h", step, failed=False)
     assert [found["text"] for found in recorder.contents.findings] == ["java 8: old"]
     recorder.result(_task("ansible.builtin.fail", toolchain_report="none"), "h", {}, failed=True)
+    known = {"msg": "known", "report": {"is_known": True}}
+    recorder.result(_task(STEP), "h", known, failed=True)
     assert len(recorder.contents.findings) == 1
+    recorder.result(_task(STEP), "h", {"report": {"restart": True}}, failed=False)
+    assert recorder.contents.findings == []
 
 
 def test_terminal_shows_first_findings_and_the_number_of_others() -> None:
@@ -635,11 +641,9 @@ def test_unmanaged_objects_of_a_role_are_findings() -> None:
     export = {"changed": True, "invocation": {"module_args": arguments}, "http": {"writes": 0}}
     recorder.result(_task("delivery.toolchain.ci_export"), "h", export, failed=False)
     found = [{"service": "ci", **findings.unmanaged_object("job", name)} for name in ("a", "b")]
-    compared = {"service": "ci", **findings.missing("job", "other name of c")}
-    facts = {"ansible_facts": {"desired_state_drift": [*found, compared]}}
     job = {"changed": False, "invocation": {"module_args": {"url": SERVER, "job": "b"}}}
     recorder.result(_task("delivery.toolchain.ci_job"), "h", job, failed=False)
-    recorder.result(_task("ansible.builtin.set_fact"), "h", facts, failed=False)
+    recorder.result(_task(STEP), "h", {"report": {"findings": found}}, failed=False)
     assert [(one["text"], one["server"]) for one in recorder.contents.findings] == [
         ("job a: not managed", SERVER)
     ]

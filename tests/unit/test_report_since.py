@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.lookup import report_settings
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import bookkeeping
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import (
     ignored,
     since,
@@ -22,6 +22,7 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents
     COUNTS,
     Contents,
 )
+from tests.unit.arguments import run_of
 
 SERVER = "https://ci.example.com"
 TASK = "Manage the jobs"
@@ -212,20 +213,23 @@ def test_patterns_are_globs(pattern: str, name: str, fits: bool) -> None:
 def test_invalid_entry_is_reported(given: Any, words: str) -> None:
     with pytest.raises(ignored.IgnoreError, match=words):
         ignored.parse(given)
-    assert problem_of([given])[0].startswith("drift_ignore")
+    assert problem_of(drift_ignore=given).startswith("drift_ignore")
 
 
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"output": ["github"]}, "drift_output must be one of text, github, not '['github']'."),
-        ({"fail": "ture"}, "drift_fail must be true or false, not 'ture'."),
-        ({"fail": 1.5}, "drift_fail must be true or false, not '1.5'."),
-        ({"fail": "yes"}, ""),
+        (
+            {"drift_output": ["github"]},
+            "drift_output must be one of text, github, not '['github']'.",
+        ),
+        ({"drift_fail": "ture"}, "drift_fail must be true or false, not 'ture'."),
+        ({"drift_fail": 1.5}, "drift_fail must be true or false, not '1.5'."),
+        ({"drift_fail": "yes"}, ""),
     ],
 )
 def test_invalid_settings_are_reported(given: dict[str, Any], words: str) -> None:
-    assert problem_of([[]], **given) == [words]
+    assert problem_of(**given) == words
 
 
 def test_expired_or_too_broad_entries_give_a_warning() -> None:
@@ -245,11 +249,13 @@ def test_expired_or_too_broad_entries_give_a_warning() -> None:
     assert names_of(ignored.active(entries, today)) == ["b", "*", "**"]
 
 
-def problem_of(terms: list[Any], **options: Any) -> list[str]:
-    lookup = report_settings.LookupModule()
-    lookup.set_options = lambda **_given: None
-    lookup.get_option = {"output": "text", "fail": False, **options}.get
-    return lookup.run(terms)
+def problem_of(**variables: Any) -> str:
+    """Return the error message for settings of the report, or ""."""
+    try:
+        bookkeeping.perform("begin", run_of(**variables), {})
+    except bookkeeping.StepError as error:
+        return str(error)
+    return ""
 
 
 def names_of(entries: list[ignored.Ignored]) -> list[str]:

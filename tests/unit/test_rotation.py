@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Test the filters of the role `login_rotation`."""
+"""Test the steps of the role `login_rotation`."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from ansible.errors import AnsibleFilterError
 
-from ansible_collections.delivery.toolchain.plugins.filter.rotation_entries import rotation_entries
-from ansible_collections.delivery.toolchain.plugins.filter.rotation_steps import rotation_steps
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import rotation
 
 NEW = {"id": "new", "created": "2026-05-01T08:00:00.000Z"}
 OLD = {"id": "old", "created": "2026-02-01T08:00:00.000Z"}
@@ -22,7 +20,7 @@ def held(token: str, **changes: Any) -> dict[str, Any]:
 
 
 def steps(results: list[Any], tokens: list[Any], **given: Any) -> str:
-    found = rotation_steps(results, tokens, **{"name": "ci", **given})
+    found = rotation.steps(results, tokens, **{"name": "ci", **given})
     return " ".join(name for name in ("create", "prove", "revoke") if found[name])
 
 
@@ -57,15 +55,15 @@ def test_token_without_creation_time_is_not_proved() -> None:
 
 
 def test_tokens_of_credentials_are_recognized() -> None:
-    found = rotation_steps([held("new"), held("old"), held("new")], [NEW, OLD], "ci")
+    found = rotation.steps([held("new"), held("old"), held("new")], [NEW, OLD], "ci")
     assert (found["held"], found["everywhere"], found["token"]) == (["new", "old"], False, "new")
     assert found["revoked"] == []
-    assert rotation_steps([held("old"), held("new")], [NEW], "ci")["revoked"] == ["old"]
+    assert rotation.steps([held("old"), held("new")], [NEW], "ci")["revoked"] == ["old"]
 
 
 def test_credential_entries_are_built() -> None:
     credentials = [{"id": "a", "login_username": "bob", "folder": ""}, {"id": "b", "folder": "f"}]
-    one, two = rotation_entries(credentials, "ci", token="t1", secret="s3cret")
+    one, two = rotation.entries(credentials, "ci", {"id": "t1", "value": "s3cret"})
     assert one == {
         "id": "a",
         "kind": "username_password",
@@ -75,15 +73,6 @@ def test_credential_entries_are_built() -> None:
     }
     assert two["folder"] == "f"
     assert two["secret"] == "s3cret"
-    compared, _two = rotation_entries(credentials, "ci")
+    compared, _two = rotation.entries(credentials, "ci")
     assert compared["update_secret"] == "on_create"
     assert "description" not in compared
-
-
-def test_invalid_input_is_rejected() -> None:
-    with pytest.raises(AnsibleFilterError, match="expects a list of credentials"):
-        rotation_entries("x", "ci")
-    with pytest.raises(AnsibleFilterError, match="the token t1 has no secret: set secret"):
-        rotation_entries([{"id": "a"}], "ci", token="t1")
-    with pytest.raises(AnsibleFilterError, match="expects the results"):
-        rotation_steps({}, [], "ci")

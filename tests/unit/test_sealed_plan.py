@@ -10,13 +10,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from ansible.errors import AnsibleError
 
-from ansible_collections.delivery.toolchain.plugins.lookup import sealed_plan
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.descriptor import (
     Descriptor,
@@ -29,8 +26,10 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.plans.seal
     Sealing,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import bookkeeping
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import ignored, sealed
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import Contents
+from tests.unit.arguments import run_of
 
 AT = datetime(2026, 11, 24, 6, tzinfo=timezone.utc)
 SERVER = "https://ci.example.com"
@@ -385,10 +384,10 @@ def test_key_in_a_vault_is_a_key() -> None:
     class Encrypted(UserString):
         pass
 
-    lookup = sealed_plan.LookupModule(templar=SimpleNamespace(template=lambda value: value))
-    lookup.set_options = lambda **_given: None
-    lookup.get_option = {"salt": "s", "key": "drift_plan_key"}.get
-    [made] = lookup.run(["seal"], {"drift_plan_key": Encrypted("k")})
-    verify({**plan("a", key="k"), **made}, key="k", configured={})
-    with pytest.raises(AnsibleError, match="drift_plan_key is set, but is empty"):
-        lookup.run(["seal"], {"drift_plan_key": Encrypted("")})
+    def made(key: str) -> Any:
+        run = run_of(drift_plan_key=Encrypted(key), hostvars={"h": {}}, inventory_hostname="h")
+        return bookkeeping.perform("finish", run, {"salt": "s"})["plan"]
+
+    verify({**plan("a", key="k"), **made("k")}, key="k", configured={})
+    with pytest.raises(bookkeeping.StepError, match="drift_plan_key is set, but is empty"):
+        made("")

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -36,7 +35,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret imp
 )
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import ansible_internals, findings
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.descriptors import descriptor_of
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import objects, sealed
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import objects
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import (
     Contents,
     now,
@@ -47,14 +46,11 @@ _NAME = "delivery.toolchain."
 VARIABLE = "toolchain_report"
 _TEXT = 4000
 _NAME_LENGTH = 1000
-#: Fact of the playbook `drift_summary` with the combined content of several reports.
-SUMMARY = "summary_read"
-#: Facts in which roles store their findings, including those that no module returns.
-_FACT = re.compile(r"(analysis|ci|desired_state|repo)\w*_drift")
+#: The action of playbooks and roles whose results contain entries of the report.
+_BOOKKEEPING = f"{_NAME}bookkeeping"
 _EXPORT = "_export"
 #: Keys that only findings from a combined report have.
 _SUMMARISED = ("first_seen", "reason", "until")
-_OWNERS = {"artifact": "repo", "build": "repo", "docker": "repo", "jql": "tracker"}
 
 
 class Recorder:
@@ -87,17 +83,21 @@ class Recorder:
     def result(self, task: Any, host: str, result: Mapping[str, Any], *, failed: bool) -> None:
         """Add the objects in the result of a task, or of a loop item."""
         action = str(getattr(task, "resolved_action", None) or task.action)
-        module = action.removeprefix(_NAME) if action.startswith(_NAME) else ""
+        step = result.get("report") if action == _BOOKKEEPING else None
+        is_module = action.startswith(_NAME) and action != _BOOKKEEPING
+        module = action.removeprefix(_NAME) if is_module else ""
         if module:
             self.contents.written += _writes(task, result)
         wanted = task.get_vars().get(VARIABLE, "all")
         if wanted == "none" or (wanted == "failures" and not failed):
             return
+        if step and step.get("is_known"):
+            return
         self.contents.add_task(
             host, self._line(task.get_name().strip()), whole=_is_whole(module), failed=failed
         )
         if not failed and not module:
-            self._facts(task, host, result.get("ansible_facts"))
+            self._step(task, host, step or {})
             return
         invocation = result.get("invocation")
         arguments = invocation.get("module_args") if isinstance(invocation, Mapping) else None
@@ -130,37 +130,25 @@ class Recorder:
             label = result.get("item")
         return str(label) if isinstance(label, str | int) else _name_without_role(task)
 
-    def _facts(self, task: Any, host: str, facts: Any) -> None:
-        """Add the findings in the facts of a role, except those from results of modules."""
-        for name, entries in facts.items() if isinstance(facts, Mapping) else ():
-            if name == SUMMARY:
-                self._summarise(entries)
-            if name == sealed.MADE:
-                self.plan = dict(entries)
-            if name == sealed.COMPARED:
-                self._start_again()
-            if _FACT.fullmatch(str(name)) is None or not isinstance(entries, list):
-                continue
-            for entry in entries:
-                self._add_of_role(task, host, _service(name), entry)
+    def _step(self, task: Any, host: str, step: Mapping[str, Any]) -> None:
+        """Add the entries of the report that a step of a playbook or role returns.
 
-    def _add_of_role(self, task: Any, host: str, service: str, entry: Any) -> None:
-        """Add a finding of a role, unless it is invalid or a module has compared the object.
-
-        :param service: service of the role, "" for a role of several services. Of such a role only
-            unmanaged objects are added, because modules return all other findings
+        :param step: key `report` of its result, see `bookkeeping`
         """
-        required = {"kind", "name", "status", "action", "text"}
-        if not isinstance(entry, Mapping) or not required <= entry.keys():
-            return
-        place, name = service, task.get_name().strip()
-        if not service:
-            place = str(entry.get("service") or "")
-            name = self._exports.get((host, place), name)
-        is_new = not self.contents.knows(host, place, entry["kind"], entry["name"])
-        if is_new and (service or entry["status"] == "unmanaged"):
-            server = self.contents.servers.get((host, place), "")
-            self._add([entry], host, place, server, name)
+        if "summary" in step:
+            self._summarise(step["summary"])
+        if "plan" in step:
+            self.plan = dict(step["plan"])
+        if step.get("restart"):
+            self._start_again()
+        for finding in step.get("findings", ()):
+            service = finding["service"]
+            if not self.contents.knows(host, service, finding["kind"], finding["name"]):
+                name = task.get_name().strip()
+                if finding["status"] == "unmanaged":
+                    name = self._exports.get((host, service), name)
+                server = self.contents.servers.get((host, service), "")
+                self._add([finding], host, service, server, name)
 
     def _start_again(self) -> None:
         """Discard all findings after the comparison with a sealed plan, before the run writes."""
@@ -171,7 +159,7 @@ class Recorder:
     def _summarise(self, summary: Mapping[str, Any]) -> None:
         """Add the content of other reports.
 
-        :param summary: return value of the lookup `drift_reports`
+        :param summary: return value of the step `summarise`
         """
         self.folder = Path(summary["folder"])
         self._checks.add(summary["check"])
@@ -274,13 +262,6 @@ def _is_whole(module: str) -> bool:
     return bool(descriptor.listed) or not descriptor.kind
 
 
-def _service(name: str) -> str:
-    """Return the service to which the name of a role or fact belongs, or ""."""
-    word = str(name).partition("_")[0]
-    service = _OWNERS.get(word, word)
-    return service if service in SERVICES else ""
-
-
 def _service_of_role(task: Any) -> str:
     """Return the service of the role that contains a task, or "".
 
@@ -288,7 +269,8 @@ def _service_of_role(task: Any) -> str:
     """
     name = str(task.get_name().strip())
     role = name.removesuffix(f" : {_name_without_role(task)}")
-    return _service(role.removeprefix(_NAME)) if role != name else ""
+    service = role.removeprefix(_NAME).partition("_")[0]
+    return service if role != name and service in SERVICES else ""
 
 
 def _name_without_role(task: Any) -> str:

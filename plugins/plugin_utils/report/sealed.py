@@ -16,10 +16,6 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.since import PLACE
 
 FORMAT = 1
-#: Fact in which `drift` stores the sealed plan.
-MADE = "drift_plan_made"
-#: Fact that `enforce` sets after the comparison with the sealed plan.
-COMPARED = "enforce_plan_compared"
 _MAX_NAMED = 50
 _AGAIN = "run drift again"
 _MANIFEST = Path(__file__).resolve().parents[3]

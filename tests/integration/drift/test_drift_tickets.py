@@ -85,9 +85,7 @@ def test_every_finding_keeps_one_issue_over_five_nights(fresh: Fresh, tmp_path: 
     nights.night(["8.1", "8.2", "8.3"])
     assert nights.issues() == [(first, "Open", 0), (second, "Open", 0), (third, "Open", 0)]
     assert (
-        nights.run("drift_tickets", **TICKETS)
-        .event("Plan the issues")
-        .result["ansible_facts"]["tickets_plan"]["sentence"]
+        nights.run("drift_tickets", **TICKETS).event("Plan the issues").result["plan"]["sentence"]
         == "Issues: 0 new, 0 changed, 0 ended."
     )
     # 8.1 is fixed, 8.2 differs in another field, 8.3 is not checked

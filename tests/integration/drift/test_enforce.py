@@ -27,8 +27,8 @@ ROLE = "delivery.toolchain.analysis_config : "
 
 def _found(run: playbook.Run) -> list[tuple[str, ...]]:
     keys = ("kind", "name", "action", "text")
-    facts = run.event("Add up what differs").result["ansible_facts"]
-    return [tuple(one[key] for key in keys) for one in facts["drift_found"]]
+    found = run.event("Sum up the findings, and seal the plan").result["findings"]
+    return [tuple(one[key] for key in keys) for one in found]
 
 
 def _run(

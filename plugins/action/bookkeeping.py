@@ -1,0 +1,31 @@
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Run a step of the playbooks and roles of the collection. There is no such module."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import bookkeeping
+
+
+class ActionModule(ActionBase):
+    def __init__(self, **parts: Any) -> None:
+        super().__init__(**parts)
+        self.values: dict[str, Any] = parts["task"].args
+        self.template, self.load = parts["templar"].template, parts["loader"].load_from_file
+
+    def run(
+        self, tmp: str | None = None, task_vars: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        run = bookkeeping.Run(task_vars or {}, self.template, self.load)
+        values = dict(self.values)
+        try:
+            return {"changed": False, **bookkeeping.perform(values.pop("step"), run, values)}
+        except bookkeeping.StepError as error:
+            failure = AnsibleActionFail(str(error), result={"report": error.report})
+        raise failure

@@ -1,0 +1,503 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The steps of the action `bookkeeping`, which the playbooks and roles of the collection run.
+
+A step returns the result of its task. The key `report` of a result is for the report of the run:
+
+`findings`: objects that differ, and that no module has compared;
+`plan`: the sealed plan of the run;
+`summary`: the content of several reports;
+`restart`: whether the run has compared the servers with a sealed plan, and begins to write;
+`is_known`: whether the report contains the failure of the step already.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.parsing.convert_bool import boolean
+from ansible.utils.display import Display
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
+    SERVICES,
+    environment_name,
+    variable_name,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import (
+    without_user_info,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.times import age_of
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import (
+    desired_state,
+    enforcement,
+    role_variables,
+    rotation,
+    survey,
+)
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import (
+    contents,
+    ignored,
+    objects,
+    sealed,
+    summary,
+    switch,
+    terminal,
+    tickets,
+    writing,
+)
+
+Result = dict[str, Any]
+_RESTS = ("fail", "skip")
+_KEY = "TOOLCHAIN_PLAN_KEY"
+_UNUSABLE = (
+    "Cannot plan issues: no readable drift report was found. Run drift first, and set drift_report"
+    " to the folder of its report."
+)
+
+
+class StepError(Exception):
+    """A step fails. The message is a sentence.
+
+    :param report: value of the key `report` of the result
+    """
+
+    def __init__(self, message: str, report: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.report = dict(report or {})
+
+
+@dataclass(frozen=True)
+class Run:
+    """The variables of a task, and the functions of Ansible that read them.
+
+    :param template: evaluates the templates in a value
+    :param load: loads a YAML file, and decrypts its vaults
+    """
+
+    variables: Mapping[str, Any]
+    template: Callable[[Any], Any]
+    load: Callable[[str], Any]
+
+    def value(self, name: str, default: Any = None) -> Any:
+        """Return the value of a variable, or `default` if it is undefined or empty."""
+        value = self.template(self.variables[name]) if name in self.variables else None
+        return default if value is None or value == "" else value
+
+    def is_set(self, name: str) -> bool:
+        """Return whether a variable has a value. Templates in a list or mapping stay unevaluated,
+        because some of them refer to results of later tasks.
+        """
+        value = self.variables.get(name)
+        return bool(self.value(name) if isinstance(value, str) else value)
+
+    def path(self, name: str) -> Path:
+        """Return the absolute path of a file or folder that a variable names."""
+        return writing.resolved(name, self.variables)
+
+    @property
+    def report_folder(self) -> Any:
+        """Return the folder in which the run writes its report, "" for no report."""
+        return self.value("drift_report") or os.environ.get("TOOLCHAIN_REPORT") or ""
+
+    @property
+    def host(self) -> str:
+        return str(self.variables.get("inventory_hostname"))
+
+    @property
+    def hosts(self) -> list[str]:
+        """Return all hosts of the play, including failed hosts."""
+        return list(map(str, self.variables.get("ansible_play_hosts_all") or [self.host]))
+
+
+# -- variables ------------------------------------------------------------------------------------
+
+
+def check(run: Run, of: str, work: Sequence[str] = ()) -> Result:
+    """Reject unknown variables and services, and a run without work.
+
+    :param of: name of a role or playbook
+    :param work: variables of which at least one must be set
+    """
+    title = f"The {'role' if role_variables.is_role(of) else 'playbook'} {of}"
+    unknown = role_variables.unknown(of, run.variables)
+    if unknown:
+        raise StepError(f"{title} does not know {', '.join(unknown)}.")
+    problem = enforcement.problem_of_connections(of, run.variables, run.template)
+    if problem:
+        raise StepError(problem)
+    if work and not any(map(run.is_set, work)):
+        *first, last = work
+        names = f"{', '.join(first)} or {last}" if first else last
+        raise StepError(f"{title} has nothing to do: set {names}.")
+    return {}
+
+
+def read_survey(run: Run, playbook: str) -> Result:
+    """Return the variables that the answers of a survey set."""
+    return {"answers": survey.answers(playbook, run.variables)}
+
+
+def roles(run: Run, *, folder: bool = False) -> Result:
+    """Return the task files that apply the desired state, as pairs of file and role.
+
+    :param folder: the folder of the desired state has not been read
+    """
+    if folder and "desired_state_folder" in run.variables:
+        return {"steps": [["hold_folder.yml", ""]]}
+    described = enforcement.roles(run.variables, run.template)
+    problem = enforcement.problem(run.variables, run.template, described)
+    if problem:
+        raise StepError(problem)
+    return {"steps": [["hold_role.yml", role] for role in described]}
+
+
+# -- the desired state ----------------------------------------------------------------------------
+
+
+def _folder(run: Run, name: str) -> Path:
+    folder = run.path(name)
+    if writing.is_in_collection(folder):
+        raise desired_state.DesiredStateError(
+            f"{folder} is in the installed collection: use a folder of your own; in an imported"
+            " playbook use inventory_dir instead of playbook_dir"
+        )
+    return folder
+
+
+def _reading(run: Run) -> desired_state.Reading:
+    def variable(name: str) -> Any:
+        return run.template(run.variables[name]) if name in run.variables else None
+
+    return desired_state.Reading(run.load, variable)
+
+
+def read_folder(run: Run) -> Result:
+    """Return the variables that the folder of the desired state sets."""
+    folder = _folder(run, run.value("desired_state_folder"))
+    environment = run.value("desired_state_environment")
+    return {"variables": desired_state.variables(folder, _reading(run), environment)}
+
+
+def validate_folder(run: Run) -> Result:
+    """Validate the folder of the desired state. The result contains no values."""
+    return {"variables": list(read_folder(run)["variables"])}
+
+
+def unmanaged(run: Run, export: str) -> Result:
+    """Return the objects in an export that the folder of the desired state does not name."""
+    folder, exported = _folder(run, run.value("desired_state_folder")), Path(export)
+    if not any(exported.iterdir()):  # no service could be exported
+        return {"findings": []}
+    reading = _reading(run)
+    state = desired_state.read(folder, reading, run.value("desired_state_environment"))
+    found = desired_state.unmanaged(state, desired_state.read(exported, reading))
+    if run.value("desired_state_unmanaged") == "fail":
+        found = [{**finding, "fails": True} for finding in found]
+    return {"findings": found, "report": {"findings": found}}
+
+
+# -- findings -------------------------------------------------------------------------------------
+
+
+def findings(run: Run, results: Sequence[Mapping[str, Any]]) -> Result:
+    """Return the objects that differ.
+
+    :param results: dicts with a `module` and its `results`
+    """
+    found = [
+        finding
+        for each in results
+        for result in each["results"]
+        for finding in objects.differing(each["module"], result)
+    ]
+    # a script has read the version of Java: the report has its result from no module
+    of_roles = [finding for finding in found if finding["kind"] == "java"]
+    return {"findings": found, "report": {"findings": of_roles}}
+
+
+def reported(run: Run, known: Sequence[Mapping[str, Any]] | None = None) -> Result:
+    """Return findings as the report contains them: with `id` and `since`, and without those that
+    `drift_ignore` accepts.
+
+    :param known: the findings to return, by default those of all hosts of the play
+    """
+    chosen = list(_of_hosts(run) if known is None else known)
+    found = switch.so_far()
+    if found is None:
+        return {"findings": chosen, "mended": [], "result": contents.result_of(chosen)}
+    # without the changes of earlier plays of the same run
+    identities = set(map(_identity, chosen))
+    return {
+        "findings": [
+            finding
+            for finding in found.findings
+            if finding["status"] == "failed" or _identity(finding) in identities
+        ],
+        "mended": found.mended,
+        "result": found.result(),
+    }
+
+
+def _of_hosts(run: Run) -> Iterator[dict[str, Any]]:
+    for host in run.hosts:
+        values = run.variables["hostvars"][host]
+        for name in (*(f"{role}_drift" for role in enforcement.ROLES), "enforce_failures"):
+            yield from ({**finding, "host": host} for finding in values.get(name) or ())
+
+
+def _identity(finding: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(finding.get(name) for name in ("host", "service", "kind", "name"))
+
+
+# -- reports --------------------------------------------------------------------------------------
+
+
+def begin(run: Run, *, seals: bool = False) -> Result:
+    """Check the settings of the report, and create its folder.
+
+    :param seals: the run makes a sealed plan. Return the variable for the modules
+    """
+    _check_settings(run)
+    _make_folder(run, run.report_folder)
+    if not seals:
+        return {}
+    _key(run, "drift_plan_key")  # an invalid key must end the run before its first request
+    if run.report_folder:
+        writing.remove_plan(run.path(str(run.report_folder)))
+    return {"sealed": {"salt": secrets.token_hex(16)}}
+
+
+def _check_settings(run: Run) -> None:
+    output, fail = run.value("drift_output", "text"), run.value("drift_fail", default=False)
+    if output not in terminal.OUTPUTS:
+        known = ", ".join(terminal.OUTPUTS)
+        raise StepError(f"drift_output must be one of {known}, not '{output}'.")
+    try:
+        boolean(fail)
+    except TypeError:
+        raise StepError(f"drift_fail must be true or false, not '{fail}'.") from None
+    ignored.parse(run.value("drift_ignore"))
+
+
+def _make_folder(run: Run, named: Any) -> None:
+    if not named and not isinstance(named, bool):
+        return
+    if not writing.is_path(named):
+        text = f"Cannot write the report to '{named}': it is not a path. Set the path of a folder."
+        raise StepError(text)
+    problem = writing.problem(run.path(str(named)))
+    if problem:
+        raise StepError(problem)
+
+
+def summarise(run: Run) -> Result:
+    """Return the content of several reports."""
+    given, named = run.value("summary_reports"), run.value("summary_folder")
+    if not given or not named:
+        raise StepError(
+            "Cannot summarise reports without summary_reports and summary_folder. Set"
+            " summary_reports to the folder with the report folders, and summary_folder to the"
+            " folder of the summary."
+        )
+    _check_settings(run)
+    _make_folder(run, named)
+    folder, listed = run.path(str(named)), isinstance(given, list)
+    paths = [run.path(str(path)) for path in (given if listed else [given])]
+    limit = run.value("summary_max_age")
+    found = summary.read(
+        summary.report_paths(paths if listed else paths[0], folder),
+        run.value("summary_expected", []),
+        None if limit is None else age_of("summary_max_age", str(limit)),
+        datetime.now(timezone.utc),
+    )
+    return {"report": {"summary": {"folder": str(folder), **found}}}
+
+
+def plan_issues(run: Run, issues: Sequence[Mapping[str, Any]]) -> Result:
+    """Return the issues to create, change and close.
+
+    :param issues: the open issues of earlier runs
+    """
+    try:
+        if run.report_folder:
+            file = run.path(str(run.report_folder)) / "report.json"
+            report = json.loads(file.read_text("utf-8"))
+        else:
+            report = {name: run.value(f"drift_{name}", []) for name in ("findings", "mended")}
+        per, most = run.value("tickets_per", "finding"), run.value("tickets_max_new", 20)
+        found = tickets.plan(report, issues, per, int(most))
+    except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError):
+        found = None
+    if found is None:
+        raise StepError(_UNUSABLE)
+    return {"plan": {**found, "sentence": tickets.counted(found)}}
+
+
+# -- sealed plans ---------------------------------------------------------------------------------
+
+
+def finish(run: Run, salt: str) -> Result:
+    """Return the findings of a run, and the sealed plan."""
+    plan = sealed.make(_found(), salt, _key(run, "drift_plan_key"), run.hosts)
+    return {**reported(run), "plan": plan, "report": {"plan": plan}}
+
+
+def open_plan(run: Run) -> Result:
+    """Check the sealed plan. Return the variable with which modules write this plan only."""
+    rest, limit = run.value("enforce_plan_rest", "fail"), run.value("enforce_plan_max_age")
+    if rest not in _RESTS:
+        raise StepError(f"enforce_plan_rest must be {' or '.join(_RESTS)}, not '{rest}'.")
+    max_age = None if limit is None else age_of("enforce_plan_max_age", str(limit))
+    plans, key, configured = _plans(run), _key(run, "enforce_plan_key"), _configured(run)
+    for plan in plans.plans:
+        at = datetime.now(timezone.utc)
+        sealed.verify(plan, key=key, max_age=max_age, at=at, configured=configured)
+    plans.require_hosts(run.hosts)
+    if key is None and any(plan.get("seal") for plan in plans.plans):
+        Display().warning(
+            "The seal of the plan was not verified, because no key is set: set enforce_plan_key"
+            f" or {_KEY} to the key of drift."
+        )
+    plan = plans.of_host(run.host)
+    return {
+        "sealed": {**{name: plan[name] for name in ("salt", "writes", "ignored")}, "rest": rest}
+    }
+
+
+def compare(run: Run) -> Result:
+    """Compare the findings with the sealed plan, before the first write.
+
+    Return a line for each change that is left out.
+    """
+    found = _found()
+    unread = sealed.failed_comparison(found)
+    if unread:
+        raise StepError(unread, {"is_known": True})
+    differences = _plans(run).differences(found, run.hosts)
+    if differences and run.value("enforce_plan_rest", "fail") == "fail":
+        raise StepError(sealed.conflict(differences, found))
+    return {"left_out": differences, "report": {"restart": True}}
+
+
+def _found() -> contents.Contents:
+    return switch.so_far() or contents.Contents(check=True).since()
+
+
+def _plans(run: Run) -> sealed.Plans:
+    return sealed.read(run.template(run.variables["enforce_plan"]), run.path)
+
+
+def _key(run: Run, name: str) -> str | None:
+    """Return the key of the seal, or `None` if no key is set.
+
+    An empty key is an error: a pipeline without access to the secret must not skip the seal.
+
+    :param name: variable with the key
+    """
+    source: str = name
+    if name in run.variables:
+        key = run.template(run.variables[name])
+    elif _KEY in os.environ:
+        source, key = _KEY, os.environ[_KEY]
+    else:
+        return None
+    # up to ansible-core 2.18, a value of a vault is an object of another type
+    wrong = key is None or key == 0 or isinstance(key, bool | float | Mapping | list | tuple)
+    if wrong or not str(key).strip():
+        raise sealed.PlanError(
+            f"has no valid key: {source} is set, but is empty or not a string. Set it to the key of"
+            " the seal, or remove it"
+        )
+    return str(key)
+
+
+def _configured(run: Run) -> dict[tuple[str, str], str]:
+    """Return the addresses that the host connects to, by host and service."""
+    connections = _mapping(run.value("enforce_connections"))
+    found = {}
+    for service in SERVICES:
+        url = (
+            _mapping(connections.get(service)).get("url")
+            or run.value(variable_name(service, "url"))
+            or os.environ.get(environment_name(service, "url"))
+        )
+        if url:
+            address = without_user_info(str(url)).split("?")[0].rstrip("/")
+            found[run.host, service] = address
+    return found
+
+
+def _mapping(given: Any) -> Mapping[str, Any]:
+    """Return a mapping unchanged, and {} for other values, which `roles` rejects."""
+    return given if isinstance(given, Mapping) else {}
+
+
+# -- builds ---------------------------------------------------------------------------------------
+
+
+def list_builds(run: Run, results: Sequence[Mapping[str, Any]]) -> Result:
+    """Return the builds of a loop over `ci_job_build`. Jobs after a failed job are skipped."""
+    return {
+        "builds": [
+            {
+                "job": result["ci_build_job"]["job"],
+                "build": result.get("build"),
+                "queue_id": result.get("queue_id"),
+                "joined": result.get("joined", False),
+            }
+            for result in results
+            if not result.get("skipped")
+        ]
+    }
+
+
+# -- the rotation of a login ----------------------------------------------------------------------
+
+
+def rotation_entries(
+    run: Run,
+    credentials: Sequence[Mapping[str, Any]],
+    name: str,
+    token: Mapping[str, Any] | None = None,
+) -> Result:
+    """Return the entries of `ci_credential` for the credentials of a login."""
+    return {"entries": rotation.entries(credentials, name, token)}
+
+
+def rotation_steps(run: Run, **given: Any) -> Result:
+    """Return the steps of the rotation that are due."""
+    return rotation.steps(**given)
+
+
+_STEPS: tuple[Callable[..., Result], ...] = (
+    *(check, read_survey, roles, read_folder, validate_folder, unmanaged, findings, reported),
+    *(begin, summarise, plan_issues, finish, open_plan, compare),
+    *(list_builds, rotation_entries, rotation_steps),
+)
+STEPS: Mapping[str, Callable[..., Result]] = {step.__name__: step for step in _STEPS}
+#: The beginning of messages, by class of the error.
+_PREFIXES: tuple[tuple[type[Exception], str], ...] = (
+    (desired_state.DesiredStateError, "Cannot use the desired state: "),
+    (sealed.PlanError, "The sealed plan "),
+    (summary.SummaryError, "Cannot summarise the reports: "),
+    (ignored.IgnoreError, ""),
+    (survey.SurveyError, ""),
+    (ToolchainError, ""),
+)
+
+
+def perform(step: str, run: Run, values: Mapping[str, Any]) -> Result:
+    """Run a step. Raises `StepError`."""
+    try:
+        return STEPS[step](run, **values)
+    except tuple(kind for kind, _prefix in _PREFIXES) as error:
+        prefix = next(prefix for kind, prefix in _PREFIXES if isinstance(error, kind))
+        message = f"{prefix}{error}".rstrip(".")
+    raise StepError(f"{message}.")
