@@ -127,38 +127,9 @@ options:
       status:
         description: Status of the promotion.
         type: str
-      comment:
-        description: Comment of the promotion. Like all following options except O(followed_by[].target_repo), it is ignored.
-        type: str
-      ci_user:
-        description: User of the CI server.
-        type: str
-      source_repo:
-        description: Source repository.
-        type: str
       target_repo:
         description: Target repository.
         type: str
-      copy:
-        description: Whether to copy the files.
-        type: bool
-      artifacts:
-        description: Whether to promote the artifacts.
-        type: bool
-      dependencies:
-        description: Whether to promote the dependencies.
-        type: bool
-      scopes:
-        description: Scopes of the dependencies.
-        type: list
-        elements: str
-      properties:
-        description: Properties of the files.
-        type: dict
-      aggregated:
-        description: What to do with referenced builds.
-        type: str
-        choices: [fail, follow, ignore]
 seealso:
   - module: delivery.toolchain.artifact_deploy
   - module: delivery.toolchain.docker_promote

@@ -111,7 +111,7 @@ def test_different_promotion_is_sent(
     assert server.asked.count(PROMOTE) == 1
 
 
-STAGES = [{**options(status=name, target_repo="rel"), "copy": False} for name in "ab"]
+STAGES = [options(status=name, target_repo="rel") for name in "ab"]
 
 
 @pytest.mark.parametrize("target", ["rel", "v", None])

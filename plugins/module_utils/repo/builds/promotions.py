@@ -15,7 +15,6 @@ from ...core.plan import Plan
 from ...core.times import moment_of
 from ..client import objects
 from ..error_text import errors_in, messages_of, text_of
-from .aggregates import Aggregated
 
 _OLDEST = datetime.min.replace(tzinfo=timezone.utc)
 
@@ -90,25 +89,13 @@ class BuildSnapshot:
 
 @dataclass(frozen=True)
 class LaterPromotionOptions:
-    """Suboptions of `followed_by`: the options of a later promotion, most of which are ignored.
-
-    `build_number` is empty for a build that does not exist yet.
-    """
+    """Suboptions of `followed_by`. `build_number` is empty for a build that does not exist yet."""
 
     build_name: str
     build_number: Annotated[str | None, Option(empty=True)] = None
     project: Annotated[str | None, Option(empty=True)] = None
     status: Annotated[str | None, Option(empty=True)] = None
-    comment: Annotated[str | None, Option(empty=True)] = None
-    ci_user: Annotated[str | None, Option(empty=True)] = None
-    source_repo: Annotated[str | None, Option(empty=True)] = None
     target_repo: Annotated[str | None, Option(empty=True)] = None
-    copy: bool | None = None
-    artifacts: bool | None = None
-    dependencies: bool | None = None
-    scopes: list[str] | None = None
-    properties: Annotated[dict[str, Any] | None, Option(values="text")] = None
-    aggregated: Aggregated | None = None
 
 
 def stages_of(
