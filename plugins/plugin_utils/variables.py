@@ -117,12 +117,7 @@ def from_variables(
             for option in options
             if option not in named
         }
-        # ansible-core before 2.19 has parsed the result of a template that looks like JSON
-        return {
-            option: json.dumps(value) if isinstance(value, Mapping) else value
-            for option, value in found.items()
-            if value is not None
-        }
+        return {option: _unparsed(value) for option, value in found.items() if value is not None}
 
     options = values(tuple(settings_options(service)))
     credentials = named.intersection(credential_options(service))
@@ -136,6 +131,11 @@ def from_variables(
         own = value_of(name, variables, template)
         require_own_server("variables", name, own, str(explicit["url"]))
     return {**options, **found}
+
+
+def _unparsed(value: Any) -> Any:
+    """Return a value as text that ansible-core before 2.19 has parsed, because it is JSON."""
+    return json.dumps(value) if isinstance(value, Mapping) else value
 
 
 def _has_user_info(url: Any) -> bool:
