@@ -314,7 +314,7 @@ class Pages:
 
         Settings choose the effect of omitted ancestors, about which reports disagree [wiki-4].
         """
-        given = data.get("ancestors") if self.real else None
+        given = data.get("ancestors")
         if given is None:
             moves = self.settings["omit_ancestors_moves"]
         elif given == []:

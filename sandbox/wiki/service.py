@@ -256,13 +256,8 @@ class WikiService(Service):
         return Views(self._pages(request), self.context.base_url(request, self.name))
 
     async def read(self, request: Request) -> Response:
-        """GET /content/{id}: a page, by default with its space, history and version [wiki-1].
-
-        The written interface ignores query parameters [W4.3].
-        """
+        """GET /content/{id}: a page, by default with its space, history and version [wiki-1]."""
         pages, page_id = self._pages(request), request.path_params["id"]
-        if not self.real:
-            return self._shown(request, pages.get(page_id), ())
         version = request.query_params.get("version")
         if version is not None and version.isdigit():
             return self._shown(request, pages.version(page_id, int(version)), GET_DEFAULT)
@@ -301,8 +296,7 @@ class WikiService(Service):
         pages, page_id = self._pages(request), request.path_params["id"]
         before = pages.get(page_id, ("any",))
         page = pages.replace(page_id, data)
-        follows = self.real and self.settings["rename_rewrites_links"]
-        if follows and page["title"] != before["title"]:
+        if self.settings["rename_rewrites_links"] and page["title"] != before["title"]:
             tree.follow_title(pages, before, page)
         return self._shown(request, page, GET_DEFAULT)
 

@@ -36,7 +36,7 @@ def get(request: Request) -> Response:
     the setting `head_checksums` is true.
     """
     current = context(request)
-    inside = _inside_archive(request) if current.real(SERVICE) else None
+    inside = _inside_archive(request)
     if inside is not None:
         return inside
     node = _item(request)
@@ -49,7 +49,7 @@ def get(request: Request) -> Response:
     if request.method == "HEAD":
         return Response(headers=headers)
     redirect_from = current.settings(SERVICE)["redirect_bytes"]
-    if current.real(SERVICE) and redirect_from is not None and node["size"] >= redirect_from:
+    if redirect_from is not None and node["size"] >= redirect_from:
         return _redirect(request, node, headers)
     return _content(request, node, headers)
 
@@ -60,7 +60,7 @@ def _item(request: Request) -> Node:
     raw, *matrix = raw_tail(request, "/").split(";")
     key, _slash, path = urllib.parse.unquote(raw).partition("/")
     request.path_params.update(repo=key, path=path)
-    if repositories.find(current, key) is None and current.real(SERVICE):
+    if repositories.find(current, key) is None:
         raise error(404, f"Repository '{key}' doesn't exist")
     node = storage.any_item(request)
     for pair in matrix:

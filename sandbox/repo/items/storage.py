@@ -31,7 +31,7 @@ def any_item(request: Request) -> Node:
         if node is not None:
             return node
     found = repositories.find(current, repo)
-    if current.real(SERVICE) and found is not None and found["type"] == "VIRTUAL":
+    if found is not None and found["type"] == "VIRTUAL":
         # server fact [repo-7]: the 404 of a virtual repository has no body
         raise empty(404)
     raise error(404, "Unable to find item")
@@ -145,7 +145,7 @@ def listing(request: Request) -> Response:
 
     `deep` includes subfolders up to the level `depth`, `listFolders` includes folders.
     """
-    current = context(request)
+    current, real = context(request), context(request).real(SERVICE)
     folder = any_item(request)
     if not folder["folder"]:
         raise error(
@@ -156,16 +156,16 @@ def listing(request: Request) -> Response:
     start = len(folder["path"]) + 1 if folder["path"] else 0
     entries: dict[str, dict[str, Any]] = {}
     if flag(request, "includeRootPath"):
-        entries["/"] = _entry(folder, "/", current.real(SERVICE), times)
+        entries["/"] = _entry(folder, "/", real, times)
     for member in permissions.readable(request, request.path_params["repo"]):
         for node in Tree(current).below(member, folder["path"]):
             relative = node["path"][start:]
             too_deep = depth > 0 and relative.count("/") >= depth
             if not too_deep and (folders or not node["folder"]):
                 uri = "/" + relative
-                entries.setdefault(uri, _entry(node, uri, current.real(SERVICE), times))
+                entries.setdefault(uri, _entry(node, uri, real, times))
     shown: dict[str, Any] = {"files": list(entries.values())}
-    if current.real(SERVICE):
+    if real:
         shown = {"uri": item_uri(request, folder), "created": iso(current.now_ms()), **shown}
     return JSONResponse(shown)
 
