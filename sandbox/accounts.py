@@ -189,9 +189,10 @@ class Accounts:
         login = request.scope.get(_SCOPE_KEY)
         if login is None:
             return
-        if login.reason is not None and (self.service.real or login.reason == _FAILED):
+        real = self.service.real
+        if login.reason is not None and (real or login.reason == _FAILED):
             response.headers.setdefault(_REASON, login.reason)
-        if self.service.real:
+        if real:
             number = self.service.context.store.next_id(f"{self.service.name}.request")
             response.headers["X-AREQUESTID"] = f"{number}x1"
             response.headers["X-AUSERNAME"] = login.user or "anonymous"

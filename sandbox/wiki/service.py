@@ -120,12 +120,13 @@ class WikiService(Service):
 
         The written interface calls the header `X-Vendor-Token`.
         """
-        names = ["x-atlassian-token"] if self.real else ["x-atlassian-token", "x-vendor-token"]
+        real = self.real
+        names = ["x-atlassian-token"] if real else ["x-atlassian-token", "x-vendor-token"]
         values = [request.headers.get(name, "").lower() for name in names]
         needed = self.settings["require_xsrf"]
         if needed is None:
             kind = _content_type(request).partition(";")[0].strip().lower()
-            needed = not self.real or (request.method != "DELETE" and kind in _FORGEABLE)
+            needed = not real or (request.method != "DELETE" and kind in _FORGEABLE)
         if needed and not {"no-check", "nocheck"} & set(values):
             return PlainTextResponse("XSRF check failed", 403)
         return None

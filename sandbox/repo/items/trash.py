@@ -44,11 +44,11 @@ def listing(request: Request) -> Response:
     require_admin(request)
     current = context(request)
     keys = sorted({key.partition("/")[0] for key in current.store.keys(KIND)})
-    if current.real(SERVICE) and not keys:
+    if not current.real(SERVICE):
+        return JSONResponse({"children": [{"uri": f"/{key}"} for key in keys]})
+    if not keys:
         raise error(404, "Unable to find item")
     children = [{"uri": f"/{key}", "folder": True} for key in keys]
-    if not current.real(SERVICE):
-        return JSONResponse({"children": [{"uri": child["uri"]} for child in children]})
     return JSONResponse({"repo": REPOSITORY, "path": "/", "children": children})
 
 
