@@ -20,6 +20,8 @@ from tests.unit.test_slips import REFUSED, Spot, options_of, slips, spots
 
 FLAVOUR = "real"
 TEXTS = ("..", "a//b", "/", "*", "a?b#c", "a\tb", "%2F")
+#: The texts that an option gets, in turn.
+_TEXTS_EACH = 3
 #: Messages about what only the server knows.
 READ = re.compile(
     "has a wildcard in its name: set the name of one object"  # unless an object has this name
@@ -35,10 +37,11 @@ READ = re.compile(
 )
 
 
-def odd(option: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield values that the type of an option takes."""
+def odd(option: Mapping[str, Any], number: int) -> Iterator[Any]:
+    """Yield values that the type of an option takes. `number` is that of the option."""
     kind = option.get("type", "str")
-    words = () if option.get("choices") else TEXTS
+    turns = range(number * _TEXTS_EACH, (number + 1) * _TEXTS_EACH)
+    words = () if option.get("choices") else [TEXTS[turn % len(TEXTS)] for turn in turns]
     if kind in ("int", "float"):
         yield from (0, -1, 10**9)
     elif kind == "list" and option["elements"] in ("str", "path"):
@@ -76,8 +79,8 @@ def refused_late(name: str, server: Sandbox, folder: Path) -> Iterator[str]:
     given = {**first_arguments(name), **login, **connection_options(name, FLAVOUR)}
     chosen = [
         (f"{spot.place} {value!r:.80}", arguments)
-        for spot in spots(options_of(name))
-        for value in odd(spot.option)
+        for number, spot in enumerate(spots(options_of(name)))
+        for value in odd(spot.option, number)
         if (arguments := changed(given, spot, value)) is not None
     ]
     assert chosen or not options_of(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from tests.helpers import connections, playbook
 from tests.helpers.cases import CASES
 
 Fresh = Callable[[str], Sandbox]
+Planned = Callable[[Path], dict[str, Any]]
 ROOT = Path(__file__).resolve().parents[3]
 
 PASSWORD = "enforced-password-1234567890"
@@ -73,6 +75,19 @@ def _sealed(sandbox: Sandbox, folder: Path, **variables: Any) -> dict[str, Any]:
     return plan
 
 
+@pytest.fixture(scope="module")
+def planned(fresh: Fresh, tmp_path_factory: pytest.TempPathFactory) -> Planned:
+    """Return a function that copies the report of a drift on the seeds, and returns its plan."""
+    folder = tmp_path_factory.mktemp("planned")
+    plan = _sealed(fresh("real"), folder)
+
+    def copied(target: Path) -> dict[str, Any]:
+        shutil.copytree(folder / "report", target / "report")
+        return plan
+
+    return copied
+
+
 PLAN = {"enforce_plan": "report/plan.json"}
 REPORT = {"drift_report": "report"}
 ADMIN = "repo-admin-token-1234567890"
@@ -87,9 +102,11 @@ def _version(sandbox: Sandbox, folder: Path, name: str, **options: Any) -> None:
     assert playbook.run(folder, [playbook.play([task])]).code == 0
 
 
-def test_unchanged_server_accepts_the_complete_plan_once(fresh: Fresh, tmp_path: Path) -> None:
+def test_unchanged_server_accepts_the_complete_plan_once(
+    planned: Planned, fresh: Fresh, tmp_path: Path
+) -> None:
     sandbox = fresh("real")
-    plan = _sealed(sandbox, tmp_path)
+    plan = planned(tmp_path)
     assert [(entry["kind"], entry["action"]) for entry in plan["entries"]] == [
         ("user", "create"),
         ("group", "update"),
@@ -156,9 +173,11 @@ def test_plan_is_applied_with_a_list_of_unmanaged_objects(fresh: Fresh, tmp_path
     assert "othing was written" not in run.output
 
 
-def test_message_after_an_earlier_write_does_not_deny_it(fresh: Fresh, tmp_path: Path) -> None:
+def test_message_after_an_earlier_write_does_not_deny_it(
+    planned: Planned, fresh: Fresh, tmp_path: Path
+) -> None:
     sandbox = fresh("real")
-    _sealed(sandbox, tmp_path)
+    planned(tmp_path)
     login = connections.connection("tracker", sandbox.urls["tracker"])
     version = playbook.task("tracker_version", {"project": "REL", "name": "8.1", **login}, "x")
     enforce = {
@@ -174,9 +193,9 @@ def test_message_after_an_earlier_write_does_not_deny_it(fresh: Fresh, tmp_path:
     assert "othing was written" not in reported
 
 
-def test_failed_drift_leaves_no_older_plan(fresh: Fresh, tmp_path: Path) -> None:
+def test_failed_drift_leaves_no_older_plan(planned: Planned, fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
-    _sealed(sandbox, tmp_path)
+    planned(tmp_path)
     _run(sandbox, tmp_path, "drift", {"enforce_connections": "text"}, code=2)
     assert not (tmp_path / "report/plan.json").exists()
     run = _run(sandbox, tmp_path, "enforce", PLAN, code=2)
@@ -184,9 +203,11 @@ def test_failed_drift_leaves_no_older_plan(fresh: Fresh, tmp_path: Path) -> None
     assert _writes(run) == []
 
 
-def test_changed_desired_state_is_a_conflict(fresh: Fresh, tmp_path: Path) -> None:
+def test_changed_desired_state_is_a_conflict(
+    planned: Planned, fresh: Fresh, tmp_path: Path
+) -> None:
     sandbox = fresh("real")
-    _sealed(sandbox, tmp_path)
+    planned(tmp_path)
     users = [{"name": "eve", "password": f"{PASSWORD}-2"}, {"name": "adam", "password": PASSWORD}]
     run = _run(sandbox, tmp_path, "enforce", {**PLAN, "analysis_config_users": users}, code=2)
     reported = " ".join(run.output.split())
@@ -241,9 +262,11 @@ SLIPS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
 }
 
 
-def test_unusable_plan_is_reported_in_one_sentence(fresh: Fresh, tmp_path: Path) -> None:
+def test_unusable_plan_is_reported_in_one_sentence(
+    planned: Planned, fresh: Fresh, tmp_path: Path
+) -> None:
     sandbox = fresh("real")
-    plan = _sealed(sandbox, tmp_path)
+    plan = planned(tmp_path)
     file = tmp_path / "report/plan.json"
     for changes, variables, words in SLIPS.values():
         file.write_text(json.dumps({**plan, **changes}), encoding="utf-8")
@@ -440,9 +463,11 @@ def test_interdependent_objects_are_written_as_planned(fresh: Fresh, tmp_path: P
     assert 0 < _asked(run) <= cost + 5 * 3
 
 
-def test_old_plan_is_rejected_before_any_request(fresh: Fresh, tmp_path: Path) -> None:
+def test_old_plan_is_rejected_before_any_request(
+    planned: Planned, fresh: Fresh, tmp_path: Path
+) -> None:
     sandbox = fresh("real")
-    plan = _sealed(sandbox, tmp_path)
+    plan = planned(tmp_path)
     old = {**plan, "created": "2026-01-01T00:00:00Z"}
     old["digest"] = sealed_plans._digest(old)
     given = {"enforce_plan": old, "enforce_plan_max_age": "30m"}

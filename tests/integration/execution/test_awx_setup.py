@@ -33,6 +33,23 @@ def awx() -> Iterator[Controller]:
         yield running
 
 
+@pytest.fixture(scope="module")
+def chosen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """Return the objects of a run with many variables."""
+    with Controller() as running:
+        setup(
+            running,
+            tmp_path_factory.mktemp("chosen"),
+            awx_setup_organization="Delivery",
+            awx_setup_inventory="Toolchain",
+            awx_setup_project={"name": "delivery.toolchain of ours", "scm_branch": "stable"},
+            awx_setup_execution_environment="images.example.org/toolchain:1",
+            awx_setup_credentials=["staging repo"],
+            awx_setup_slices=8,
+        )
+        yield running.store
+
+
 def setup(
     awx: Controller, folder: Path, *arguments: str, code: int = 0, **variables: Any
 ) -> tuple[int, str]:
@@ -50,6 +67,8 @@ def setup(
         env={
             **environment,
             "ANSIBLE_COLLECTIONS_PATH": path,
+            # starts fewer processes for each module of awx.awx
+            "ANSIBLE_PIPELINING": "true",
             "CONTROLLER_HOST": awx.url,
             "CONTROLLER_OAUTH_TOKEN": TOKEN,
         },
@@ -160,37 +179,26 @@ def _expect_only_what_was_changed_by_hand(awx: Controller, folder: Path) -> None
     assert written == [template["url"], f"{template['url']}survey_spec/"]
 
 
-def test_variables_select_objects_and_names(awx: Controller, tmp_path: Path) -> None:
-    setup(
-        awx,
-        tmp_path,
-        awx_setup_organization="Delivery",
-        awx_setup_inventory="Toolchain",
-        awx_setup_project={"name": "delivery.toolchain of ours", "scm_branch": "stable"},
-        awx_setup_execution_environment="images.example.org/toolchain:1",
-        awx_setup_credentials=["staging repo"],
-        awx_setup_slices=8,
-    )
-    store = awx.store
-    project = store.named("projects", "delivery.toolchain of ours")
+def test_variables_select_objects_and_names(chosen: Store) -> None:
+    project = chosen.named("projects", "delivery.toolchain of ours")
     assert project["scm_branch"] == "stable"
     assert project["scm_url"].endswith("/delivery.toolchain.git")
-    environment = store.named("execution_environments", "delivery.toolchain")
-    template = store.named("job_templates", "delivery.toolchain release")
+    environment = chosen.named("execution_environments", "delivery.toolchain")
+    template = chosen.named("job_templates", "delivery.toolchain release")
     assert template["project"] == project["id"]
     assert template["execution_environment"] == environment["id"]
-    assert template["organization"] == store.named("organizations", "Delivery")["id"]
-    assert template["inventory"] == store.named("inventories", "Toolchain")["id"]
-    assert linked(store, "job_templates", template["name"], "credentials") == ["staging repo"]
+    assert template["organization"] == chosen.named("organizations", "Delivery")["id"]
+    assert template["inventory"] == chosen.named("inventories", "Toolchain")["id"]
+    assert linked(chosen, "job_templates", template["name"], "credentials") == ["staging repo"]
     assert "job_slice_count" not in template
     for name in ("drift", "enforce"):
-        sliced = store.named("job_templates", f"delivery.toolchain {name}")
+        sliced = chosen.named("job_templates", f"delivery.toolchain {name}")
         assert sliced["job_slice_count"] == 8
         # otherwise all slices would check the same host
         assert json.loads(sliced["extra_vars"])["enforce_hosts"] == "all"
-    (approval,) = store.objects["workflow_approval_templates"].values()
+    (approval,) = chosen.objects["workflow_approval_templates"].values()
     assert "applies exactly those plans" in approval["description"]
-    assert store.named("schedules", "delivery.toolchain drift every day")["enabled"] is True
+    assert chosen.named("schedules", "delivery.toolchain drift every day")["enabled"] is True
 
 
 def test_slices_with_a_shared_folder_are_summarised(awx: Controller, tmp_path: Path) -> None:
@@ -237,14 +245,12 @@ def _slice(
 
 
 def test_slices_enforce_the_plans_of_all_slices(
-    awx: Controller, fresh: Fresh, tmp_path: Path
+    chosen: Store, fresh: Fresh, tmp_path: Path
 ) -> None:
     """Verify that a host takes its plan, also if the controller deals the hosts otherwise."""
     sandbox = fresh("real")
-    setup(awx, tmp_path, awx_setup_slices=2)
     drift, enforce = (
-        awx.store.named("job_templates", f"delivery.toolchain {name}")
-        for name in ("drift", "enforce")
+        chosen.named("job_templates", f"delivery.toolchain {name}") for name in ("drift", "enforce")
     )
     artifacts: dict[str, Any] = {}
     for hosts in (["a", "b"], ["c"]):
