@@ -15,7 +15,6 @@ from ...core.http.messages import Response
 from ...core.http.writes import Verify
 from ...core.lists.paged_list import PagedList
 from ...core.module.task import Task
-from ...core.plan import Plan
 from ..client import RepoClient, listed_objects, object_of, objects_of
 from ..platform.interface import ACCESS, InterfaceMissing, PlatformClient
 
@@ -71,7 +70,6 @@ class Directory:
         self._kind, self._task = kind, task
         self._access = PlatformClient(task, ACCESS, connections=_PARALLEL)
         self._repo = RepoClient(task, connections=_PARALLEL)
-        self._access_error: ToolchainError | None = None
 
     @property
     def _choice(self) -> str:
@@ -82,53 +80,51 @@ class Directory:
         """Return whether the older API is in use; valid after the first read."""
         return bool(self._access.transport.memory.get(self._choice))
 
-    def _read_with(self, new: Callable[[], Read], old: Callable[[], Read]) -> Read:
+    def _read_with(self, read: Callable[[bool], Read]) -> Read:
         """Read with Access, or with the older API if Access is missing or rejects the login.
 
-        :param new: sends the read to Access
-        :param old: sends the read to the older API
+        :param read: sends the read; its argument tells whether to the older API
         """
+        rejected: ToolchainError | None = None
         if not self.is_old:
             try:
-                return new()
+                return read(False)
             except ToolchainError as error:
                 if not (isinstance(error, InterfaceMissing) or self._rejects_login(error)):
                     raise
-                self._access_error = error
+                rejected = error
         try:
-            found = old()
+            found = read(True)
         except ToolchainError as error:
-            if not self._is_from_access(error):
-                raise
-            raise self._access_error or error from None
+            # the error of Access may explain more than that of the older API
+            is_login = rejected is not None and self._rejects_login(rejected)
+            if error.kind == "not_found" or (is_login and error.kind in ("auth", "permission")):
+                raise rejected or error from None
+            raise
         self._access.transport.memory[self._choice] = True
         return found
-
-    def _is_from_access(self, error: ToolchainError) -> bool:
-        """Return whether the earlier error of Access explains more than one of the older API."""
-        earlier = self._access_error
-        if earlier is None or error.kind == "not_found":
-            return earlier is not None
-        return self._rejects_login(earlier) and error.kind in ("auth", "permission")
 
     def _rejects_login(self, error: ToolchainError) -> bool:
         return error.status in (401, 403) and self._access.lacks_token()
 
     def names(self) -> list[str]:
         """Return the names of all objects."""
-        purpose = f"reading the {self._kind.plural}"
-        rows = self._read_with(partial(self._new_rows, purpose), partial(self._old_rows, purpose))
+        rows = self._read_with(self._rows)
         found = (next((row[key] for key in self._kind.keys if row.get(key)), None) for row in rows)
         return [str(name) for name in found if name is not None]
 
-    def _new_rows(self, purpose: str) -> list[Mapping[str, Any]]:
+    def _rows(self, old: bool) -> list[Mapping[str, Any]]:
+        purpose, wanted = f"reading the {self._kind.plural}", f"a list of {self._kind.plural}"
+        if old:
+            response = self._repo.transport.read(purpose, self._kind.old)
+            return listed_objects(response, response.json(), wanted)
         listed, cursor = PagedList(), None
         while True:
             query = None if cursor is None else {"cursor": cursor}
             response = self._access.read(purpose, self._kind.new, query=query, expect=(200, 404))
             if response.status == 404:  # an older Access lacks this endpoint
                 raise self._access.missing(response)
-            wanted, found = f"a list of {self._kind.plural}", response.json()
+            found = response.json()
             if isinstance(found, list):  # some versions return a list without pages [repo-42]
                 return listed_objects(response, found, wanted)
             rows = objects_of(response, self._kind.plural, wanted)
@@ -137,40 +133,29 @@ class Directory:
             if not listed.add(response, page, rows, follows=bool(cursor)):
                 return listed.entries
 
-    def _old_rows(self, purpose: str) -> list[Mapping[str, Any]]:
-        response = self._repo.transport.read(purpose, self._kind.old)
-        return listed_objects(response, response.json(), f"a list of {self._kind.plural}")
-
     def read(self, name: str) -> Mapping[str, Any] | None:
         """Return an object in the format of the API in use; `None` if it does not exist."""
+        return self._read_with(partial(self._object, name))
+
+    def _object(self, name: str, old: bool) -> Mapping[str, Any] | None:
+        response = self._response(name, old=old, expect=(200, 404))
+        if response.status == 404:
+            # raises if the server lacks this API, so that the 404 says nothing about the object
+            self._rows(old)
+            return None
+        return object_of(response, f"a {self._kind.noun}")
+
+    def _response(self, name: str, *, old: bool, expect: Collection[int] = (200,)) -> Response:
         purpose = f"reading the {self._kind.noun} '{name}'"
-        return self._read_with(partial(self._new, purpose, name), partial(self._old, purpose, name))
-
-    def _new(self, purpose: str, name: str) -> Mapping[str, Any] | None:
-        path = f"{self._kind.new}/{address.path(name)}"
-        response = self._access.read(purpose, path, expect=(200, 404))
-        if response.status == 404:
-            # raises if Access lacks the endpoint, so that the 404 says nothing about the object
-            self._new_rows(f"reading the {self._kind.plural}")
-            return None
-        return object_of(response, f"a {self._kind.noun}")
-
-    def _old(self, purpose: str, name: str) -> Mapping[str, Any] | None:
-        path = f"{self._kind.old}/{address.path(name)}"
-        query = dict(self._kind.query)
-        response = self._repo.transport.read(purpose, path, query=query, expect=(200, 404))
-        if response.status == 404:
-            # raises if the server lacks the older API
-            self._old_rows(f"reading the {self._kind.plural}")
-            return None
-        return object_of(response, f"a {self._kind.noun}")
+        if not old:
+            path = f"{self._kind.new}/{address.path(name)}"
+            return self._access.read(purpose, path, expect=expect)
+        path, query = f"{self._kind.old}/{address.path(name)}", dict(self._kind.query)
+        return self._repo.transport.read(purpose, path, query=query, expect=expect)
 
     def read_older(self, name: str) -> Mapping[str, Any]:
         """Read an object with the older API, for fields that Access may leave out."""
-        purpose = f"reading the {self._kind.noun} '{name}'"
-        path, query = f"{self._kind.old}/{address.path(name)}", dict(self._kind.query)
-        response = self._repo.transport.read(purpose, path, query=query)
-        return object_of(response, f"a {self._kind.noun}")
+        return object_of(self._response(name, old=True), f"a {self._kind.noun}")
 
     def read_many(self, names: Sequence[str]) -> dict[str, Mapping[str, Any] | None]:
         """Return objects by name; `None` for those that do not exist.
@@ -208,10 +193,6 @@ class Directory:
             listed = "', '".join(unknown)
             raise ToolchainError("not_found", f"{option}: there is no {self._kind.noun} '{listed}'")
 
-    def predict(self, name: str, plan: Plan) -> None:
-        """Store an object that the task would create or delete, for later tasks in check mode."""
-        self._task.predictions.follow(self._kind.noun, name, plan.action)
-
     def write(
         self, purpose: str, method: str, path: str, verify: Verify, body: Any = None, **parts: Any
     ) -> Response:
@@ -238,12 +219,11 @@ class Directory:
         method = "POST" if self.is_old else "PATCH"
         self.write(purpose, method, f"/{address.path(name)}", verify, body, repeatable=True)
 
-    def members(self, name: str, change: Mapping[str, Any], verify: Verify) -> None:
+    def change_links(self, name: str, part: str, change: Mapping[str, Any], verify: Verify) -> None:
         """Add and remove members of a group, or groups of a user; only Access has this request.
 
         :param change: names to `add` and to `remove`
         """
-        part = "members" if self._kind is GROUPS else "groups"
         purpose = f"changing the {part} of the {self._kind.noun} '{name}'"
         path = f"/{address.path(name)}/{part}"
         self.write(purpose, "PATCH", path, verify, change, repeatable=True)

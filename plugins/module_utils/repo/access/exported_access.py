@@ -9,11 +9,8 @@ from ...core.export.service_export import PASSWORD, ServiceState
 from ...core.module.task import Task
 from .directory import GROUPS, PERMISSIONS, USERS, Directory
 from .permission_shapes import from_access, from_older
-from .repo_group import group_of
+from .repo_group import OWN_REALMS, group_of
 from .repo_user import user_of
-
-#: Realms of users and groups that the server manages itself.
-_OWN_REALMS = ("", "internal", "artifactory")
 
 
 def exported_groups(task: Task, _state: ServiceState) -> list[dict[str, Any]]:
@@ -33,7 +30,7 @@ def exported_users(task: Task, state: ServiceState) -> list[dict[str, Any]]:
     directory, found = Directory(task, USERS), []
     for name, row in directory.read_all().items():
         realm = str(row.get("realm") or "")
-        if realm.lower() not in _OWN_REALMS:
+        if realm.lower() not in OWN_REALMS:
             state.leave_out("user", name, f"it comes from the realm {realm}")
             continue
         entry = user_of(name, row, old=directory.is_old)

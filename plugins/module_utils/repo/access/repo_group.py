@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
 
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import invalid
 from ...core.module.descriptor import Descriptor, reads, writes
-from ...core.module.objects import Item, ItemKind, Objects, entries_of
+from ...core.module.objects import Item, Objects, entries_of
 from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
-from ...core.plan import Comparison, Plan, plan, unordered, without_none
+from ...core.plan import Plan, plan, without_none
 from .directory import GROUPS, USERS, Directory
-from .memberships import Mode, merged
+from .memberships import AccountKind, Fields, Mode, merged
 
 #: Options, and the names of their fields in the older API.
 _OLD = {
@@ -27,8 +27,7 @@ _OLD = {
     "members": "userNames",
 }
 #: Realms of groups that the server manages itself.
-_OWN_REALMS = ("", "internal", "artifactory")
-_COMPARISONS: Mapping[str, Comparison] = {"members": unordered}
+OWN_REALMS = ("", "internal", "artifactory")
 
 
 @dataclass(frozen=True)
@@ -58,125 +57,72 @@ class RepoGroupOptions(RepoGroupEntry):
     entries: Annotated[list[RepoGroupEntry] | None, Option(empty=False)] = None
 
 
-class Groups(ItemKind[RepoGroupEntry, Any]):
+class Groups(AccountKind[RepoGroupEntry]):
     """Compare and write groups."""
 
-    noun = "group"
-
-    def __init__(self, task: Task) -> None:
-        super().__init__(task)
-        self._groups, self._users = Directory(task, GROUPS), Directory(task, USERS)
-        self._found: dict[str, Mapping[str, Any] | None] = {}
+    noun, kind, old, links = "group", GROUPS, _OLD, "members"
 
     def name(self, entry: RepoGroupEntry) -> str:
         return entry.name
 
-    def load(self, items: Sequence[Item[RepoGroupEntry, Any]]) -> None:
-        entries = [item.entry for item in items]
-        self._found = self._groups.read_many([entry.name for entry in entries])
+    def fields(self, item: Item[RepoGroupEntry, Fields], row: Mapping[str, Any]) -> Fields:
+        """Return a group with its members, which some versions of Access leave out [repo-41]."""
+        directory = self._directory
+        if item.entry.members is not None and not directory.is_old and "members" not in row:
+            row = {**row, "members": directory.read_older(item.name).get("userNames") or []}
+        return group_of(item.name, row, old=directory.is_old)
 
-    def compare(self, item: Item[RepoGroupEntry, Any]) -> Plan:
-        entry = item.entry
-        name = entry.name
-        if entry.members is not None:
-            self._found[name] = self._with_members(name, self._found.get(name))
-        current = self._current(name)
+    def shown(self, state: Fields | None) -> Fields | None:
+        return None if state is None else {k: v for k, v in state.items() if k != "realm"}
+
+    def compare(self, item: Item[RepoGroupEntry, Fields]) -> Plan:
+        entry, current = item.entry, item.state
         if entry.state == "absent":
             return plan(current, None).with_result(group=None)
         wanted = without_none(vars(entry), ("name", *_OLD))
         if entry.members is not None:
             members = (current or {}).get("members", [])
             wanted["members"] = merged(members, entry.members, entry.members_mode)
-            self._require_changeable(name, current, wanted["members"])
-        found = plan(self._shown(current), wanted, _COMPARISONS)
+            self._require_changeable(item, wanted["members"])
+        found = plan(self.shown(current), wanted, self._comparisons)
         if found.after.get("auto_join") and found.after.get("admin_privileges"):
-            raise invalid(_exclusive_flags(name))
-        blank = self._shown(group_of(name, {}, old=False)) or {}
+            raise invalid(_exclusive_flags(item.name))
+        blank = self.shown(group_of(item.name, {}, old=False)) or {}
         return found.with_result(group={**blank, **found.after})
 
-    def _with_members(self, name: str, row: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-        """Return a group with its members, which some versions of Access leave out [repo-41]."""
-        if row is None or self._groups.is_old or "members" in row:
-            return row
-        return {**row, "members": self._groups.read_older(name).get("userNames") or []}
-
-    def _current(self, name: str) -> dict[str, Any] | None:
-        """Return the fields of a group as last read from the server; `None` if it is absent."""
-        row = self._found.get(name)
-        return None if row is None else group_of(name, row, old=self._groups.is_old)
-
-    def _shown(self, current: Mapping[str, Any] | None) -> dict[str, Any] | None:
-        return None if current is None else {k: v for k, v in current.items() if k != "realm"}
-
     def _require_changeable(
-        self, name: str, current: Mapping[str, Any] | None, members: Sequence[str]
+        self, item: Item[RepoGroupEntry, Fields], members: Sequence[str]
     ) -> None:
         """Raise `invalid` if an external directory manages the members of the group.
 
         Raise `not_found` if a new member does not exist.
         """
-        before = set((current or {}).get("members", []))
-        realm = (current or {}).get("realm", "")
-        if before != set(members) and realm.lower() not in _OWN_REALMS:
+        current = item.state or {"members": [], "realm": ""}
+        before, realm = set(current["members"]), current["realm"]
+        if before != set(members) and realm.lower() not in OWN_REALMS:
             raise invalid(
-                f"the members of the group '{name}' come from the realm '{realm}': omit members,"
-                " and change them there"
+                f"the members of the group '{item.name}' come from the realm '{realm}': omit"
+                " members, and change them there"
             )
         new = [member for member in members if member not in before]
-        self._users.require_known("members", new)
+        Directory(self._task, USERS).require_known("members", new)
 
-    def write(self, item: Item[RepoGroupEntry, Any]) -> None:
-        entry, plan = item.entry, item.plan
-        name = entry.name
-        if plan.action == "delete":
-            self._groups.delete(name)
+    def write(self, item: Item[RepoGroupEntry, Fields]) -> None:
+        name, before = item.name, item.plan.before
+        if item.plan.action == "delete":
+            self._directory.delete(name)
             return
-        fields = {change.field: change.after for change in plan.changes if change.field != "name"}
-        verify = partial(self._has, name, fields)
-        if plan.action == "create":
-            self._groups.create(name, {"name": name, **self._sent(fields)}, verify)
-        else:
-            self._update(name, plan, fields)
-        self._verify(name, fields)
-        item.returned = {"group": self._shown(self._current(name))}
-
-    def _sent(self, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Return fields with the names of the API in use."""
-        return {_OLD[k] if self._groups.is_old else k: value for k, value in fields.items()}
-
-    def _update(self, name: str, plan: Plan, desired: Mapping[str, Any]) -> None:
-        """Change fields and members. Access has a separate endpoint for members [repo-41]."""
-        fields = dict(desired)
-        members = None if self._groups.is_old else fields.pop("members", None)
+        fields = {change.field: change.after for change in item.plan.changes}
+        fields.pop("name", None)
+        if item.plan.action == "create":
+            body = {"name": name, **self._sent(fields)}
+            self._directory.create(name, body, partial(self.is_done, item))
+            return
+        members = None if self._directory.is_old else fields.pop("members", None)
         if fields:
-            self._groups.update(name, self._sent(fields), partial(self._has, name, fields))
-        if members is None:
-            return
-        before, after = set(plan.before["members"]), set(members)
-        change = {"add": sorted(after - before), "remove": sorted(before - after)}
-        self._groups.members(name, change, partial(self._has, name, {"members": members}))
-
-    def predict(self, item: Item[RepoGroupEntry, Any]) -> None:
-        self._groups.predict(item.name, item.plan)
-
-    def _has(self, name: str, fields: Mapping[str, Any]) -> bool:
-        """Read the group again, and return whether it has these values."""
-        row = self._groups.read(name)
-        self._found[name] = self._with_members(name, row) if "members" in fields else row
-        current = self._current(name)
-        return current is not None and not plan(current, fields, _COMPARISONS).changed
-
-    def _verify(self, name: str, fields: Mapping[str, Any]) -> None:
-        """Raise `rejected` if the server did not save the fields."""
-        if self._has(name, fields):
-            return
-        stored = self._current(name) or {}
-        lost = [change.field for change in plan(stored, fields, _COMPARISONS).changes]
-        raise ToolchainError(
-            "rejected",
-            f"the group '{name}': the server did not save {', '.join(lost)}",
-            result={"changed": True},
-        )
+            self._directory.update(name, self._sent(fields), partial(self._has, item, fields))
+        if members is not None:
+            self._link(item, before["members"], members)
 
 
 def group_of(name: str, row: Mapping[str, Any], *, old: bool) -> dict[str, Any]:
@@ -204,7 +150,7 @@ def _exclusive_flags(name: str) -> str:
     )
 
 
-class RepoGroupOperation(Objects[RepoGroupEntry, Any]):
+class RepoGroupOperation(Objects[RepoGroupEntry, Fields]):
     """Create, update or delete a group, or the groups of `entries`."""
 
     descriptor: ClassVar = Descriptor(

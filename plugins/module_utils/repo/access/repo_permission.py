@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal
+from functools import cached_property, partial
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
+from ...core import address
 from ...core.errors import ToolchainError, invalid
 from ...core.json_text import as_text
 from ...core.module.descriptor import Descriptor, reads, writes
@@ -15,15 +16,25 @@ from ...core.module.objects import Item, ItemKind, Objects, entries_of
 from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
-from ...core.plan import Plan, plan
+from ...core.plan import Change, Plan, plan
+from ...core.verification import DOING
 from ..client import RepoClient
 from ..repositories import kind_of, listed
 from .directory import GROUPS, PERMISSIONS, USERS, Directory
-from .permission_shapes import ACTIONS, RESOURCES, Part, changed
-from .permission_store import PermissionStore
+from .permission_shapes import (
+    ACTIONS,
+    RESOURCES,
+    Part,
+    changed,
+    from_access,
+    from_older,
+    to_access,
+    to_older,
+)
 
 #: Targets that mean all repositories of a class.
 SPECIAL = ("ANY", "ANY LOCAL", "ANY REMOTE", "ANY DISTRIBUTION")
+Row: TypeAlias = Mapping[str, Any]
 _Principals = Annotated["dict[str, Any] | None", Option(values="json", empty=True)]
 
 
@@ -137,41 +148,47 @@ class RepoPermissionOptions(RepoPermissionEntry):
     entries: Annotated[list[RepoPermissionEntry] | None, Option(empty=False)] = None
 
 
-class _Permissions(ItemKind[RepoPermissionEntry, Any]):
-    """Compare and write permissions."""
+class _Permissions(ItemKind[RepoPermissionEntry, Row]):
+    """Compare and write permissions. Writes do not change resources that are not managed."""
 
     noun = "permission"
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)
-        self._store = PermissionStore(Directory(task, PERMISSIONS))
+        self._directory = Directory(task, PERMISSIONS)
         self._users, self._groups = Directory(task, USERS), Directory(task, GROUPS)
         self._keys = RepositoryKeys(task)
 
     def name(self, entry: RepoPermissionEntry) -> str:
         return entry.name
 
-    def load(self, items: Sequence[Item[RepoPermissionEntry, Any]]) -> None:
-        entries = [item.entry for item in items]
-        self._store.load([self.name(entry) for entry in entries])
+    def load(self, items: Sequence[Item[RepoPermissionEntry, Row]]) -> None:
+        rows = self._directory.read_many([item.name for item in items])
+        for item in items:
+            item.state = rows[item.name]
 
-    def compare(self, item: Item[RepoPermissionEntry, Any]) -> Plan:
-        entry = item.entry
-        name, current = self.name(entry), self._store.resources(self.name(entry))
+    def _stored(self, item: Item[RepoPermissionEntry, Row]) -> dict[str, Part]:
+        """Return the managed resources of a permission as last read, by name."""
+        if item.state is None:
+            return {}
+        return from_older(item.state) if self._directory.is_old else from_access(item.state)
+
+    def compare(self, item: Item[RepoPermissionEntry, Row]) -> Plan:
+        entry, current = item.entry, self._stored(item)
+        before = None if item.state is None else {"name": item.name, **current}
         if entry.state == "absent":
-            found = plan(None if current is None else {"name": name, **current}, None)
-            return found.with_result(permission=None)
-        wanted = self._wanted(name, current or {}, entry)
+            return plan(before, None).with_result(permission=None)
+        wanted = self._wanted(item.name, current, entry)
         if not wanted:
             raise invalid(
-                f"the permission '{name}' would have no resources: set targets, or state: absent"
+                f"the permission '{item.name}' would have no resources: set targets, or"
+                " state=absent"
             )
-        self._store.require_storable(wanted)
-        before = None if current is None else {"name": name, **current}
-        found = plan(before, {"name": name, **wanted})
-        for gone in sorted(set(current or {}) - set(wanted)):
-            found = _without(found, gone)
-        return found.with_result(permission={"name": name, "resources": wanted})
+        if self._directory.is_old:
+            for name, part in wanted.items():
+                to_older(name, part)  # raises for resources that this API cannot store
+        found = _planned(item.name, before, wanted)
+        return found.with_result(permission={"name": item.name, "resources": wanted})
 
     def _wanted(
         self, name: str, current: Mapping[str, Part], entry: RepoPermissionEntry
@@ -227,32 +244,63 @@ class _Permissions(ItemKind[RepoPermissionEntry, Any]):
         if resource == "artifact":  # builds and bundles have repositories that are not listed
             self._keys.require(f"{place}.targets", [key for key in repos if key not in SPECIAL])
 
-    def write(self, item: Item[RepoPermissionEntry, Any]) -> None:
-        entry, plan = item.entry, item.plan
-        name = self.name(entry)
-        if plan.action == "delete":
-            self._store.delete(name)
-            return
-        wanted: Mapping[str, Part] = plan.result["permission"]["resources"]
-        self._store.write(name, wanted, create=plan.action == "create")
-        stored = self._store.resources(name) or {}
-        lost = [resource for resource in wanted if stored.get(resource) != wanted[resource]]
-        if lost and not self._only_listed(stored, wanted, lost):
-            raise ToolchainError(
-                "rejected",
-                f"the permission '{name}': the server did not save {', '.join(lost)}",
-                result={"changed": True},
-            )
-        item.returned = {"permission": {"name": name, "resources": stored}}
+    def write(self, item: Item[RepoPermissionEntry, Row]) -> None:
+        path, create = f"/{address.path(item.name)}", item.plan.action == "create"
+        verify = partial(self.is_done, item)
+        if item.plan.action == "delete":
+            self._directory.delete(item.name)
+        elif self._directory.is_old:
+            purpose = f"{DOING[item.plan.action]} {self.title(item)}"
+            method, row = "POST" if create else "PUT", self._older_row(item)
+            self._directory.write(purpose, method, path, verify, row, repeatable=not create)
+        elif create:
+            wanted = item.plan.result["permission"]["resources"]
+            resources = {resource: to_access(part) for resource, part in wanted.items()}
+            body = {"name": item.name, "resources": resources}
+            self._directory.write(f"creating {self.title(item)}", "POST", "", verify, body)
+        else:
+            self._update(item)
 
-    def _only_listed(
-        self, stored: Mapping[str, Part], wanted: Mapping[str, Part], lost: Iterable[str]
-    ) -> bool:
-        """Return whether resources differ only by repositories that a special target includes."""
-        return all(
-            name in stored and self._with_listed(stored[name], wanted[name]) == stored[name]
-            for name in lost
-        )
+    def _update(self, item: Item[RepoPermissionEntry, Row]) -> None:
+        """Replace each resource that differs: Access cannot update a whole permission."""
+        for change in item.plan.changes:
+            body = None if change.after is None else to_access(change.after)
+            self._directory.write(
+                f"changing {change.field} of {self.title(item)}",
+                "DELETE" if body is None else "PUT",
+                f"/{address.path(item.name)}/{change.field}",
+                partial(self._has, item, change),
+                body,
+                repeatable=True,
+            )
+
+    def _older_row(self, item: Item[RepoPermissionEntry, Row]) -> dict[str, Any]:
+        """Return the whole permission, because the server deletes missing resources [repo-43]."""
+        row, wanted = dict(item.state or {"name": item.name}), item.plan.result["permission"]
+        for resource, old in RESOURCES.items():
+            row.pop(old, None)
+            if resource in wanted["resources"]:
+                row[old] = to_older(resource, wanted["resources"][resource])
+        return row
+
+    def _has(self, item: Item[RepoPermissionEntry, Row], change: Change) -> bool:
+        """Read a permission again, and return whether a resource has its new value."""
+        item.state = self._directory.read(item.name)
+        return self._stored(item).get(change.field) == change.after
+
+    def left(self, item: Item[RepoPermissionEntry, Row]) -> Plan | None:
+        if item.plan.action == "delete":
+            return None  # the server's response is enough
+        item.state = self._directory.read(item.name)
+        stored = self._stored(item)
+        item.returned = {"permission": {"name": item.name, "resources": stored}}
+        wanted = {
+            # the server may also list the repositories that a special target includes
+            name: self._with_listed(stored[name], part) if name in stored else part
+            for name, part in item.plan.result["permission"]["resources"].items()
+        }
+        before = None if item.state is None else {"name": item.name, **stored}
+        return _planned(item.name, before, wanted)
 
 
 def _new(known: Iterable[str], names: Iterable[str]) -> list[str]:
@@ -260,14 +308,18 @@ def _new(known: Iterable[str], names: Iterable[str]) -> list[str]:
     return [name for name in names if name not in known]
 
 
-def _without(found: Plan, resource: str) -> Plan:
-    """Return the plan with a resource removed."""
-    after = {name: value for name, value in found.after.items() if name != resource}
-    removal = plan({resource: found.before[resource]}, None).changes
-    return Plan(found.before, after, "update", (*found.changes, *removal), found.result)
+def _planned(name: str, before: Mapping[str, Any] | None, wanted: Mapping[str, Part]) -> Plan:
+    """Return the plan of a permission. It removes resources that are not wanted."""
+    found = plan(before, {"name": name, **wanted})
+    gone = {key: part for key, part in found.before.items() if key not in (*wanted, "name")}
+    if not gone:
+        return found
+    after = {key: value for key, value in found.after.items() if key not in gone}
+    removals = plan(dict(sorted(gone.items())), None).changes
+    return Plan(found.before, after, "update", (*found.changes, *removals))
 
 
-class RepoPermissionOperation(Objects[RepoPermissionEntry, Any]):
+class RepoPermissionOperation(Objects[RepoPermissionEntry, Row]):
     """Create, update or delete a permission, or the permissions of `entries`."""
 
     descriptor: ClassVar = Descriptor(

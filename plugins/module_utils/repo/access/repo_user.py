@@ -3,20 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
 
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import invalid
 from ...core.module.descriptor import Descriptor, reads, writes
-from ...core.module.objects import Item, ItemKind, Objects, entries_of
+from ...core.module.objects import Item, Objects, entries_of
 from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
-from ...core.plan import Change, Comparison, Plan, plan, unordered, without_none
+from ...core.plan import Change, Plan, plan, without_none
 from .directory import GROUPS, USERS, Directory, own_account
-from .memberships import Mode, merged
+from .memberships import AccountKind, Fields, Mode, merged
 
 #: Options, and the names of their fields in the older interface.
 _OLD = {
@@ -33,7 +33,6 @@ _LOCKING = {"admin": False, "disable_ui_access": True, "internal_password_disabl
 #: Accounts that the server itself requires.
 _BUILT_IN = ("admin", "anonymous", "_internal")
 _SECRET = "(secret)"
-_COMPARISONS: Mapping[str, Comparison] = {"groups": unordered}
 
 
 @dataclass(frozen=True)
@@ -68,27 +67,19 @@ class RepoUserOptions(RepoUserEntry):
     entries: Annotated[list[RepoUserEntry] | None, Option(empty=False)] = None
 
 
-class _Users(ItemKind[RepoUserEntry, Any]):
+class _Users(AccountKind[RepoUserEntry]):
     """Compare and write users. The server stores their names in lower case [repo-42]."""
 
-    noun = "user"
-
-    def __init__(self, task: Task) -> None:
-        super().__init__(task)
-        self._users, self._groups = Directory(task, USERS), Directory(task, GROUPS)
-        self._found: dict[str, Mapping[str, Any] | None] = {}
+    noun, kind, old, links = "user", USERS, _OLD, "groups"
 
     def name(self, entry: RepoUserEntry) -> str:
         return entry.name.lower()
 
-    def load(self, items: Sequence[Item[RepoUserEntry, Any]]) -> None:
-        entries = [item.entry for item in items]
-        self._found = self._users.read_many([self.name(entry) for entry in entries])
+    def fields(self, item: Item[RepoUserEntry, Fields], row: Mapping[str, Any]) -> Fields:
+        return user_of(item.name, row, old=self._directory.is_old)
 
-    def compare(self, item: Item[RepoUserEntry, Any]) -> Plan:
-        entry = item.entry
-        name = self.name(entry)
-        current = self._current(name)
+    def compare(self, item: Item[RepoUserEntry, Fields]) -> Plan:
+        entry, name, current = item.entry, item.name, item.state
         if entry.state == "absent":
             if current is not None:
                 self._protect(entry, name, "is deleted")
@@ -100,18 +91,13 @@ class _Users(ItemKind[RepoUserEntry, Any]):
             groups = (current or {}).get("groups", [])
             wanted["groups"] = merged(groups, entry.groups, entry.groups_mode)
             new = [group for group in wanted["groups"] if group not in groups]
-            self._groups.require_known("groups", new)
-        found = plan(current, wanted, _COMPARISONS)
+            Directory(self._task, GROUPS).require_known("groups", new)
+        found = plan(current, wanted, self._comparisons)
         self._refuse_lockout(entry, name, found)
         # the server chooses the other settings of a new user
         unknown = dict.fromkeys(user_of(name, {}, old=False))
         found = found.with_result(user={**unknown, **found.after})
         return _with_password(found, entry)
-
-    def _current(self, name: str) -> dict[str, Any] | None:
-        """Return the fields of a user as last read from the server; `None` if it is absent."""
-        row = self._found.get(name)
-        return None if row is None else user_of(name, row, old=self._users.is_old)
 
     def _refuse_lockout(self, entry: RepoUserEntry, name: str, found: Plan) -> None:
         """Raise `invalid` for mutually exclusive flags, and for flags that lock out a protected
@@ -140,75 +126,31 @@ class _Users(ItemKind[RepoUserEntry, Any]):
         if name in _BUILT_IN or name == own_account(self._task):
             raise invalid(f"the user '{name}' is {whose} and {reason}: this requires force: true")
 
-    def write(self, item: Item[RepoUserEntry, Any]) -> None:
-        entry, plan = item.entry, item.plan
-        name = self.name(entry)
-        if plan.action == "delete":
-            self._users.delete(name)
+    def write(self, item: Item[RepoUserEntry, Fields]) -> None:
+        directory, name = self._directory, item.name
+        if item.plan.action == "delete":
+            directory.delete(name)
             return
-        skipped = ("name", "user_password")
-        desired = {
-            change.field: change.after for change in plan.changes if change.field not in skipped
+        fields = {
+            change.field: change.after for change in item.plan.changes if change.field in _OLD
         }
-        secret = any(change.field == "user_password" for change in plan.changes)
-        password = {"password": entry.user_password} if secret else {}
-        if plan.action == "create":
-            key = "name" if self._users.is_old else "username"
-            body = {key: name, **self._sent(desired), **password}
-            # after a lost response, do not compare the groups: the server adds default groups
-            fields = {field: value for field, value in desired.items() if field != "groups"}
-            self._users.create(name, body, partial(self._has, name, fields))
+        secret = any(change.field == "user_password" for change in item.plan.changes)
+        password = {"password": item.entry.user_password} if secret else {}
+        # Access has a separate request for groups, and the server adds default groups to a new user
+        others = {field: value for field, value in fields.items() if field != "groups"}
+        verify = partial(self._has, item, others)
+        if item.plan.action == "create":
+            key = "name" if directory.is_old else "username"
+            directory.create(name, {key: name, **self._sent(fields), **password}, verify)
         else:
-            self._update(name, desired, password)
-        self._set_groups(name, desired)
-        self._verify(name, desired)
-        item.returned = {"user": self._current(name)}
-
-    def _sent(self, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Return fields with the names of the API in use."""
-        return {_OLD[k] if self._users.is_old else k: value for k, value in fields.items()}
-
-    def _update(self, name: str, desired: Mapping[str, Any], password: Mapping[str, Any]) -> None:
-        fields = dict(desired)
-        if not self._users.is_old:
-            fields.pop("groups", None)  # Access has a separate endpoint for them [repo-42]
-        if fields or password:
-            # no response shows whether a password was changed
-            verify = (lambda: None) if password else partial(self._has, name, fields)
-            self._users.update(name, {**self._sent(fields), **password}, verify)
-
-    def _set_groups(self, name: str, fields: Mapping[str, Any]) -> None:
-        """Set the groups of the user, and remove the default groups of a new user."""
-        if "groups" not in fields or self._has(name, {"groups": fields["groups"]}):
-            return
-        before, after = set((self._current(name) or {}).get("groups", [])), set(fields["groups"])
-        verify = partial(self._has, name, {"groups": fields["groups"]})
-        if self._users.is_old:
-            self._users.update(name, {"groups": sorted(after)}, verify)
-            return
-        change = {"add": sorted(after - before), "remove": sorted(before - after)}
-        self._users.members(name, change, verify)
-
-    def predict(self, item: Item[RepoUserEntry, Any]) -> None:
-        self._users.predict(item.name, item.plan)
-
-    def _has(self, name: str, fields: Mapping[str, Any]) -> bool:
-        """Read the user again, and return whether it has these values."""
-        self._found[name] = self._users.read(name)
-        current = self._current(name)
-        return current is not None and not plan(current, fields, _COMPARISONS).changed
-
-    def _verify(self, name: str, fields: Mapping[str, Any]) -> None:
-        """Raise `rejected` if the server did not save the fields."""
-        if self._has(name, fields):
-            return
-        stored = self._current(name) or {}
-        lost = [change.field for change in plan(stored, fields, _COMPARISONS).changes]
-        raise ToolchainError(
-            "rejected",
-            f"the user '{name}': the server did not save {', '.join(lost)}",
-            result={"changed": True},
-        )
+            sent = fields if directory.is_old else others
+            if sent or password:
+                verify = partial(self._has, item, sent)
+                # no response shows whether a password was changed
+                body = {**self._sent(sent), **password}
+                directory.update(name, body, (lambda: None) if password else verify)
+        if "groups" in fields and not self._has(item, ["groups"]):
+            self._link(item, (item.state or {}).get("groups", []), fields["groups"])
 
 
 def user_of(name: str, row: Mapping[str, Any], *, old: bool) -> dict[str, Any]:
@@ -251,7 +193,7 @@ def _with_password(found: Plan, entry: RepoUserEntry) -> Plan:
     )
 
 
-class RepoUserOperation(Objects[RepoUserEntry, Any]):
+class RepoUserOperation(Objects[RepoUserEntry, Fields]):
     """Create, update or delete a user, or the users of `entries`."""
 
     descriptor: ClassVar = Descriptor(
