@@ -191,8 +191,12 @@ class ItemKind(ABC, Generic[Entry, State]):
         return None if left is None else not left.changed
 
     def finish(self, item: Item[Entry, State]) -> None:
-        """Write an object and verify it, because a server may ignore fields without an error."""
+        """Write an object and verify it."""
         self.write(item)
+        self.verify(item)
+
+    def verify(self, item: Item[Entry, State]) -> None:
+        """Read a written object again, because a server may ignore fields without an error."""
         left = self.left(item)
         if left is None or not left.changed:
             return

@@ -31,22 +31,15 @@ _ADMINISTRATOR_FIELD = "includesPattern"
 
 
 class RepositoryCatalogue:
-    """The configurations of a server's repositories, as last read."""
+    """The configurations of a server's repositories."""
 
     def __init__(self, client: RepoClient) -> None:
         self._client = client
-        self._found: dict[str, Config | None] = {}
+        #: Cache of the keys in the list of repositories.
         self._keys: frozenset[str] | None = None
 
-    def get(self, key: str) -> Config | None:
-        """Return the configuration of a loaded repository; `None` if it does not exist."""
-        return self._found[key]
-
-    def load_one(self, key: str) -> None:
-        self._found[key] = self.read(key)
-
-    def load_many(self, needed: Mapping[str, Collection[str]]) -> None:
-        """Load repositories with the list of all configurations.
+    def read_many(self, needed: Mapping[str, Collection[str]]) -> dict[str, Config | None]:
+        """Read repositories with the list of all configurations.
 
         The list does not contain all fields. Repositories with other needed fields are read again,
         in batches or one by one.
@@ -58,13 +51,12 @@ class RepositoryCatalogue:
             known = self.known_keys()
             every = {key: {} for key in needed if key in known}
         self._keys = self._keys or frozenset(every)
-        self._found = {key: every.get(key) for key in needed}
         lacking = [
             key
             for key, names in needed.items()
             if (found := every.get(key)) is not None and not {"rclass", *names} <= set(found)
         ]
-        self._found.update(self.complete(lacking))
+        return {**{key: every.get(key) for key in needed}, **self.complete(lacking)}
 
     def known_keys(self) -> frozenset[str]:
         """Return the keys of all repositories that the account may see."""

@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any, ClassVar
+from functools import partial
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 from ...core.errors import ToolchainError, invalid
 from ...core.json_text import as_text
 from ...core.module.descriptor import Descriptor, reads, writes
-from ...core.module.objects import Item, ItemKind, Objects, entries_of
+from ...core.module.objects import Item, ItemKind, Objects, attempt_each, entries_of
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Plan, plan
@@ -30,6 +31,8 @@ from .fields import (
 )
 from .writing import Writer
 
+RepositoryItem: TypeAlias = "Item[RepositoryEntry, Config]"
+
 #: Placeholders for a password in a diff: servers return it encrypted with a changing key [repo-60].
 _SECRET, _NEW_SECRET = "(secret)", "(new secret)"
 _IDENTITY = {"rclass": "rclass", "package_type": "packageType"}
@@ -45,35 +48,34 @@ class RepoRepositoryOptions(RepositoryEntry):
     entries: Annotated[list[RepositoryEntry] | None, Option(empty=False)] = None
 
 
-class Repositories(ItemKind[RepositoryEntry, Any]):
-    """Compare and write repositories."""
+class Repositories(ItemKind[RepositoryEntry, Config]):
+    """Compare and write repositories.
+
+    :param wanted: keys of the repositories of the task that exist after it
+    """
 
     noun: ClassVar[str] = "repository"
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Task, wanted: Collection[str]) -> None:
         super().__init__(task)
-        self._client = RepoClient(task)
+        self._wanted, self._client = wanted, RepoClient(task)
         self._catalogue = RepositoryCatalogue(self._client)
         self._writer = Writer(task, self._client, self._catalogue)
-        #: Keys of the repositories that exist after the task.
-        self._wanted: set[str] = set()
 
     def name(self, entry: RepositoryEntry) -> str:
         return entry.key
 
-    def load(self, items: Sequence[Item[RepositoryEntry, Any]]) -> None:
-        entries = [item.entry for item in items]
-        self._wanted = {entry.key for entry in entries if entry.state == "present"}
-        if len(entries) == 1:
-            self._catalogue.load_one(entries[0].key)
+    def load(self, items: Sequence[RepositoryItem]) -> None:
+        if len(items) == 1:
+            items[0].state = self._catalogue.read(items[0].name)
             return
-        self._catalogue.load_many(
-            {entry.key: {server_name(name) for name in _visible(entry)} for entry in entries}
-        )
+        needed = {item.name: {server_name(name) for name in _visible(item.entry)} for item in items}
+        found = self._catalogue.read_many(needed)
+        for item in items:
+            item.state = found[item.name]
 
-    def compare(self, item: Item[RepositoryEntry, Any]) -> Plan:
-        entry = item.entry
-        config = self._catalogue.get(entry.key)
+    def compare(self, item: RepositoryItem) -> Plan:
+        entry, config = item.entry, item.state
         if entry.state == "absent":
             return self._removal(entry, config)
         wanted = _fields(entry)
@@ -157,77 +159,73 @@ class Repositories(ItemKind[RepositoryEntry, Any]):
 
     # -- writes -----------------------------------------------------------------------------------
 
-    def foresee(self, item: Item[RepositoryEntry, Any]) -> None:
-        entry, plan = item.entry, item.plan
+    def foresee(self, item: RepositoryItem) -> None:
         # an administrator of a project may create its repositories, although the server does not
         # return all configurations to such an account
-        if plan.action == "create" and not entry.project:
+        if item.plan.action == "create" and not item.entry.project:
             self._catalogue.require_administrator()
 
-    def write_all(self, objects: Sequence[Item[RepositoryEntry, Any]]) -> None:
+    def write_all(self, items: Sequence[RepositoryItem]) -> None:
         """Create members before the virtual repositories that refer to them, and delete last."""
-        new = [managed for managed in objects if managed.plan.action == "create"]
-        for group in _in_creation_order(new):
+        for group in _in_creation_order([item for item in items if item.plan.action == "create"]):
             self._create_together(group)
-        existing = [managed for managed in objects if managed.plan.action != "create"]
-        for managed in sorted(existing, key=_write_order):
-            with managed.reporting():
-                self.write(managed)
+        existing = [item for item in items if item.plan.action != "create"]
+        attempt_each(self.finish, sorted(existing, key=_write_order))
 
-    def _create_together(self, objects: Sequence[Item[RepositoryEntry, Any]]) -> None:
-        bodies = [_body(managed.entry, managed.plan) for managed in objects]
+    def _create_together(self, items: Sequence[RepositoryItem]) -> None:
         try:
-            created = self._writer.create_batch(bodies)
-            found = {} if created is False else self._catalogue.complete([e.name for e in objects])
+            created = self._writer.create_batch([_body(item) for item in items])
+            names = [item.name for item in items]
+            found = {} if created is False else self._catalogue.complete(names)
         except ToolchainError as error:
-            for managed in objects:
-                managed.error = error
+            for item in items:
+                item.error = error
             return
-        for managed in objects:
-            config = found.get(managed.name)
-            with managed.reporting():
-                if created is not True and config is None:
-                    self._create(managed.entry, managed.plan)
-                managed.returned = self._created(managed.entry, managed.plan, config)
+        for item in items:
+            item.state = found.get(item.name)
+            with item.reporting():
+                self._finish_created(item, is_sent=created is True)
 
-    def write(self, item: Item[RepositoryEntry, Any]) -> None:
-        entry, plan = item.entry, item.plan
-        if plan.action == "delete":
+    def _finish_created(self, item: RepositoryItem, *, is_sent: bool) -> None:
+        """Verify a repository of a batch, or create it if the batch did not."""
+        if item.state is not None and not self._left(item.entry, item.state):
+            item.returned = {"repository": without_secrets(item.state)}
+            return
+        if item.state is None and not is_sent:
+            self._create(item)
+        else:
+            self._assign(item)
+        self.verify(item)
+
+    def write(self, item: RepositoryItem) -> None:
+        entry, left = item.entry, partial(self._left, item.entry)
+        if item.plan.action == "delete":
             self._writer.delete(entry.key)
-            item.returned = {"repository": None}
             return
-        if plan.action == "create":
-            self._create(entry, plan)
-            item.returned = self._created(entry, plan, None)
+        if item.plan.action == "create":
+            self._create(item)
             return
-        changes = {change.field: change.after for change in plan.changes}
+        changes = {change.field: change.after for change in item.plan.changes}
         body = payload_of({name: value for name, value in changes.items() if name not in _SEPARATE})
         if "remote_password" in changes:
             body["password"] = entry.remote_password
         if "project" in changes:  # before the other fields, because environments require a project
-            moves = bool(plan.before.get("project"))
+            moves = bool(item.plan.before.get("project"))
             self._writer.attach(entry.key, changes["project"], moves=moves)
         if body:
-            self._writer.update(entry.key, body, lambda config: self._left(entry, config))
+            self._writer.update(entry.key, body, left)
         if changes.get("default_deployment_repo") == "":
             self._remove_deployment_repo(entry)
-        item.returned = self._settled(entry, plan)
 
-    def _create(self, entry: RepositoryEntry, plan: Plan) -> None:
-        self._writer.create(entry.key, _body(entry, plan), lambda config: self._left(entry, config))
+    def _create(self, item: RepositoryItem) -> None:
+        self._writer.create(item.name, _body(item), partial(self._left, item.entry))
+        self._assign(item)
 
-    def _created(
-        self, entry: RepositoryEntry, plan: Plan, config: Config | None
-    ) -> Mapping[str, Any]:
-        """Assign a new repository to its project, verify it, and return the return values.
-
-        :param config: configuration that was read after the creation; `None` if it was not read
-        """
-        if config is not None and not self._left(entry, config):
-            return {"repository": without_secrets(config)}
-        if entry.project and project_of(self._catalogue.now(entry.key)) != entry.project:
-            self._writer.attach(entry.key, entry.project, moves=False)
-        return self._settled(entry, plan)
+    def _assign(self, item: RepositoryItem) -> None:
+        """Assign a new repository to its project, unless the server has done that."""
+        project = item.entry.project
+        if project and project_of(self._catalogue.now(item.name)) != project:
+            self._writer.attach(item.name, project, moves=False)
 
     def _remove_deployment_repo(self, entry: RepositoryEntry) -> None:
         """Remove `defaultDeploymentRepo` from a server that ignores an empty value.
@@ -237,20 +235,22 @@ class Repositories(ItemKind[RepositoryEntry, Any]):
         config = self._catalogue.now(entry.key)
         if config is not None and config.get("defaultDeploymentRepo"):
             body = {"defaultDeploymentRepo": f"{entry.key}-no-deployments"}
-            self._writer.update(entry.key, body, lambda config: self._left(entry, config))
+            self._writer.update(entry.key, body, partial(self._left, entry))
 
-    def _settled(self, entry: RepositoryEntry, plan: Plan) -> Mapping[str, Any]:
-        config = self._writer.settled(
-            entry.key, lambda config: self._left(entry, config), known=is_known
-        )
-        if config is None:
+    def left(self, item: RepositoryItem) -> Plan | None:
+        if item.plan.action == "delete":
+            return None
+        names = partial(self._left, item.entry)
+        item.state = self._writer.settled(item.name, names, known=is_known)
+        if item.state is None:
             self._task.warn(
-                f"the server accepted the repository '{entry.key}', but does not return it yet"
+                f"the server accepted the repository '{item.name}', but does not return it yet"
             )
-            return plan.result
-        return {"repository": without_secrets(config)}
+            return None
+        item.returned = {"repository": without_secrets(item.state)}
+        return _compared(item.entry, item.state)
 
-    def predict(self, item: Item[RepositoryEntry, Any]) -> None:
+    def predict(self, item: RepositoryItem) -> None:
         entry, predictions = item.entry, self._task.predictions
         if item.plan.action == "create":
             value = {
@@ -263,16 +263,16 @@ class Repositories(ItemKind[RepositoryEntry, Any]):
 
     def _left(self, entry: RepositoryEntry, config: Config) -> list[str]:
         """Return the names of the fields whose value in a configuration is not the wanted one."""
-        wanted = _visible(entry)
-        current = state_of(config, wanted)
-        return [
-            name
-            for name, value in wanted.items()
-            if not comparison(name, value)(current.get(name), value)[0]
-        ]
+        return [change.field for change in _compared(entry, config).changes]
 
 
-class RepoRepositoryOperation(Objects[RepositoryEntry, Any]):
+def _compared(entry: RepositoryEntry, config: Config) -> Plan:
+    wanted = _visible(entry)
+    comparisons = {name: comparison(name, value) for name, value in wanted.items()}
+    return plan(state_of(config, wanted), wanted, comparisons)
+
+
+class RepoRepositoryOperation(Objects[RepositoryEntry, Config]):
     """Create, update or delete a repository, or the repositories of `entries`."""
 
     descriptor: ClassVar = Descriptor(
@@ -294,7 +294,9 @@ class RepoRepositoryOperation(Objects[RepositoryEntry, Any]):
                 " of the environment: url is the repository manager, remote_url the server behind"
                 " a remote repository"
             )
-        super().__init__(Repositories(task), *entries_of(options, RepositoryEntry))
+        entries, listed = entries_of(options, RepositoryEntry)
+        wanted = {entry.key for entry in entries if entry.state == "present"}
+        super().__init__(Repositories(task, wanted), entries, listed)
 
 
 def _fields(entry: RepositoryEntry) -> dict[str, Any]:
@@ -315,9 +317,10 @@ def _visible(entry: RepositoryEntry) -> dict[str, Any]:
     return {name: value for name, value in _fields(entry).items() if name != "remote_password"}
 
 
-def _body(entry: RepositoryEntry, plan: Plan) -> dict[str, Any]:
+def _body(item: RepositoryItem) -> dict[str, Any]:
     """Return the request body that creates a repository."""
-    fields = {name: value for name, value in plan.after.items() if name in _fields(entry)}
+    entry = item.entry
+    fields = {name: value for name, value in item.plan.after.items() if name in _fields(entry)}
     body = {"key": entry.key, "rclass": entry.rclass, "packageType": entry.package_type}
     body |= payload_of(fields)
     password = entry.remote_password
@@ -332,23 +335,23 @@ def _predicted(entry: RepositoryEntry, config: Config | None, found: Plan) -> di
 
 
 def _in_creation_order(
-    objects: Sequence[Item[RepositoryEntry, Any]],
-) -> list[list[Item[RepositoryEntry, Any]]]:
+    objects: Sequence[RepositoryItem],
+) -> list[list[RepositoryItem]]:
     """Divide new repositories into groups that only refer to repositories of earlier groups."""
-    groups: list[list[Item[RepositoryEntry, Any]]] = []
+    groups: list[list[RepositoryItem]] = []
     left = list(objects)
     while left:
-        names = {managed.name for managed in left}
-        ready = [managed for managed in left if not names & set(managed.entry.repositories or [])]
+        names = {item.name for item in left}
+        ready = [item for item in left if not names & set(item.entry.repositories or [])]
         groups.append(ready or left)
-        left = [managed for managed in left if ready and managed not in ready]
+        left = [item for item in left if ready and item not in ready]
     return groups
 
 
-def _write_order(managed: Item[RepositoryEntry, Any]) -> int:
+def _write_order(item: RepositoryItem) -> int:
     """Return the sort key of updates and deletions: virtual repositories are deleted first."""
-    virtual = managed.plan.before.get("rclass") == "virtual"
-    return 0 if managed.plan.action == "update" else 1 if virtual else 2
+    virtual = item.plan.before.get("rclass") == "virtual"
+    return 0 if item.plan.action == "update" else 1 if virtual else 2
 
 
 def file_count(client: RepoClient, key: str, rclass: str) -> int | None:

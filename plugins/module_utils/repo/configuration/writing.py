@@ -126,10 +126,10 @@ class Writer:
             self._access.write(purpose, "DELETE", path, verify=verify)
 
     def settled(self, key: str, left: Left, *, known: Callable[[str], bool]) -> Config | None:
-        """Wait until the server returns the changed fields; return the configuration.
+        """Wait until the server returns the changed fields; return the last configuration.
 
-        Returns `None` if a new repository cannot be read before the timeout. Raises `rejected` if
-        the server did not save a field.
+        It lacks fields that the server did not save before the timeout. Returns `None` if a new
+        repository cannot be read.
 
         :param left: returns the wanted fields that a configuration does not have yet
         :param known: returns whether servers are known to have a field
@@ -144,13 +144,11 @@ class Writer:
                 return config
             dropped = [name for name in missing if not known(name)]
             if len(dropped) == len(missing) > 0 and reads >= _READS_OF_DROPPED:
-                raise _not_kept(key, missing)
+                return config
             try:
                 polls.pause(f"reading the repository '{key}'")
             except PollTimeout:
-                if config is None:
-                    return None
-                raise _not_kept(key, missing) from None
+                return config
 
     def _send(
         self, purpose: str, method: str, key: str, body: Mapping[str, Any], done: Verify
@@ -182,14 +180,6 @@ class Writer:
             polls.pause("waiting for other changes")
             if done():
                 return
-
-
-def _not_kept(key: str, names: Sequence[str]) -> ToolchainError:
-    return ToolchainError(
-        "rejected",
-        f"the server accepted the repository '{key}', but did not save {', '.join(names)}: the"
-        " server does not support the setting or its value",
-    )
 
 
 def _path(key: str) -> str:
