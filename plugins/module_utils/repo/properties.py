@@ -17,6 +17,7 @@ from urllib.parse import quote
 
 from ..core.errors import ToolchainError, error_text, invalid
 from ..core.http.messages import Response
+from ..core.verification import not_saved, without_effect
 from . import aql
 from .client import RepoClient, item_path, object_of
 
@@ -217,7 +218,7 @@ def write(
 
     :param recursive: whether to set them on the content of a folder too; `None` for a file
     :param contested: names of properties that a concurrent task may set to other values
-    :raises ToolchainError: `rejected` if the server reported success but dropped a property
+    :raises ToolchainError: `rejected` if the server dropped a property without an error
     """
     purpose = f"setting properties of '{repo}/{path}'"
     address = f"{client.dialect.properties}/{item_path(repo, path)}"
@@ -253,7 +254,7 @@ def remove(
 ) -> None:
     """Remove properties of an item; only the dialect `jfrog` supports this [C1.5].
 
-    Raises `rejected` if the server reported success but kept a property.
+    Raises `rejected` if the server kept a property without an error.
     """
     purpose = f"removing properties of '{repo}/{path}'"
     query = {"properties": ",".join(names), **_reach(client, recursive)}
@@ -270,15 +271,14 @@ def remove(
     client.write(purpose, "DELETE", address, query=query, verify=are_gone, repeatable=True)
     left = still_there()
     if left:
-        message = f"the server reported success but still has {', '.join(left)}"
-        raise ToolchainError("rejected", f"{purpose}: {message}")
+        error = without_effect(purpose, f"still has {', '.join(left)}")
+        error.kind = "rejected"
+        raise error
 
 
 def _dropped(purpose: str, wanted: Properties, found: Mapping[str, list[str]]) -> ToolchainError:
     lost = [name for name in wanted if set(found.get(name, [])) != set(wanted[name])]
     message = ", ".join(f"{name}={json.dumps(found.get(name, []))}" for name in lost)
-    return ToolchainError(
-        "rejected",
-        f"{purpose}: the server reported success but did not save {', '.join(lost)}",
-        detail=f"the server has {message}",
-    )
+    error = not_saved(purpose, lost)
+    error.detail = f"the server has {message}"
+    return error

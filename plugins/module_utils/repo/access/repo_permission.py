@@ -286,7 +286,7 @@ class _Permissions(ItemKind[RepoPermissionEntry, Row]):
     def _has(self, item: Item[RepoPermissionEntry, Row], change: Change) -> bool:
         """Read a permission again, and return whether a resource has its new value."""
         item.state = self._directory.read(item.name)
-        return self._stored(item).get(change.field) == change.after
+        return bool(self._stored(item).get(change.field) == change.after)
 
     def left(self, item: Item[RepoPermissionEntry, Row]) -> Plan | None:
         if item.plan.action == "delete":

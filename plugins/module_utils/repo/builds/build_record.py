@@ -12,6 +12,7 @@ from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.plan import Change, Plan
+from ...core.verification import without_effect
 from ..client import RepoClient
 from .build_info import read_list, require_builds
 
@@ -108,11 +109,8 @@ class BuildRecordOperation:
             left = self._left(wanted)
         deleted = [number for number in wanted if number not in left]
         if left:
-            raise ToolchainError(
-                "failed",
-                f"{self._label(left)}: the server reported success, but they still exist",
-                result={"deleted": deleted, "changed": bool(deleted)},
-            )
+            label, reason = self._label(left), "they still exist"
+            raise without_effect(label, reason, deleted=deleted, changed=bool(deleted))
         return {"deleted": deleted}
 
     def _left(self, wanted: Sequence[str]) -> list[str]:

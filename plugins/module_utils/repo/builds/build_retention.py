@@ -17,6 +17,7 @@ from ...core.module.task import Task
 from ...core.plan import Action, Change, Plan
 from ...core.plans.sealing import PlannedChange
 from ...core.times import age_of, moment_of
+from ...core.verification import without_effect
 from ..client import RepoClient
 from . import records
 from .build_info import BuildList, BuildRun, read_list, require_builds
@@ -261,11 +262,10 @@ class BuildRetentionOperation:
             return result
         message = f"the builds {', '.join(left)} of '{self._name}' still exist"
         if not result["changed"] and self._client.dialect.record_shows_promotions:
-            raise ToolchainError(
-                "failed",
-                f"discarding builds of '{self._name}': the server reported success, but {message}."
-                " The login may lack the permission to delete builds",
-                result=result,
+            raise without_effect(
+                f"discarding builds of '{self._name}'",
+                f"{message}. The login may lack the permission to delete builds",
+                **result,
             )
         self._warn(
             f"{message}: the server keeps builds that were promoted or that the login cannot delete"

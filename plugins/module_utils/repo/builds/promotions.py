@@ -146,13 +146,6 @@ def messages_in(response: Response) -> list[dict[str, str]]:
     return [{"level": "INFO", "message": shorten(text)}]
 
 
-def failure_of(response: Response, message: str, messages: list[dict[str, str]]) -> ToolchainError:
-    """Return an error of the kind `failed` with the server's messages in its result."""
-    error = response.error("failed", message)
-    error.result["messages"] = messages
-    return error
-
-
 def nothing_to_do(newest: Promotion) -> Plan:
     """Return the plan without changes for a build that has already been promoted."""
     return Plan({}, {}, result=result_of(newest, promoted=True))

@@ -13,6 +13,7 @@ from ...core.http.messages import Response
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Action, Plan, without_none
+from ...core.verification import without_effect
 from .. import aql
 from ..client import RepoClient, refuse_page
 from ..error_text import errors_in
@@ -21,7 +22,6 @@ from .aggregates import BuildKey
 from .promotions import (
     BuildSnapshot,
     Promotion,
-    failure_of,
     messages_in,
     nothing_to_do,
     result_of,
@@ -350,11 +350,9 @@ class SinglePromotion:
             found = "is missing"
         else:
             return
-        raise failure_of(
-            response,
-            f"the server reported success, but the newest promotion in the record {found}",
-            messages,
-        )
+        purpose = response.request.purpose
+        reason = f"the newest promotion in the record {found}"
+        raise without_effect(purpose, reason, messages=messages)
 
     def _require_files(
         self, response: Response, current: BuildSnapshot, messages: list[dict[str, str]]
@@ -362,9 +360,9 @@ class SinglePromotion:
         """Raise `failed` if files that were missing in the target are still missing."""
         missing = self._missing_files(current)
         if missing:
-            raise failure_of(
-                response,
-                f"the server reported success, but '{current.target}' still does not contain the"
-                f" content of {shorten(', '.join(missing), 400)}",
-                messages,
+            raise without_effect(
+                response.request.purpose,
+                f"'{current.target}' still does not contain the content of"
+                f" {shorten(', '.join(missing), 400)}",
+                messages=messages,
             )

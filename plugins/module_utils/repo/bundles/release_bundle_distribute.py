@@ -15,6 +15,7 @@ from ...core.module.typed_options import Option
 from ...core.paths.globs import has_wildcards, matcher
 from ...core.plan import Plan, without_none
 from ...core.times import moment_of
+from ...core.verification import without_effect
 from ..client import object_of, objects
 from ..platform.interface import InterfaceMissing
 from .lifecycle import COMPLETED, Bundle, BundleWaitOptions, Progress, check_wait, progress_of
@@ -366,9 +367,7 @@ class ReleaseBundleDistributeOperation:
         if tracker is not None:
             return tracker
         if not new and not was_sent():
-            raise ToolchainError(
-                "failed", f"{self._doing}: the server reported success, but lists no new tracker"
-            )
+            raise without_effect(self._doing, "it lists no new tracker")
         return new[-1]
 
     def _finished(self, tracker: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Plan, without_none
+from ...core.verification import without_effect
 from ..client import object_of, repository_key
 from .lifecycle import (
     COMPLETED,
@@ -158,9 +159,7 @@ class ReleaseBundlePromoteOperation:
         millis = _millis_in(response)
         millis = self._newest_unknown(known) if millis is None else millis
         if millis is None:
-            raise ToolchainError(
-                "failed", f"{self._doing}: the server reported success, but lists no new promotion"
-            )
+            raise without_effect(self._doing, "it lists no new promotion")
         return millis
 
     def _newest_unknown(self, known: list[int]) -> int | None:

@@ -21,6 +21,7 @@ from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.plan import Action, Operation, Plan, ReadOnly, unchanged
 from ...core.plans.sealing import Divisible, PlannedChange
+from ...core.verification import without_effect
 from .. import aql, repositories
 from ..client import RepoClient, join, objects_of, refuse_glob, repository_key, segments
 
@@ -346,6 +347,5 @@ class TrashCleaning(_Removal):
         left = children(self._client)
         # a repository may be listed again, because further items were deleted meanwhile
         if changed and self._path != "" and self._exists(left):
-            reason = "the server reported success, but the item is still in the trash"
-            raise ToolchainError("failed", f"{self._purpose}: {reason}", result={"changed": False})
+            raise without_effect(self._purpose, "the item is still in the trash", changed=False)
         return {"changed": changed, "children": left}

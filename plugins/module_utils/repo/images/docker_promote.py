@@ -12,6 +12,7 @@ from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.plan import Action, Plan, without_none
+from ...core.verification import without_effect
 from .. import repositories
 from ..client import RepoClient, require_new_path
 from ..image_names import ImageReference, image_of, subject_of
@@ -309,11 +310,9 @@ class DockerPromoteOperation:
         else:
             return
         error_message = f" (the server reported: {message})" if message else ""
-        raise ToolchainError(
-            "failed",
-            f"promoting '{self._source}': the server reported success, but {reason}{error_message}",
-            detail=message or None,
-        )
+        error = without_effect(f"promoting '{self._source}'", f"{reason}{error_message}")
+        error.detail = message or None
+        raise error
 
 
 def _shown_tag(

@@ -10,6 +10,7 @@ from typing import Any
 
 from ...core.errors import ToolchainError, shorten
 from ...core.http.messages import Response
+from ...core.verification import without_effect
 from ..client import RepoClient, item_path
 from ..digests import Digests
 from . import listing
@@ -144,9 +145,7 @@ class Uploader:
         if found is not None:
             return found
         if self._is_missing(wanted.path):
-            raise response.error(
-                "failed", "the server reported success, but the item does not exist"
-            )
+            raise without_effect(response.request.purpose, "the item does not exist")
         self.client.reports_checksums = False
         return None
 
@@ -228,9 +227,10 @@ def _not_expanded(
 ) -> ToolchainError:
     named, text = shorten(", ".join(missing), 300), shorten(response)
     reported = f". The server reported: {text}" if text else ""
-    return ToolchainError(
-        "failed",
-        f"{purpose}: the server reported success, but {len(missing)} of {total} files are missing"
-        f" or differ from the archive (check the option dialect): {named}{reported}",
-        detail=text or None,
+    error = without_effect(
+        purpose,
+        f"{len(missing)} of {total} files are missing or differ from the archive (check the option"
+        f" dialect): {named}{reported}",
     )
+    error.detail = text or None
+    return error

@@ -17,6 +17,7 @@ from ...core.paths.globs import has_wildcards, matcher
 from ...core.plan import Action, Plan, without_none
 from ...core.secret import clean_url, misplaced_user_info
 from ...core.times import moment_of
+from ...core.verification import without_effect
 from .. import properties, repositories
 from ..builds import records
 from ..builds.build_info import NO_BUILDS
@@ -341,11 +342,7 @@ class BuildPublishOperation:
             return data.record
         lost = data.publication.differences(found)
         if lost:
-            raise ToolchainError(
-                "failed",
-                f"{purpose}: the server reported success, but its record {lost}",
-                result={"build": _shown(found)},
-            )
+            raise without_effect(purpose, f"its record {lost}", build=_shown(found))
         return found
 
     def _is_there(self, publication: Publication) -> bool:

@@ -17,6 +17,7 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.paths.globs import Patterns, has_wildcards
 from ...core.plan import Action, Plan
+from ...core.verification import without_effect
 from .. import repositories
 from ..client import (
     RepoClient,
@@ -329,10 +330,9 @@ class ArtifactCopyOperation:
         ]
         if missing:
             named = shorten(", ".join(missing), 300)
-            raise ToolchainError(
-                "failed",
-                f"the server reported success, but {len(missing)} of {len(needed)} files are"
-                f" missing or differ in '{route.target_repo}': {named}",
+            raise without_effect(
+                f"{self._doing} files to '{route.target_repo}'",
+                f"{len(missing)} of {len(needed)} files are missing or differ there: {named}",
             )
 
     def _remove_emptied(self, repo: str, path: str) -> None:
