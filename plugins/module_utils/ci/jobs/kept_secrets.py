@@ -163,8 +163,8 @@ def _counterpart(
     It must be equal except for the secrets, or the only item of its kind. A secret is never moved
     to another item.
     """
-    text = _with_marked_parts(child)
-    same = (element for element in others if not drift(_with_marked_parts(element), text).found)
+    wanted = _with_marked_parts(child)
+    same = (element for element in others if not drift(_with_marked_parts(element), wanted).found)
     found = next(same, None)
     if found is not None:
         return found
@@ -172,13 +172,13 @@ def _counterpart(
     return others[0] if only else None
 
 
-def _with_marked_parts(element: XmlElement) -> str:
-    """Return the XML of an element with placeholders for secrets that are a part of a value."""
+def _with_marked_parts(element: XmlElement) -> XmlElement:
+    """Return a copy of an element with placeholders for secrets that are a part of a value."""
     copy = deepcopy(element)
     for child, parent in copy.iterate():
         if not text_of(child, parent).is_of_encrypted_kind:
             child.text = _EMBEDDED_SECRET.sub(_marked_secret, child.text)
-    return written_in_lines(copy)
+    return copy
 
 
 def _marked_secret(secret: re.Match[str]) -> str:

@@ -103,7 +103,7 @@ class NodeStore:
             ),
         }
         purpose = f"creating the node '{name}'"
-        verify = self._exists(name)
+        verify = self._shows(name)
         try:
             self._objects.write(purpose, "computer/doCreateItem", verify, form=form)
         except ToolchainError as error:
@@ -117,7 +117,7 @@ class NodeStore:
         self._objects.send(purpose, config_path, root, verify, repeatable=True)
 
     def delete(self, name: str) -> None:
-        exists = self._exists(name)
+        exists = self._shows(name)
         self._objects.delete(f"deleting the node '{name}'", self._path(name), lambda: not exists())
 
     def toggle(self, name: str, *, offline: bool, reason: str) -> None:
@@ -125,36 +125,33 @@ class NodeStore:
 
         The request toggles the state, so the caller must have checked the current state.
         """
-        purpose = f"{'taking the node' if offline else 'bringing the node'} '{name}' " + (
-            "offline" if offline else "online"
+        doing = (
+            f"taking the node '{name}' offline" if offline else f"bringing the node '{name}' online"
         )
-
-        def done() -> bool:
-            state = self.state(name)
-            return state is not None and state.temporarily_offline is offline
-
         self._objects.write(
-            purpose,
+            doing,
             f"{self._path(name)}/toggleOffline",
-            done,
+            self._shows(name, temporarily_offline=offline),
             form={"offlineMessage": reason if offline else ""},
         )
 
     def change_reason(self, name: str, reason: str) -> None:
-        def done() -> bool:
-            state = self.state(name)
-            return state is not None and state.offline_reason == reason
-
         self._objects.write(
             f"changing the offline reason of the node '{name}'",
             f"{self._path(name)}/changeOfflineCause",
-            done,
+            self._shows(name, offline_reason=reason),
             form={"offlineMessage": reason},
             repeatable=True,
         )
 
-    def _exists(self, name: str) -> Callable[[], bool]:
-        return lambda: self.state(name) is not None
+    def _shows(self, name: str, **values: Any) -> Callable[[], bool]:
+        """Return a function that returns whether a node exists, with these values."""
+
+        def shows() -> bool:
+            state = self.state(name)
+            return state is not None and values.items() <= vars(state).items()
+
+        return shows
 
     def _path(self, name: str) -> str:
         return self._built_in[0] if name == BUILT_IN else f"computer/{path(name)}"
