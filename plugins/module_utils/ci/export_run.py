@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from ..core.concurrency import bounded
-from ..core.errors import ToolchainError, listed, shorten
+from ..core.errors import ToolchainError, shorten
 from ..core.export.file_names import FileNames
 from ..core.export.service_export import ServiceState
 from ..core.module.task import Task
@@ -127,7 +127,7 @@ class ExportRun:
             raise ToolchainError(
                 "protocol",
                 f"{len(self.unread)} objects cannot be read, so no file was changed:"
-                f" {shorten(listed(self.unread))}",
+                f" {shorten('; '.join(self.unread))}",
             )
 
     def file(self, folder: str, name: str, text: str) -> str:

@@ -127,11 +127,8 @@ class PluginPlan:
         while pending:
             offer = self.offers.get(pending.pop())
             for name, minimum in ({} if offer is None else offer.needs).items():
-                newest = self.centre.newest(name)
-                change = self._implied_change(name)
-                version = change.before
-                if newest is not None and (newest.waits or newest.runs):
-                    version = newest.version
+                change, coming = self._implied_change(name), self.centre.coming(name)
+                version = change.before if coming is None else coming.version
                 if name in {*listed, *found} or name not in self.offers:
                     continue
                 if not version or is_older(version, minimum):
@@ -218,10 +215,7 @@ def compared(
     remove a required plugin when it restarts.
     """
     installed = {plugin.short_name: plugin for plugin in plugins}
-    return [
-        _change_of(wanted_plugin, installed.get(wanted_plugin.name), centre)
-        for wanted_plugin in wanted
-    ]
+    return [_change_of(entry, installed.get(entry.name), centre) for entry in wanted]
 
 
 def _change_of(wanted: PluginEntry, installed: Plugin | None, centre: CentreState) -> PluginChange:
@@ -233,8 +227,8 @@ def _change_of(wanted: PluginEntry, installed: Plugin | None, centre: CentreStat
             "conflict",
             f"the plugin {wanted.name} is marked for removal: restart the server first",
         )
-    newest = centre.newest(wanted.name)
-    waiting = newest.version if newest is not None and (newest.waits or newest.runs) else None
+    coming = centre.coming(wanted.name)
+    waiting = None if coming is None else coming.version
     version = waiting or (None if installed is None else installed.version)
     if wanted.state == "disabled" and version is None:
         raise ToolchainError(
@@ -242,7 +236,7 @@ def _change_of(wanted: PluginEntry, installed: Plugin | None, centre: CentreStat
         )
     missing = version is None
     old = not missing and wanted.version is not None and is_older(version or "", wanted.version)
-    joined = waiting is not None and newest is not None and newest.runs and not old
+    joined = coming is not None and coming.runs and not old
     return PluginChange(
         wanted, installed, waiting, joined, missing or old, _switch(wanted, installed)
     )
@@ -251,14 +245,11 @@ def _change_of(wanted: PluginEntry, installed: Plugin | None, centre: CentreStat
 def _switch(
     wanted: PluginEntry, installed: Plugin | None
 ) -> Literal["makeEnabled", "makeDisabled"] | None:
-    enabled = None if installed is None else installed.enabled
-    if wanted.state == "enabled" and enabled is False:
+    if installed is None:
+        return None
+    if wanted.state == "enabled" and installed.enabled is False:
         return "makeEnabled"
-    return (
-        "makeDisabled"
-        if wanted.state == "disabled" and enabled is not False and installed
-        else None
-    )
+    return "makeDisabled" if wanted.state == "disabled" and installed.enabled is not False else None
 
 
 def require_offers(changes: Sequence[PluginChange], offers: Mapping[str, Offer]) -> None:
@@ -293,11 +284,9 @@ def dependants(changes: Sequence[PluginChange], plugins: Sequence[Plugin]) -> di
 
     The values are the names of the active plugins, which would then fail to load.
     """
-    removed = {
-        change.name: change
-        for change in changes
-        if change.switch in ("doUninstall", "makeDisabled")
-    }
+    removed = [
+        change.name for change in changes if change.switch in ("doUninstall", "makeDisabled")
+    ]
     found = {
         name: [
             plugin.short_name

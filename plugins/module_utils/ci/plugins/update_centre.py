@@ -88,6 +88,11 @@ class CentreState:
         """Return the newest installation of a plugin, or `None`."""
         return next((found for found in reversed(self.installations) if found.name == name), None)
 
+    def coming(self, name: str) -> Installation | None:
+        """Return the newest installation of a plugin if it runs or waits for a restart."""
+        newest = self.newest(name)
+        return newest if newest is not None and (newest.waits or newest.runs) else None
+
     def since(self, number: int) -> list[Installation]:
         """Return the installations after the one with this number."""
         return [found for found in self.installations if found.number > number]
