@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
@@ -137,50 +136,50 @@ class Credentials(ItemKind[CiCredentialEntry, XmlElement]):
         found = plan(None if live is None else wanted.current(live), wanted.fields(live))
         state, fingerprint = "same", None
         if live is not None:
-            state, fingerprint = self._compared_secret(entry, location, live, wanted)
+            state, fingerprint = self._compared_secret(entry, live, wanted)
         found = self._with_secret(entry, found, state)
         if found.changed:
             found = replace(found, failure=_missing_secrets_error(wanted, live, found))
             fingerprint = None  # the write gives the credential another one
         elif live is not None and state == "unknown" and _should_be_compared(entry, live, wanted):
             found = found.with_unknown("secret")
-            self._warn_of_unknown(location, entry, _record(live), fingerprint)
-        shown = _shown(location, kind, found.after, state)
-        return found.with_result(credential={**shown, "fingerprint": fingerprint})
+            self._warn_of_unknown(item, _record(live), fingerprint)
+        shown = {
+            "id": entry.id,
+            "kind": kind,
+            "description": found.after.get("description", ""),
+            "folder": location.folder,
+            "domain": location.domain,
+            "secret": state,
+            "fingerprint": fingerprint,
+        }
+        return found.with_result(credential=shown)
 
     def _compared_secret(
-        self,
-        entry: CiCredentialEntry,
-        location: CredentialLocation,
-        live: XmlElement,
-        wanted: Wanted,
+        self, entry: CiCredentialEntry, live: XmlElement, wanted: Wanted
     ) -> tuple[str, str | None]:
         """Return the state of the secret, and the fingerprint if it was needed."""
         is_recorded, known = _is_recorded(live, wanted), entry.fingerprint
         fingerprint = None
         if known or is_recorded:
-            fingerprint = self._stores.fingerprint(location)
+            fingerprint = self._stores.fingerprint(self._location(entry))
         if known == secret_record.replaced_in(_record(live)):
             known = None
         has_secret = wanted.secret is not None
         return secret_record.compared(is_recorded, known, fingerprint, has_secret), fingerprint
 
     def _warn_of_unknown(
-        self,
-        location: CredentialLocation,
-        entry: CiCredentialEntry,
-        record: str,
-        fingerprint: str | None,
+        self, item: Item[CiCredentialEntry, XmlElement], record: str, fingerprint: str | None
     ) -> None:
-        if not record and not entry.fingerprint:
+        if not record and not item.entry.fingerprint:
             self._task.warn(
-                f"the secret of the credential '{location.name}' was not written, because its"
-                " description has no digest to compare: set update_secret: always to write it"
+                f"the secret of {self.title(item)} was not written, because its description has no"
+                " digest to compare: set update_secret: always to write it"
             )
-        elif fingerprint and entry.fingerprint:
+        elif fingerprint and item.entry.fingerprint:
             self._task.warn(
-                f"the secret of the credential '{location.name}' cannot be compared, because its"
-                f" last write changed the fingerprint: set fingerprint to {fingerprint}"
+                f"the secret of {self.title(item)} cannot be compared, because its last write"
+                f" changed the fingerprint: set fingerprint to {fingerprint}"
             )
 
     def _wanted(self, entry: CiCredentialEntry, live: XmlElement | None) -> Wanted:
@@ -301,19 +300,6 @@ def _is_recorded(live: XmlElement, wanted: Wanted) -> bool | None:
     if wanted.secret is None or not record:
         return None
     return secret_record.matches(record, wanted.secret)
-
-
-def _shown(
-    location: CredentialLocation, kind: str, after: Mapping[str, Any], state: str
-) -> dict[str, Any]:
-    return {
-        "id": location.id,
-        "kind": kind,
-        "description": after.get("description", ""),
-        "folder": location.folder,
-        "domain": location.domain,
-        "secret": state,
-    }
 
 
 def _with_plugin(error: ToolchainError, kind: str) -> ToolchainError:
