@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -12,12 +13,20 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
+from ...core.module.objects import failure_of
 from ...core.module.task import Task
-from ...core.plan import Plan
+from ...core.plan import Action, Plan
 from ...core.plans.sealing import PlannedChange
 from ..client import AnalysisClient
-from ..engine.operation import carry_out
-from ..engine.resource import Reference, Renameable, Resource, State
+from ..engine.operation import ResourceItem, carry_out
+from ..engine.resource import (
+    Reference,
+    Renameable,
+    Resource,
+    State,
+    compare,
+    refuse_impossible,
+)
 from ..resources.analysis_defect_type import AnalysisDefectTypeOptions
 from ..resources.analysis_group import GroupEntry
 from ..resources.analysis_module import AnalysisModuleOptions
@@ -27,7 +36,7 @@ from ..resources.analysis_role_assignment import RoleAssignment, RoleAssignmentE
 from ..resources.analysis_user import UserEntry
 from ..resources.analysis_view import AnalysisViewOptions
 from .config_plan import ConfigPlanner, DeletionLimits, PlannedObject
-from .desired_objects import desired, names, project_of
+from .desired_objects import desired, names
 from .object_kinds import KINDS, Catalogue, ObjectKind
 
 #: Names of the options with lists of objects.
@@ -106,13 +115,14 @@ class AnalysisConfigOperation:
         items = self._planner.plan()
         found = self._full_plan(items)
         try:
-            self._planner.check_max_deletions()
+            self._planner.check_max_deletions(found.result["counts"]["delete"])
         except ToolchainError as error:
             error.result = {name: found.result[name] for name in ("plan", "counts")}
             raise
         for warning in self._planner.warnings:
             self._task.warn(warning)
-        for (option, name), number in sorted(self._planner.unseen.items()):
+        unseen = Counter((item.kind.option, name) for item in items for name in item.unseen)
+        for (option, name), number in sorted(unseen.items()):
             self._task.warn(
                 f"cannot compare {name} of {number} {option.replace('_', ' ')}, because the server"
                 " does not return them: they are only written together with other changes"
@@ -124,34 +134,41 @@ class AnalysisConfigOperation:
         return [
             PlannedChange(
                 f"{item.kind.option} {item.label}",
-                item.write.resource,
-                item.write.plan.before,
-                item.write.plan.after,
+                item.entry,
+                item.plan.before,
+                item.plan.after,
             )
-            for item in plan.data
+            for item in _changed(plan.data)
         ]
 
     def leave_out(self, plan: Plan, indexes: Collection[int]) -> Plan:
         """Return the plan without the changes at these indexes and those that depend on them."""
-        items: list[PlannedObject] = []
+        items = [item for item in plan.data if not item.plan.changed]
         left_out: set[Reference] = set()
-        for number, item in enumerate(plan.data):
+        for number, item in enumerate(_changed(plan.data)):
             if number not in indexes and _skip_error(item, left_out) is None:
                 items.append(item)
-            elif item.write.plan.action != "update" or _renames(item.write.resource):
+            elif item.plan.action != "update" or _renames(item.entry):
                 left_out |= _blocked_references(item)
         return self._full_plan(items)
 
     def _full_plan(self, items: Sequence[PlannedObject]) -> Plan:
-        before, after = _diff(items, "before"), _diff(items, "after")
-        counts = self._planner.counts(items)
+        changed = _changed(items)
+        actions = Counter[str](item.plan.action for item in changed)
+        counts = {name: actions[name] for name in ("create", "update", "delete")}
         result = {
-            "plan": [item.shown() for item in items],
-            "counts": counts,
-            "unknown": self._planner.unknown,
+            "plan": [item.shown() for item in changed],
+            "counts": {**counts, "unchanged": len(items) - len(changed)},
+            "unknown": [
+                {"kind": item.kind.option, "name": item.name, "fields": list(item.unknown)}
+                for item in items
+                if item.unknown
+            ],
             "applied": [],
         }
-        return Plan(before, after, "update" if items else "none", result=result, data=items)
+        action: Action = "update" if changed else "none"
+        before, after = _diff(changed, "before"), _diff(changed, "after")
+        return Plan(before, after, action, result=result, data=items)
 
     def preflight(self, plan: Plan) -> None:
         """Raise `not_found` if an account or role that the plan refers to does not exist."""
@@ -163,54 +180,52 @@ class AnalysisConfigOperation:
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         failed: set[Reference] = set()
-        items: list[PlannedObject] = plan.data
-        for kind, phase in groupby(items, lambda item: (item.kind, _deletes(item))):
+        items = [replace(item) for item in _changed(plan.data)]
+        for kind, phase in groupby(items, lambda item: (item.kind, item.plan.action == "delete")):
             same = list(phase)
             self._task.progress(f"{kind[0].option}: writing {len(same)}")
             self._carry_out(same, failed)
         applied = [_applied(item) for item in items]
-        errors = [item.write.error for item in items if item.write.error is not None]
-        if errors:
-            first = errors[0]
-            first.message = (
-                f"{len(errors)} of {len(items)} changes failed, the first: {first.message}"
-            )
-            first.result = {**plan.result, "applied": applied, **_changed(items)}
-            raise first
+        failure = failure_of(items, "changes", {**plan.result, "applied": applied})
+        if failure is not None:
+            failure.result.pop("changed", None)
+            failure.result.update(_has_changed(items))
+            raise failure
         return {"applied": applied}
 
     def _carry_out(self, items: Sequence[PlannedObject], failed: set[Reference]) -> None:
         """Write objects of a kind, except those that depend on a failed object."""
         for item in items:
-            item.write.error = _skip_error(item, failed)
-        ready = [item for item in items if item.write.error is None]
-        self._compare_again(ready)
-        carry_out(
-            self._client, [item.write for item in ready], self._reader_of, parallel=self._parallel
-        )
+            item.error = _skip_error(item, failed)
+        ready = [item for item in items if item.error is None]
+        todo = self._planned_again(ready)
+        carry_out(self._client, todo, self._reader_of, parallel=self._parallel)
         for item in items:
-            if item.write.error is not None:
+            if item.error is not None:
                 failed |= _blocked_references(item)
 
-    def _compare_again(self, items: Sequence[PlannedObject]) -> None:
-        """Read and compare objects again whose project was imported or renamed by this task."""
-        moved = [
-            item for item in items if project_of(item.write.resource) in self._changing_projects
-        ]
+    def _planned_again(
+        self, items: Sequence[PlannedObject]
+    ) -> list[tuple[ResourceItem, tuple[Plan, ...]]]:
+        """Return objects with their plans, which are made again if this task imported or renamed
+        the project.
+        """
+        moved = [item for item in items if item.entry.place in self._changing_projects]
         catalogue = self._catalogue()
         for item in moved:
-            if isinstance(item.write.resource, RoleAssignment):
-                try:
-                    item.write.resource = replace(item.write.resource, ids=catalogue.projects())
-                except ToolchainError as error:
-                    item.write.error = error
-        pending = [item.write for item in moved if item.pending and item.write.error is None]
-        verify = self._reader_of([write.resource for write in pending])
-        for write in pending:
-            try:
-                write.plan_again(verify(write.resource))
-            except ToolchainError as error:
-                write.error = error
+            with item.reporting():
+                if isinstance(item.entry, RoleAssignment):
+                    item.entry = replace(item.entry, ids=catalogue.projects())
+        pending = [item for item in moved if item.pending and item.error is None]
+        verify = self._reader_of([item.entry for item in pending])
+        again = {}
+        for item in pending:
+            with item.reporting():
+                item.state = verify(item.entry)
+                left = compare(item.entry, item.state)
+                refuse_impossible(item.entry, left)
+                again[item.label] = (left,) if left.changed else ()
+        return [(item, again.get(item.label, (item.plan,))) for item in items if item.error is None]
 
     def _reader_of(self, resources: Sequence[Resource]) -> Callable[[Resource], State | None]:
         """Return a function that returns the current state of an object.
@@ -231,11 +246,11 @@ class AnalysisConfigOperation:
 def _place(resource: Resource) -> tuple[ObjectKind, str | None]:
     """Return the kind of an object, and the project that contains it or `None`."""
     (kind,) = (kind for kind in KINDS if kind.makes is type(resource))
-    return kind, project_of(resource) if kind.in_project else None
+    return kind, resource.place if kind.in_project else None
 
 
-def _deletes(item: PlannedObject) -> bool:
-    return item.write.plan.action == "delete"
+def _changed(items: Sequence[PlannedObject]) -> list[PlannedObject]:
+    return [item for item in items if item.plan.changed]
 
 
 def _renames(resource: Resource) -> bool:
@@ -244,8 +259,8 @@ def _renames(resource: Resource) -> bool:
 
 def _blocked_references(item: PlannedObject) -> frozenset[Reference]:
     """Return the references of objects that must not be written if this change fails."""
-    resource = item.write.resource
-    return frozenset(resource.needs if _deletes(item) else names(item.kind, resource))
+    deletes = item.plan.action == "delete"
+    return item.entry.needs if deletes else names(item.kind, item.entry)
 
 
 def _skip_error(item: PlannedObject, failed: set[Reference]) -> ToolchainError | None:
@@ -253,28 +268,26 @@ def _skip_error(item: PlannedObject, failed: set[Reference]) -> ToolchainError |
 
     A change is skipped if a referenced object failed, a deletion if a referring object failed.
     """
-    resource = item.write.resource
-    causes = names(item.kind, resource) if _deletes(item) else resource.needs
+    deletes = item.plan.action == "delete"
+    causes = names(item.kind, item.entry) if deletes else item.entry.needs
     found = sorted(causes & failed)
     if not found:
         return None
     option, name = found[0]
     return ToolchainError(
-        "failed", f"{resource.title} was skipped, because '{name}' in {option} failed"
+        "failed", f"{item.entry.title} was skipped, because '{name}' in {option} failed"
     )
 
 
-def _changed(items: Sequence[PlannedObject]) -> dict[str, bool]:
+def _has_changed(items: Sequence[PlannedObject]) -> dict[str, bool]:
     """Return `changed` for a failed task, or {} if verification reads did not show it."""
-    reported = [
-        item.write.error is None or item.write.error.result.get("changed") for item in items
-    ]
+    reported = [item.error is None or item.error.result.get("changed") for item in items]
     return {} if True not in reported and None in reported else {"changed": True in reported}
 
 
 def _applied(item: PlannedObject) -> dict[str, Any]:
     """Return an item of the return value `applied`."""
-    error, shown = item.write.error, item.shown()
+    error, shown = item.error, item.shown()
     return {
         **{name: shown[name] for name in ("kind", "name", "action")},
         "ok": error is None,
@@ -289,5 +302,5 @@ def _diff(items: Sequence[PlannedObject], name: str) -> dict[str, dict[str, Any]
     """
     found: dict[str, dict[str, Any]] = {}
     for item in items:
-        found.setdefault(item.kind.option, {})[item.label] = getattr(item.write.plan, name)
+        found.setdefault(item.kind.option, {})[item.label] = getattr(item.plan, name)
     return found

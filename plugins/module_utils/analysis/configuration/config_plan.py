@@ -3,17 +3,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from ...core.errors import ToolchainError, invalid
 from ...core.paths.globs import Patterns
-from ...core.plan import Change
+from ...core.plan import Change, Plan, unchanged
 from ..engine import references
-from ..engine.accounts import OwnAccount
-from ..engine.operation import ResourceWrite
+from ..engine.operation import ResourceItem
 from ..engine.resource import (
     Objects,
     Reference,
@@ -25,7 +24,7 @@ from ..engine.resource import (
 )
 from ..resources.analysis_role_assignment import RoleAssignment
 from .deletions import Protection, own_in, surplus
-from .desired_objects import DesiredObjects, names, project_of
+from .desired_objects import DesiredObjects, names
 from .object_kinds import (
     GROUPS,
     KINDS,
@@ -38,40 +37,34 @@ from .object_kinds import (
 )
 
 
-@dataclass
-class PlannedObject:
-    """An object that the plan creates, updates or deletes.
+@dataclass(kw_only=True)
+class PlannedObject(ResourceItem):
+    """A desired object, or an object to delete.
 
     :param pending: whether the object belongs to a project that the task imports first, so that its
         current state is unknown
+    :param unseen: fields that the server omits
+    :param unknown: all fields that cannot be compared
     """
 
     kind: ObjectKind
-    write: ResourceWrite
     pending: bool = False
-
-    @property
-    def state(self) -> State:
-        """Return the current state, or the desired state of an object that does not exist."""
-        state: State = self.write.plan.before or self.write.plan.after
-        return state
-
-    @property
-    def name(self) -> str:
-        return self.kind.name_of(self.state)
+    unseen: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
         """Return the name, with "(group)" for the assignment of a role to a group."""
-        return f"{self.name} (group)" if self.state.get("group") is True else self.name
+        is_group = (self.plan.before or self.plan.after).get("group") is True
+        return f"{self.name} (group)" if is_group else self.name
 
     def shown(self) -> dict[str, Any]:
         """Return the object as an item of the return value `plan`."""
         return {
             "kind": self.kind.option,
             "name": self.name,
-            "action": self.write.plan.action,
-            "changes": [_shown(change) for change in self.write.plan.changes],
+            "action": self.plan.action,
+            "changes": [_shown(change) for change in self.plan.changes],
         }
 
 
@@ -101,47 +94,38 @@ class DeletionLimits:
     force: bool
 
 
-@dataclass
 class ConfigPlanner:
     """Compares the desired objects with the objects on the server.
 
     :param account: name of the task's account
     """
 
-    desired: DesiredObjects
-    catalogue: Catalogue
-    limits: DeletionLimits
-    account: str | None
-    items: list[PlannedObject] = field(default_factory=list)
-    unchanged: int = 0
-    #: Number of objects for which the server omits a field, by option and field.
-    unseen: Counter[tuple[str, str]] = field(default_factory=Counter)
-    #: Objects with fields that could not be compared: items of the return value `unknown`.
-    unknown: list[dict[str, Any]] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-    _protection: Protection = field(init=False)
-    _projects: Mapping[str, str] = field(default_factory=dict)
-    _pending: frozenset[str] = frozenset()
-    _described: set[int] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
-        self._protection = Protection(Patterns("protect", self.limits.protect), self.catalogue)
+    def __init__(
+        self,
+        desired: DesiredObjects,
+        catalogue: Catalogue,
+        limits: DeletionLimits,
+        account: str | None,
+    ) -> None:
+        self.desired, self.catalogue, self.limits = desired, catalogue, limits
+        self._own = own_in(catalogue, account)
+        self._protection = Protection(Patterns("protect", limits.protect), catalogue)
+        self.warnings: list[str] = []
 
     def plan(self) -> list[PlannedObject]:
-        """Return the objects that differ, in the order in which they must be written."""
-        self._load()
-        account = own_in(self.catalogue, self.account)
-        for kind, resource in self.desired:
-            self._compare(kind, resource, account)
-        for kind in self.desired.lists:
+        """Return the objects, also unchanged ones, in the order in which they must be written."""
+        kinds = self.desired.lists
+        self.catalogue.load((kind, place) for kind in kinds for place in self._places(kind))
+        items = [self._compare(kind, resource) for kind, resource in self.desired]
+        described = {id(item.state) for item in items}
+        for kind in kinds:
             if kind.option in self.limits.purge:
-                for resource in self._surplus(kind, account):
-                    self._compare(kind, resource, account)
-        self._check_protection()
-        created = [item for item in self.items if item.write.plan.action != "delete"]
-        deleted = [item for item in self.items if item.write.plan.action == "delete"]
-        self.items = [*created, *sorted(deleted, key=lambda item: -KINDS.index(item.kind))]
-        return self.items
+                surplus = self._surplus(kind, described)
+                items += [self._compare(kind, resource) for resource in surplus]
+        deleted = [item for item in items if item.plan.action == "delete"]
+        self._check_protection(deletes=bool(deleted))
+        kept = [item for item in items if item.plan.action != "delete"]
+        return [*kept, *sorted(deleted, key=lambda item: -KINDS.index(item.kind))]
 
     def require_references(self, items: Sequence[PlannedObject]) -> None:
         """Raise `not_found` for a referenced account or role that does not exist and is not
@@ -162,37 +146,34 @@ class ConfigPlanner:
             return [*known, reference[1]] if predicted else known
 
         for item in items:
-            resource = item.write.resource
-            if item.write.plan.action != "delete":
-                newly = resource.needs_newly(item.write.plan) - created
-                references.require(resource.title, newly, existing_names)
+            if item.plan.action in ("create", "update"):
+                newly = item.entry.needs_newly(item.plan) - created
+                references.require(item.entry.title, newly, existing_names)
 
-    def counts(self, items: Sequence[PlannedObject]) -> dict[str, int]:
-        """Return the number of objects by action, and the number of unchanged objects."""
-        found = Counter[str](item.write.plan.action for item in items)
-        actions = ("create", "update", "delete")
-        return {**{name: found[name] for name in actions}, "unchanged": self.unchanged}
-
-    def check_max_deletions(self) -> None:
+    def check_max_deletions(self, deletions: int) -> None:
         """Raise `invalid` if the plan deletes more than `max_deletions` objects."""
-        deletions, maximum = self.counts(self.items)["delete"], self.limits.max_deletions
+        maximum = self.limits.max_deletions
         if deletions > maximum:
             raise invalid(
                 f"{deletions} objects would be deleted, but max_deletions is {maximum}: increase it"
                 " or list more objects (nothing was changed)"
             )
 
-    def _load(self) -> None:
-        """Read the objects of all kinds in the options."""
-        kinds = self.desired.lists
-        if any(kind.in_project or kind in (PROJECTS, ROLE_ASSIGNMENTS) for kind in kinds):
-            self._projects = self.catalogue.known()
-            self._pending = frozenset(
-                project.target
-                for project in self.desired.projects
-                if project.source is not None and project.target not in self._projects
-            )
-        self.catalogue.load((kind, place) for kind in kinds for place in self._places(kind))
+    @cached_property
+    def _projects(self) -> Mapping[str, str]:
+        """Return the ids of the projects by name, if a kind of the options needs them."""
+        global_kinds = (PROJECTS, ROLE_ASSIGNMENTS)
+        needed = any(kind.in_project or kind in global_kinds for kind in self.desired.lists)
+        return self.catalogue.known() if needed else {}
+
+    @cached_property
+    def _pending(self) -> frozenset[str]:
+        """Return the names of the projects that the task imports."""
+        return frozenset(
+            project.target
+            for project in self.desired.projects
+            if project.source is not None and project.target not in self._projects
+        )
 
     def _places(self, kind: ObjectKind) -> Sequence[str | None]:
         """Return the existing projects in which objects of a kind must be read.
@@ -202,7 +183,7 @@ class ConfigPlanner:
         places = self.desired.places(kind, exact=kind.option in self.limits.purge)
         return [place for place in places if place is None or place in self._projects]
 
-    def _surplus(self, kind: ObjectKind, account: OwnAccount) -> list[Resource]:
+    def _surplus(self, kind: ObjectKind, described: Collection[int]) -> list[Resource]:
         """Return the unlisted objects of a kind, which `purge` deletes.
 
         Raises `invalid` if a desired object refers to an unlisted object.
@@ -211,11 +192,11 @@ class ConfigPlanner:
         def keep(kind: ObjectKind, state: State) -> bool:
             return (
                 self._protection.covers(kind, state)
-                or account.includes(kind.option, state, doubtful=True)
+                or self._own.includes(kind.option, state, doubtful=True)
                 or self._holds_protected(kind, state)
             )
 
-        found = surplus(kind, self._places(kind), self.catalogue, self._described, keeps=keep)
+        found = surplus(kind, self._places(kind), self.catalogue, described, keeps=keep)
         needed = self.desired.needed
         for resource in found:
             for reference in names(kind, resource) & needed.keys():
@@ -225,46 +206,50 @@ class ConfigPlanner:
                 )
         return found
 
-    def _compare(self, kind: ObjectKind, resource: Resource, account: OwnAccount) -> None:
-        project = project_of(resource)
-        pending = project in self._pending
+    def _compare(self, kind: ObjectKind, resource: Resource) -> PlannedObject:
+        pending = resource.place in self._pending
         if isinstance(resource, RoleAssignment):
             resource = replace(resource, ids=self._projects)
         current = resource.find(self._objects(kind, resource))
-        self._described.add(id(current))
         plan = compare(resource, current)
-        unseen = hidden(resource, current)
-        self.unseen.update((kind.option, name) for name in unseen)
-        fields = [*unseen, *resource.unreadable(current)]
-        if fields and current is not None:
-            entry = {"kind": kind.option, "name": kind.name_of(current), "fields": fields}
-            self.unknown.append(entry)
+        state, unseen = plan.before or plan.after, tuple(hidden(resource, current))
+        item = PlannedObject(
+            resource,
+            kind.name_of(state) if state else resource.title,
+            state=current,
+            plan=plan,
+            kind=kind,
+            pending=pending,
+            unseen=unseen,
+            unknown=(*unseen, *resource.unreadable(current)),
+        )
         if not plan.changed:
             refuse_impossible(resource, plan)
             self._warn_of_missing_project(kind, resource)
-            self.unchanged += 1
-            return
+            return item
         if pending and not kind.made:
-            plan = replace(plan, action="update")
+            item.plan = plan = replace(plan, action="update")
         elif not pending:
-            if kind.in_project and project not in self._projects:
-                raise ToolchainError(
-                    "not_found", f"{resource.title}: the project '{project}' does not exist"
-                )
-            refuse_impossible(resource, plan)
+            self._require_possible(kind, resource, plan)
         if not self.limits.force:
-            account.refuse(kind.option, resource.title, plan)
+            self._own.refuse(kind.option, resource.title, plan)
         if plan.action == "delete" and self._must_stay(kind, resource, plan.before):
-            self.unchanged += 1
-            return
-        self.items.append(PlannedObject(kind, ResourceWrite(resource, plan), pending))
+            item.plan = unchanged()
+        return item
+
+    def _require_possible(self, kind: ObjectKind, resource: Resource, plan: Plan) -> None:
+        if kind.in_project and resource.place not in self._projects:
+            raise ToolchainError(
+                "not_found", f"{resource.title}: the project '{resource.place}' does not exist"
+            )
+        refuse_impossible(resource, plan)
 
     def _warn_of_missing_project(self, kind: ObjectKind, resource: Resource) -> None:
         """Warn that an object counts as absent because its project does not exist.
 
         There is no warning if the project should be absent too.
         """
-        project = project_of(resource)
+        project = resource.place
         deleted = {project.name for project in self.desired.projects if project.desired is None}
         if kind.in_project and project not in {*self._projects, *self._pending, *deleted}:
             self.warnings.append(
@@ -272,7 +257,7 @@ class ConfigPlanner:
             )
 
     def _objects(self, kind: ObjectKind, resource: Resource) -> Objects:
-        place = project_of(resource) if kind.in_project else None
+        place = resource.place if kind.in_project else None
         existing_names = place is None or place in self._projects
         return self.catalogue.listed(kind, place).objects if existing_names else {}
 
@@ -299,18 +284,17 @@ class ConfigPlanner:
             )
         return inner is not None
 
-    def _check_protection(self) -> None:
+    def _check_protection(self, *, deletes: bool) -> None:
         """Warn about patterns of `protect` without a match.
 
         Raises `not_found` for a name without a match if an object is deleted.
         """
-        deletes = any(item.write.plan.action == "delete" for item in self.items)
         if not self.limits.protect or not (deletes or self.limits.purge):
             return
         kinds = self.desired.lists
         self._protection.read((kind, place) for kind in kinds for place in self._places(kind))
         if deletes:
-            inside = [project_of(resource) for kind, resource in self.desired if kind.in_project]
+            inside = [resource.place for kind, resource in self.desired if kind.in_project]
             named = [*inside, *(project.name for project in self.desired.projects)]
             self._protection.require_names([name for name in named if name is not None])
         self.warnings += self._protection.patterns.warnings("nothing that this task reads")

@@ -68,17 +68,11 @@ class DesiredObjects:
         """
         if not kind.in_project:
             return [None]
-        named = [project_of(resource) for resource in self.lists[kind]]
+        named = [resource.place for resource in self.lists[kind]]
         wanted = [
             project.target for project in self.projects if exact and project.desired is not None
         ]
         return list(dict.fromkeys([*named, *wanted]))
-
-
-def project_of(resource: Resource) -> str | None:
-    """Return the project that contains an object, or `None` for an object outside of projects."""
-    project: str | None = getattr(resource, "project", None)
-    return project
 
 
 def names(kind: ObjectKind, resource: Resource) -> frozenset[Reference]:
@@ -109,7 +103,7 @@ def _refuse_duplicates(kind: ObjectKind, resources: list[Resource]) -> None:
         keys = {resource.key}
         if isinstance(resource, Renameable):
             keys.add(resource.target)
-        places = {(project_of(resource) if kind.in_project else None, key) for key in keys}
+        places = {(resource.place if kind.in_project else None, key) for key in keys}
         if places & seen:
             raise invalid(f"{kind.option}: {resource.title} is listed twice")
         seen |= places

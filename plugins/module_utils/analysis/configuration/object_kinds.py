@@ -11,11 +11,10 @@ Example:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
-from types import ModuleType
-from typing import Any, TypeAlias
+from typing import Any
 
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError
@@ -23,7 +22,7 @@ from ...core.plan import without_none
 from ...core.progress import ProgressCounter
 from ..client import AnalysisClient, Call
 from ..engine import accounts
-from ..engine.resource import Objects, Resource, State
+from ..engine.resource import Ids, Objects, Resource, State
 from ..resources import (
     analysis_build,
     analysis_defect_type,
@@ -40,8 +39,6 @@ from ..responses import Record
 #: Limit to request. Without a limit, servers return at most 1000 users or groups [analysis-9].
 LIMIT = 100_000
 _DEFAULT_LIMIT = 1000
-#: Project name to project id.
-Ids: TypeAlias = Mapping[str, str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +51,6 @@ class ObjectKind:
     :param wanted: converts an entry to an object
     :param listing: returns the call that reads all objects; its argument is the project, or `None`
         for kinds outside of projects
-    :param objects: parses records into objects; its further arguments are the project, and the ids
-        of projects by name
     :param name: fields that form the name of an object in plans
     :param in_project: whether the objects belong to a project
     :param limited: whether the server limits the length of the list
@@ -67,7 +62,6 @@ class ObjectKind:
     options: type[Any]
     wanted: Callable[[Any], Resource]
     listing: Callable[[str | None], Call]
-    objects: Callable[[Sequence[Record], str, Ids], Mapping[Hashable, State]]
     name: tuple[str, ...] = ("name",)
     in_project: bool = False
     limited: bool = False
@@ -93,7 +87,6 @@ USERS = ObjectKind(
     options=analysis_user.UserEntry,
     wanted=analysis_user.wanted,
     listing=lambda project: Call("users", {"limit": LIMIT}),
-    objects=lambda records, project, ids: analysis_user.objects(records),
     limited=True,
 )
 GROUPS = ObjectKind(
@@ -102,7 +95,6 @@ GROUPS = ObjectKind(
     options=analysis_group.GroupEntry,
     wanted=analysis_group.wanted,
     listing=lambda project: accounts.group_listing({"limit": LIMIT}),
-    objects=lambda records, project, ids: accounts.groups(records),
     limited=True,
 )
 PROJECTS = ObjectKind(
@@ -111,7 +103,6 @@ PROJECTS = ObjectKind(
     options=analysis_project.AnalysisProjectOptions,
     wanted=analysis_project.wanted,
     listing=lambda project: Call("projects"),
-    objects=lambda records, project, ids: analysis_project.objects(records),
 )
 ROLES = ObjectKind(
     option="roles",
@@ -119,7 +110,6 @@ ROLES = ObjectKind(
     options=analysis_role.RoleEntry,
     wanted=analysis_role.wanted,
     listing=lambda project: Call("roles"),
-    objects=lambda records, project, ids: analysis_role.objects(records),
 )
 ROLE_ASSIGNMENTS = ObjectKind(
     option="role_assignments",
@@ -127,16 +117,15 @@ ROLE_ASSIGNMENTS = ObjectKind(
     options=analysis_role_assignment.RoleAssignmentEntry,
     wanted=analysis_role_assignment.wanted,
     listing=lambda project: Call("role_assignments"),
-    objects=lambda records, project, ids: accounts.assignments(records, ids),
     name=("name", "account", "project"),
 )
 
 
 def _in_project(
-    module: ModuleType,
     option: str,
     makes: type[Resource],
     options: type[Any],
+    wanted: Callable[[Any], Resource],
     *,
     key: str = "name",
     made: bool = True,
@@ -146,21 +135,12 @@ def _in_project(
     :param option: name of the option, and of the server's action that lists the objects
     :param key: field that identifies an object in its project
     """
-
-    def listing(project: str | None) -> Call:
-        return Call(option, {"project": project})
-
-    def objects(records: Sequence[Record], project: str, _ids: Ids) -> Mapping[Hashable, State]:
-        found: Mapping[Hashable, State] = module.objects(records, project)
-        return found
-
     return ObjectKind(
         option=option,
         makes=makes,
         options=options,
-        wanted=module.wanted,
-        listing=listing,
-        objects=objects,
+        wanted=wanted,
+        listing=lambda project: Call(option, {"project": project}),
         name=("project", key),
         in_project=True,
         made=made,
@@ -168,23 +148,28 @@ def _in_project(
 
 
 MODULES = _in_project(
-    analysis_module, "modules", analysis_module.Module, analysis_module.AnalysisModuleOptions
+    "modules",
+    analysis_module.Module,
+    analysis_module.AnalysisModuleOptions,
+    analysis_module.wanted,
 )
-VIEWS = _in_project(analysis_view, "views", analysis_view.View, analysis_view.AnalysisViewOptions)
+VIEWS = _in_project(
+    "views", analysis_view.View, analysis_view.AnalysisViewOptions, analysis_view.wanted
+)
 DEFECT_TYPES = _in_project(
-    analysis_defect_type,
     "defect_types",
     analysis_defect_type.DefectType,
     analysis_defect_type.AnalysisDefectTypeOptions,
+    analysis_defect_type.wanted,
     key="code",
     made=False,
 )
 #: Builds are created by analyses, so `analysis_config` has no option for them.
 BUILDS = _in_project(
-    analysis_build,
     "builds",
     analysis_build.Build,
     analysis_build.AnalysisBuildOptions,
+    analysis_build.wanted,
     made=False,
 )
 #: Kinds in the order of creation. Objects are deleted in reverse order.
@@ -285,7 +270,7 @@ class Catalogue:
             else:
                 records = self.client.ask(purpose, kind.listing(self._present_name(project)))
             ids = self.known() if kind is ROLE_ASSIGNMENTS else {}
-            return Listed(kind.objects(records, project or "", ids), _doubt(kind, records))
+            return Listed(kind.makes.parse(records, project or "", ids), _doubt(kind, records))
         except ToolchainError as error:
             return error
 

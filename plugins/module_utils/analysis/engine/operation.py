@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeAlias
 
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError
+from ...core.module.objects import Item
 from ...core.module.task import Task
 from ...core.plan import Change, Plan
+from ...core.verification import DOING, unsaved
 from ..client import AnalysisClient
-from .resource import DOING, Resource, State, compare, hidden, refuse_impossible
+from .resource import Resource, State, compare, hidden, refuse_impossible
 
 #: Function that returns the current state of an object, possibly from a shared listing.
 Verify: TypeAlias = Callable[[Resource], "State | None"]
@@ -22,141 +25,120 @@ _ROUNDS = 4
 
 
 @dataclass
-class ResourceWrite:
-    """An object to write. The result is stored in `error` or `state`."""
-
-    resource: Resource
-    plan: Plan
-    error: ToolchainError | None = None
-    state: State | None = None
-    _pending: tuple[Plan, ...] = field(init=False)
-    _sent: Plan = field(init=False)
-    _lost_response: ToolchainError | None = None
-
-    def __post_init__(self) -> None:
-        self._pending, self._sent = (self.plan,), self.plan
-
-    @property
-    def over(self) -> bool:
-        return self.error is not None or not self._pending
-
-    def plan_again(self, current: State | None) -> None:
-        """Replace the plan by a plan from the current object, which was unknown before."""
-        left = compare(self.resource, current)
-        refuse_impossible(self.resource, left)
-        self._pending, self.state = ((left,) if left.changed else ()), current
-
-    def send(self, client: AnalysisClient) -> None:
-        """Send the write and store its error. After a lost response, `check` decides."""
-        for number, plan in enumerate(self._pending):
-            self._sent = plan
-            try:
-                self.resource.write(client, self._purpose_of(plan), plan)
-            except ToolchainError as error:
-                if number:
-                    error.with_hint(self._restore(client, error))
-                    error.result = {"changed": True}
-                if error.outcome_unknown:
-                    self._lost_response = error
-                else:
-                    self.error = error
-                return
-
-    def check(self, verify: Verify, refusals: Mapping[str, str], *, last: bool) -> None:
-        """Compare the object with the plan, because a server may silently ignore fields.
-
-        :param verify: returns the current state of the object
-        :param refusals: error messages by action, for optional parameters that the server rejected
-        :param last: whether no further write may follow
-        """
-        try:
-            self.state = verify(self.resource)
-        except ToolchainError as error:
-            self.error = self._lost_response or error
-            return
-        if (self.plan.action, self._sent.action) == ("update", "create"):
-            self.resource = _recreated(self.resource, self.plan)
-        left = self.resource.left(self.state)
-        if not left.changed:
-            self._pending = ()
-            return
-        if self._lost_response is None:
-            self._pending = () if last else self.resource.again(self._sent, left)
-        if self._lost_response is not None or not self._pending:
-            self.error = self._lost_response or self._unsaved_error(left, refusals)
-            self.error.result = {"changed": (self.state or {}) != self.plan.before}
-
-    def _restore(self, client: AnalysisClient, failure: ToolchainError) -> str:
-        """Create the previous object again, if it was deleted and the server rejected the new
-        object. Return a note for the error message.
-        """
-        note = "the old object was deleted before the creation"
-        if failure.outcome_unknown:
-            return note
-        before = self._pending[0].before
-        fields = tuple(Change(name, None, value) for name, value in before.items())
-        old = Plan({}, before, "create", fields)
-        try:
-            self.resource.write(client, f"creating {self.resource.title} again", old)
-        except ToolchainError:
-            return note
-        return "the previous object was restored"
-
-    def _purpose_of(self, plan: Plan) -> str:
-        return f"{DOING[plan.action]} {self.resource.title}"
-
-    def _unsaved_error(self, left: Plan, refusals: Mapping[str, str]) -> ToolchainError:
-        reason = {
-            "create": "the server accepted the creation, but the object does not exist",
-            "update": f"the server did not save {not_kept(left.changes)}",
-            "delete": "the server accepted the deletion, but the object still exists",
-        }[left.action]
-        message = refusals.get(self.resource.call(self._sent).action)
-        reason += f" (it had rejected additional parameters: {message})" if message else ""
-        return ToolchainError("rejected", f"{self._purpose_of(self.plan)}: {reason}")
+class ResourceItem(Item[Resource, State]):
+    """An object of the server, its plan, and the result of its write."""
 
 
-def _recreated(resource: Resource, plan: Plan) -> Resource:
-    """Return the desired object with the unmanaged fields of the object before its recreation."""
-    names = resource.desired or {}
-    return replace(resource, desired={name: plan.after.get(name) for name in names})
+@dataclass(frozen=True)
+class _Write:
+    """The next writes of an object, of which :func:`_send` keeps only the last one.
+
+    :param lost: error of a write whose response was lost
+    """
+
+    item: ResourceItem
+    plans: tuple[Plan, ...]
+    lost: ToolchainError | None = None
 
 
 def carry_out(
     client: AnalysisClient,
-    writes: Sequence[ResourceWrite],
+    planned: Sequence[tuple[ResourceItem, tuple[Plan, ...]]],
     reader_of: Callable[[Sequence[Resource]], Verify],
     *,
     parallel: int = 1,
 ) -> None:
-    """Send the writes concurrently, and verify them. Errors are stored in the writes.
+    """Carry out the plans of objects concurrently, and verify them.
 
+    Errors and states are stored in the items.
+
+    :param planned: objects with the plans to carry out
     :param reader_of: returns a function that reads the current state of some objects
     :param parallel: maximum number of concurrent requests
     """
+    todo = [_Write(item, plans) for item, plans in planned if plans]
     for left in reversed(range(_ROUNDS)):
-        pending = [write for write in writes if not write.over]
-        if not pending:
+        sent = [write for write in spread(parallel, partial(_send, client), todo) if write]
+        verify = reader_of([write.item.entry for write in sent])
+        again = [(write, _check(client, write, verify, last=left == 0)) for write in sent]
+        todo = [_Write(write.item, plans) for write, plans in again if plans]
+        if not todo:
             return
-        spread(parallel, lambda write: write.send(client), pending)
-        written = [write for write in pending if write.error is None]
-        verify = reader_of([write.resource for write in written])
-        for write in written:
-            write.check(verify, client.refusals, last=left == 0)
 
 
-def not_kept(changes: Iterable[Change]) -> str:
-    """Return the names of the fields that differ, separated by commas. Items of a mapping are named
-    `field.key`.
+def _send(client: AnalysisClient, write: _Write) -> _Write | None:
+    """Send the writes of an object. Return the last one, or `None` if the object has an error."""
+    resource = write.item.entry
+    for number, planned in enumerate(write.plans):
+        try:
+            resource.write(client, f"{DOING[planned.action]} {resource.title}", planned)
+        except ToolchainError as error:
+            if number:
+                error.with_hint(_restore(client, resource, write.plans[0], error))
+                error.result = {"changed": True}
+            if error.outcome_unknown:  # the verification decides
+                return replace(write, plans=(planned,), lost=error)
+            write.item.error = error
+            return None
+    return replace(write, plans=write.plans[-1:])
+
+
+def _check(
+    client: AnalysisClient, write: _Write, verify: Verify, *, last: bool
+) -> tuple[Plan, ...]:
+    """Compare an object with its plan, because a server may silently ignore fields.
+
+    Return the plans of further writes that may help, or store the error.
+
+    :param verify: returns the current state of the object
+    :param last: whether no further write may follow
     """
-    names: list[str] = []
-    for change in changes:
-        if isinstance(change.after, Mapping) and isinstance(change.before, Mapping):
-            differing = [key for key in change.after if change.before.get(key) != change.after[key]]
-            names += [f"{change.field}.{key}" for key in differing]
-        else:
-            names.append(change.field)
-    return ", ".join(names)
+    item, lost, (done,) = write.item, write.lost, write.plans
+    try:
+        item.state = verify(item.entry)
+    except ToolchainError as error:
+        item.error = lost or error
+        return ()
+    if (item.plan.action, done.action) == ("update", "create"):
+        item.entry = _recreated(item.entry, item.plan)
+    left = item.entry.left(item.state)
+    if not left.changed:
+        return ()
+    again = () if lost or last else item.entry.again(done, left)
+    if not again:
+        unkept = unsaved(f"{DOING[item.plan.action]} {item.entry.title}", item.plan, left)
+        message = client.refusals.get(item.entry.call(done).action)
+        if message:
+            unkept.message += f" (it had rejected additional parameters: {message})"
+        item.error = lost or unkept
+        item.error.result = unkept.result
+    return again
+
+
+def _restore(
+    client: AnalysisClient, resource: Resource, deleted: Plan, failure: ToolchainError
+) -> str:
+    """Create the previous object again, if it was deleted and the server rejected the new object.
+
+    Return a note for the error message.
+    """
+    note = "the old object was deleted before the creation"
+    if failure.outcome_unknown:
+        return note
+    before = deleted.before
+    fields = tuple(Change(name, None, value) for name, value in before.items())
+    try:
+        old = Plan({}, before, "create", fields)
+        resource.write(client, f"creating {resource.title} again", old)
+    except ToolchainError:
+        return note
+    return "the previous object was restored"
+
+
+def _recreated(resource: Resource, planned: Plan) -> Resource:
+    """Return the desired object with the unmanaged fields of the object before its recreation."""
+    names = resource.desired or {}
+    return replace(resource, desired={name: planned.after.get(name) for name in names})
 
 
 class ResourceOperation:
@@ -166,25 +148,31 @@ class ResourceOperation:
         self._task, self._resource = task, resource
         self._client = AnalysisClient(task)
 
+    def complete(self, resource: Resource) -> Resource:
+        """Return the object with what only the server knows."""
+        return resource
+
     def plan(self) -> Plan:
-        current = self._read(self._resource)
-        found = compare(self._resource, current)
-        refuse_impossible(self._resource, found)
-        hidden_fields = hidden(self._resource, current)
+        resource = self.complete(self._resource)
+        current = self._read(resource)
+        found = compare(resource, current)
+        refuse_impossible(resource, found)
+        hidden_fields = hidden(resource, current)
         if hidden_fields:
             self._task.warn(
-                f"cannot compare {', '.join(hidden_fields)} of {self._resource.title}, because the"
+                f"cannot compare {', '.join(hidden_fields)} of {resource.title}, because the"
                 " server does not return them: they are only written together with other changes"
             )
-        unknown = (*hidden_fields, *self._resource.unreadable(current))
+        unknown = (*hidden_fields, *resource.unreadable(current))
+        found = found.with_data(ResourceItem(resource, resource.title, plan=found))
         return self._returning(found, found.after).with_unknown(*unknown)
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        write = ResourceWrite(self._resource, plan)
-        carry_out(self._client, [write], lambda resources: self._read)
-        if write.error is not None:
-            raise write.error
-        return self._returning(plan, write.state or {}).result
+        item = replace(plan.data)
+        carry_out(self._client, [(item, (plan,))], lambda resources: self._read)
+        if item.error is not None:
+            raise item.error
+        return self._returning(plan, item.state or {}).result
 
     def predict(self, plan: Plan) -> None:
         name = str(plan.after.get("name", plan.before.get("name")))

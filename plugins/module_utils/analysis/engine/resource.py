@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 from ...core.errors import ToolchainError, invalid
 from ...core.plan import Change, Comparison, Plan, plan
+from ...core.verification import DOING
 from ..client import AnalysisClient, Call, comma_list
 from ..responses import Record
 
@@ -19,10 +20,10 @@ State: TypeAlias = Mapping[str, Any]
 Objects: TypeAlias = Mapping[Hashable, State]
 #: Kind and name of an object that others depend on. The kind is the option of `analysis_config`.
 Reference: TypeAlias = tuple[str, str]
+#: Project name to project id.
+Ids: TypeAlias = Mapping[str, str]
 #: Values of the option `state`.
 Presence: TypeAlias = Literal["present", "absent"]
-
-DOING = {"create": "creating", "update": "updating", "delete": "deleting"}
 
 
 @dataclass(frozen=True)
@@ -47,13 +48,28 @@ class Resource(ABC):
         """Return the key of the object in `objects`."""
 
     @property
+    def place(self) -> str | None:
+        """Return the project that contains the object, or `None`."""
+        place: str | None = getattr(self, "project", None)
+        return place
+
+    @property
     @abstractmethod
     def listing(self) -> Call:
         """Return the call that reads the object, with as few other objects as possible."""
 
+    @staticmethod
     @abstractmethod
+    def parse(records: Sequence[Record], project: str, ids: Ids) -> Objects:
+        """Parse records into objects. Fields that the server omits are missing in them.
+
+        :param project: the project that contains the objects, or ""
+        :param ids: ids of projects by name
+        """
+
     def objects(self, records: Sequence[Record]) -> Objects:
-        """Parse records into objects. Fields that the server omits are missing in them."""
+        """Parse the records of `listing`."""
+        return self.parse(records, self.place or "", getattr(self, "ids", {}))
 
     @abstractmethod
     def call(self, plan: Plan) -> Call:
@@ -61,8 +77,8 @@ class Resource(ABC):
 
     @property
     def needs(self) -> frozenset[Reference]:
-        """Return the objects that this object refers to."""
-        return frozenset()
+        """Return the objects that this object refers to, by default its project."""
+        return frozenset() if self.place is None else frozenset({("projects", self.place)})
 
     def needs_newly(self, plan: Plan) -> frozenset[Reference]:
         """Return the objects that this object refers to only after the plan is carried out."""
@@ -102,14 +118,19 @@ class Resource(ABC):
 
 
 @dataclass(frozen=True)
-class Renameable(Resource):
-    """An object that may be renamed. `name` is the old name."""
+class Named(Resource):
+    """An object that its name identifies, in its project if it has one."""
 
     name: str
 
     @property
     def key(self) -> Hashable:
         return self.name
+
+
+@dataclass(frozen=True)
+class Renameable(Named):
+    """An object that may be renamed. `name` is the old name."""
 
     @property
     def target(self) -> str:

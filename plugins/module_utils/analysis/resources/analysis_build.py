@@ -7,7 +7,7 @@ Actions: `builds`, `update_build`, `delete_build`. Only analyses create builds. 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -17,7 +17,7 @@ from ...core.module.task import Task
 from ...core.plan import Plan, without_none
 from ..client import Call
 from ..engine.operation import ResourceOperation
-from ..engine.resource import Objects, Presence, Renameable, State, target_name
+from ..engine.resource import Ids, Objects, Presence, Renameable, target_name
 from ..responses import Record, named
 
 
@@ -43,8 +43,16 @@ class Build(Renameable):
     def listing(self) -> Call:
         return Call("builds", {"project": self.project})
 
-    def objects(self, records: Sequence[Record]) -> Objects:
-        return objects(records, self.project)
+    @staticmethod
+    def parse(records: Sequence[Record], project: str, ids: Ids) -> Objects:
+        """Return builds by name, with `id`, `date` (epoch milliseconds) and `keepit`."""
+        return {
+            record["name"]: {
+                "project": project,
+                **without_none(record, ("name", "id", "date", "keepit")),
+            }
+            for record in named(records)
+        }
 
     def call(self, plan: Plan) -> Call:
         if plan.action == "delete":
@@ -80,14 +88,3 @@ def wanted(options: AnalysisBuildOptions) -> Build:
     title = f"the build '{name}' of the project '{project}'"
     desired = {"project": project, "name": target_name(title, name, options.new_name, state)}
     return Build(title, None if state == "absent" else desired, name, project)
-
-
-def objects(records: Sequence[Record], project: str) -> dict[Hashable, State]:
-    """Return builds by name, with `id`, `date` (epoch milliseconds) and `keepit`."""
-    return {
-        record["name"]: {
-            "project": project,
-            **without_none(record, ("name", "id", "date", "keepit")),
-        }
-        for record in named(records)
-    }

@@ -17,7 +17,7 @@ from ...core.module.task import Task
 from ...core.plan import Plan
 from ..client import Call
 from ..engine.operation import ResourceOperation
-from ..engine.resource import Objects, Reference, Resource, State
+from ..engine.resource import Ids, Objects, Resource
 from ..responses import Record, flag, named
 
 
@@ -47,12 +47,9 @@ class DefectType(Resource):
     def listing(self) -> Call:
         return Call("defect_types", {"project": self.project})
 
-    @property
-    def needs(self) -> frozenset[Reference]:
-        return frozenset({("projects", self.project)})
-
-    def objects(self, records: Sequence[Record]) -> Objects:
-        return objects(records, self.project)
+    @staticmethod
+    def parse(records: Sequence[Record], project: str, ids: Ids) -> Objects:
+        return {record["code"]: _state_of(project, record) for record in named(records, "code")}
 
     def call(self, plan: Plan) -> Call:
         if plan.action == "create":
@@ -82,11 +79,6 @@ def wanted(options: AnalysisDefectTypeOptions) -> DefectType:
     title = f"the defect type '{code}' of the project '{project}'"
     desired = {"project": project, "code": code, "enabled": options.enabled}
     return DefectType(title, desired, project, code)
-
-
-def objects(records: Sequence[Record], project: str) -> dict[Hashable, State]:
-    """Return the defect types of a project by code."""
-    return {record["code"]: _state_of(project, record) for record in named(records, "code")}
 
 
 def _state_of(project: str, record: Record) -> dict[str, Any]:

@@ -7,7 +7,7 @@ members are listed only with `list_users`, `users` replaces them, and `remove_al
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -16,7 +16,7 @@ from ...core.module.task import Task
 from ...core.plan import Change, Comparison, Plan, unordered
 from ..client import Call
 from ..engine.accounts import GuardedOperation, group_listing, groups
-from ..engine.resource import Objects, Presence, Reference, Resource, without_escapes
+from ..engine.resource import Ids, Named, Objects, Presence, Reference, without_escapes
 from ..responses import Record
 
 
@@ -37,17 +37,11 @@ class AnalysisGroupOptions(GroupEntry):
 
 
 @dataclass(frozen=True)
-class Group(Resource):
+class Group(Named):
     """A group, identified by its name."""
 
     noun: ClassVar[str] = "group"
     comparisons: ClassVar[Mapping[str, Comparison]] = {"users": unordered}
-
-    name: str
-
-    @property
-    def key(self) -> Hashable:
-        return self.name
 
     @property
     def listing(self) -> Call:
@@ -62,7 +56,8 @@ class Group(Resource):
         members = plan.before.get("users") or []
         return self.needs - {("users", name) for name in members}
 
-    def objects(self, records: Sequence[Record]) -> Objects:
+    @staticmethod
+    def parse(records: Sequence[Record], project: str, ids: Ids) -> Objects:
         return groups(records)
 
     def call(self, plan: Plan) -> Call:

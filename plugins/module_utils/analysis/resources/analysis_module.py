@@ -6,7 +6,7 @@ Actions: `modules`, `create_module`, `update_module`, `delete_module`.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -17,11 +17,10 @@ from ...core.plan import Comparison, Plan, unordered
 from ..client import Call
 from ..engine.operation import ResourceOperation
 from ..engine.resource import (
+    Ids,
     Objects,
     Presence,
-    Reference,
     Renameable,
-    State,
     target_name,
     without_escapes,
 )
@@ -53,12 +52,17 @@ class Module(Renameable):
     def listing(self) -> Call:
         return Call("modules", {"project": self.project})
 
-    @property
-    def needs(self) -> frozenset[Reference]:
-        return frozenset({("projects", self.project)})
+    @staticmethod
+    def parse(records: Sequence[Record], project: str, ids: Ids) -> Objects:
+        """Return the modules of a project by name.
 
-    def objects(self, records: Sequence[Record]) -> Objects:
-        return objects(records, self.project)
+        Servers omit empty lists. If at least one module has paths in the response, modules without
+        the list have none. Otherwise the paths of all modules are unknown.
+        """
+        paths_known = any("paths" in record for record in records)
+        return {
+            record["name"]: _state_of(project, record, paths_known) for record in named(records)
+        }
 
     def call(self, plan: Plan) -> Call:
         if plan.action == "delete":
@@ -105,16 +109,6 @@ def wanted(options: AnalysisModuleOptions) -> Module:
         "paths": options.paths,
     }
     return Module(title, None if state == "absent" else desired, name, project)
-
-
-def objects(records: Sequence[Record], project: str) -> dict[Hashable, State]:
-    """Return the modules of a project by name.
-
-    Servers omit empty lists. If at least one module has paths in the response, modules without the
-    list have none. Otherwise the paths of all modules are unknown.
-    """
-    paths_known = any("paths" in record for record in records)
-    return {record["name"]: _state_of(project, record, paths_known) for record in named(records)}
 
 
 def _state_of(project: str, record: Record, with_paths: bool) -> dict[str, Any]:

@@ -7,7 +7,7 @@ interface has no action that creates an empty project.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
@@ -20,7 +20,7 @@ from ...core.plan import Plan
 from ...core.secret import secrets_of_url
 from ..client import AnalysisClient, Call
 from ..engine.operation import ResourceOperation
-from ..engine.resource import Objects, Presence, Renameable, State, compare, target_name
+from ..engine.resource import Ids, Objects, Presence, Renameable, State, compare, target_name
 from ..responses import Record, named
 from .import_polling import Import, ImportPolling, ImportWaitOptions, is_running, state_of
 
@@ -61,8 +61,9 @@ class Project(Renameable):
     def listing(self) -> Call:
         return Call("projects")
 
-    def objects(self, records: Sequence[Record]) -> Objects:
-        return objects(records)
+    @staticmethod
+    def parse(records: Sequence[Record], project: str, ids: Ids) -> Objects:
+        return {record["name"]: {"name": record["name"]} for record in named(records)}
 
     def call(self, plan: Plan) -> Call:
         if plan.action == "delete":
@@ -93,7 +94,7 @@ class Project(Renameable):
             client.ask(purpose, Call("update_project", names), lambda: self._is_renamed(client))
 
     def _is_renamed(self, client: AnalysisClient) -> bool:
-        return self.target in objects(client.ask(f"verifying {self.title}", self.listing))
+        return self.target in self.objects(client.ask(f"verifying {self.title}", self.listing))
 
     def left(self, current: State | None) -> Plan:
         """Return the plan for the remaining differences, which is empty without `wait`."""
@@ -179,8 +180,3 @@ def hide_secrets(task: Task, projects: Iterable[Project]) -> None:
         if project.source is not None:
             for secret in secrets_of_url(project.source.url):
                 task.hide(secret)
-
-
-def objects(records: Sequence[Record]) -> dict[Hashable, State]:
-    """Return projects by name."""
-    return {record["name"]: {"name": record["name"]} for record in named(records)}

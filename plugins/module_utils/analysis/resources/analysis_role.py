@@ -7,7 +7,7 @@ Actions: `roles`, `create_role`, `update_role_permissions`, `delete_role`.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -21,7 +21,7 @@ from ...core.module.typed_options import Option
 from ...core.plan import Comparison, Plan, unordered
 from ..client import Call
 from ..engine.accounts import GuardedOperation
-from ..engine.resource import Objects, Presence, Resource, State
+from ..engine.resource import Ids, Named, Objects, Presence, State
 from ..responses import Record, entries, flag, named
 
 _TRANSITIONS = "allowed_status_transitions"
@@ -102,7 +102,7 @@ def _compare_permissions(current: Any, desired: Any) -> tuple[bool, Any]:
 
 
 @dataclass(frozen=True)
-class Role(Resource):
+class Role(Named):
     """A role, identified by its name."""
 
     noun: ClassVar[str] = "role"
@@ -110,12 +110,6 @@ class Role(Resource):
         "permissions": _compare_permissions,
         _TRANSITIONS: unordered,
     }
-
-    name: str
-
-    @property
-    def key(self) -> Hashable:
-        return self.name
 
     @property
     def listing(self) -> Call:
@@ -127,8 +121,17 @@ class Role(Resource):
         search = None if self.name.startswith("+") else self.name
         return Call("roles", {"search": search})
 
-    def objects(self, records: Sequence[Record]) -> Objects:
-        return objects(records)
+    @staticmethod
+    def parse(records: Sequence[Record], project: str, ids: Ids) -> Objects:
+        """Return the roles by name.
+
+        Servers omit empty lists. If at least one role has lists in the response, lists that other
+        roles lack are empty. Otherwise they are unknown.
+        """
+        lists_known = any(
+            "permissions" in record or "statusPermissions" in record for record in records
+        )
+        return {record["name"]: _state_of(record, lists_known) for record in named(records)}
 
     def find(self, objects: Objects) -> State | None:
         state = super().find(objects)
@@ -214,18 +217,6 @@ def _wanted_permissions(entry: RoleEntry) -> dict[str, bool]:
         if found.setdefault(parameter, enabled) != enabled:
             raise invalid(f"the permission '{parameter}' is set to both true and false")
     return found
-
-
-def objects(records: Sequence[Record]) -> dict[Hashable, State]:
-    """Return the roles by name.
-
-    Servers omit empty lists. If at least one role has lists in the response, lists that other roles
-    lack are empty. Otherwise they are unknown.
-    """
-    lists_known = any(
-        "permissions" in record or "statusPermissions" in record for record in records
-    )
-    return {record["name"]: _state_of(record, lists_known) for record in named(records)}
 
 
 def _state_of(record: Record, with_lists: bool) -> dict[str, Any]:

@@ -7,7 +7,7 @@ Actions: `role_assignments`, `update_role_assignment`. Server fact [analysis-10]
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -17,7 +17,7 @@ from ...core.module.task import Task
 from ...core.plan import Plan
 from ..client import Call
 from ..engine.accounts import GuardedOperation, assignments, ids_of
-from ..engine.resource import Objects, Presence, Reference, Resource
+from ..engine.resource import Ids, Objects, Presence, Reference, Resource
 from ..responses import Record
 
 
@@ -52,7 +52,7 @@ class RoleAssignment(Resource):
     account: str
     project: str | None = None
     group: bool = False
-    ids: Mapping[str, str] = field(default_factory=dict)
+    ids: Ids = field(default_factory=dict)
 
     @property
     def key(self) -> Hashable:
@@ -67,11 +67,11 @@ class RoleAssignment(Resource):
     @property
     def needs(self) -> frozenset[Reference]:
         kind = "groups" if self.group else "users"
-        inside = set() if self.project is None else {("projects", self.project)}
-        return frozenset({("roles", self.name), (kind, self.account), *inside})
+        return super().needs | {("roles", self.name), (kind, self.account)}
 
-    def objects(self, records: Sequence[Record]) -> Objects:
-        return assignments(records, self.ids)
+    @staticmethod
+    def parse(records: Sequence[Record], project: str, ids: Ids) -> Objects:
+        return assignments(records, ids)
 
     def call(self, plan: Plan) -> Call:
         missing = self.project is not None and self.project not in self.ids
@@ -107,18 +107,13 @@ class AnalysisRoleAssignmentOperation(GuardedOperation):
     option = "role_assignments"
 
     def __init__(self, task: Task, options: AnalysisRoleAssignmentOptions) -> None:
-        self._assignment = wanted(options)
-        super().__init__(task, self._assignment, force=options.force)
+        super().__init__(task, wanted(options), force=options.force)
 
-    def plan(self) -> Plan:
-        if self._assignment.project is not None:
-            purpose = f"reading {self._assignment.title}"
-            ids = ids_of(self._client.ask(purpose, Call("projects")))
-            self._resource = replace(self._assignment, ids=ids)
-        found = super().plan()
-        if found.action == "create":
-            self._resource.call(found)
-        return found
+    def complete(self, resource: Resource) -> Resource:
+        if not isinstance(resource, RoleAssignment) or resource.project is None:
+            return resource
+        records = self._client.ask(f"reading {resource.title}", Call("projects"))
+        return replace(resource, ids=ids_of(records))
 
 
 def wanted(entry: RoleAssignmentEntry) -> RoleAssignment:

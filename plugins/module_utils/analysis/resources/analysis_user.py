@@ -6,7 +6,7 @@ Actions: `users`, `create_user`, `delete_user`.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar
 
@@ -17,7 +17,7 @@ from ...core.plan import Plan
 from ...core.secret import Secret
 from ..client import Call
 from ..engine.operation import ResourceOperation
-from ..engine.resource import Objects, Presence, Resource, State, is_account, refusal
+from ..engine.resource import Ids, Named, Objects, Presence, State, is_account, refusal
 from ..responses import Record, flag, named
 
 
@@ -38,7 +38,7 @@ class AnalysisUserOptions(UserEntry):
 
 
 @dataclass(frozen=True)
-class User(Resource):
+class User(Named):
     """A user, identified by its name.
 
     :param password: only used to create the user, because servers do not return passwords
@@ -46,19 +46,15 @@ class User(Resource):
 
     noun: ClassVar[str] = "user"
 
-    name: str
     password: Secret | None = None
-
-    @property
-    def key(self) -> Hashable:
-        return self.name
 
     @property
     def listing(self) -> Call:
         return Call("users", {"search": self.name})
 
-    def objects(self, records: Sequence[Record]) -> Objects:
-        return objects(records)
+    @staticmethod
+    def parse(records: Sequence[Record], project: str, ids: Ids) -> Objects:
+        return {record["name"]: _state_of(record) for record in named(records)}
 
     def unreadable(self, current: State | None) -> tuple[str, ...]:
         return ("password",) if current is not None and self.password is not None else ()
@@ -96,11 +92,6 @@ def wanted(entry: UserEntry) -> User:
     desired = None if entry.state == "absent" else {"name": entry.name}
     password = None if entry.password is None else Secret(entry.password)
     return User(f"the user '{entry.name}'", desired, entry.name, password)
-
-
-def objects(records: Sequence[Record]) -> dict[Hashable, State]:
-    """Return users by name."""
-    return {record["name"]: _state_of(record) for record in named(records)}
 
 
 def _state_of(record: Record) -> dict[str, Any]:

@@ -8,7 +8,7 @@ real servers accept both parameters in both actions, and omit empty `tags` in re
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -19,14 +19,7 @@ from ...core.module.typed_options import Option
 from ...core.plan import Change, Comparison, Plan, unordered
 from ..client import Call
 from ..engine.operation import ResourceOperation
-from ..engine.resource import (
-    Objects,
-    Presence,
-    Reference,
-    Resource,
-    State,
-    without_escapes,
-)
+from ..engine.resource import Ids, Named, Objects, Presence, without_escapes
 from ..responses import Record, flag, named, texts
 
 #: Name of the view that every project has [analysis-13].
@@ -46,7 +39,7 @@ class AnalysisViewOptions:
 
 
 @dataclass(frozen=True)
-class View(Resource):
+class View(Named):
     """A view, identified by project and name.
 
     :param recreate: whether to delete and create the view if the server cannot change its query
@@ -56,23 +49,23 @@ class View(Resource):
     comparisons: ClassVar[Mapping[str, Comparison]] = {"tags": unordered}
 
     project: str
-    name: str
     recreate: bool = False
-
-    @property
-    def key(self) -> Hashable:
-        return self.name
 
     @property
     def listing(self) -> Call:
         return Call("views", {"project": self.project})
 
-    @property
-    def needs(self) -> frozenset[Reference]:
-        return frozenset({("projects", self.project)})
+    @staticmethod
+    def parse(records: Sequence[Record], project: str, ids: Ids) -> Objects:
+        """Return the views of a project by name.
 
-    def objects(self, records: Sequence[Record]) -> Objects:
-        return objects(records, self.project)
+        If at least one view has a query in the response, the query of other views is empty.
+        Otherwise the queries are unknown.
+        """
+        queries_known = any("query" in record for record in records)
+        return {
+            record["name"]: _state_of(project, record, queries_known) for record in named(records)
+        }
 
     def call(self, plan: Plan) -> Call:
         view = {"project": self.project, "name": self.name}
@@ -127,17 +120,7 @@ def wanted(options: AnalysisViewOptions) -> View:
     title = f"the view '{name}' of the project '{project}'"
     desired = {"project": project, "name": name, "query": options.query, "tags": options.tags}
     absent = options.state == "absent"
-    return View(title, None if absent else desired, project, name, options.recreate)
-
-
-def objects(records: Sequence[Record], project: str) -> dict[Hashable, State]:
-    """Return the views of a project by name.
-
-    If at least one view has a query in the response, the query of other views is empty. Otherwise
-    the queries are unknown.
-    """
-    queries_known = any("query" in record for record in records)
-    return {record["name"]: _state_of(project, record, queries_known) for record in named(records)}
+    return View(title, None if absent else desired, name, project, options.recreate)
 
 
 def _state_of(project: str, record: Record, with_query: bool) -> dict[str, Any]:
