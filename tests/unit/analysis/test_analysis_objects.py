@@ -699,9 +699,9 @@ def test_password_is_not_in_the_plan() -> None:
 
 def test_secrets_are_not_in_the_options() -> None:
     user = build(analysis_user.AnalysisUserOptions, name="n", password="geheim")
-    assert "geheim" not in repr((user, analysis_user.wanted(user)))
+    assert "geheim" not in repr((user, analysis_user.User.of(user)))
     project = build(analysis_project.AnalysisProjectOptions, name="n", import_from=SOURCE)
-    assert "secret" not in repr((project, analysis_project.wanted(project)))
+    assert "secret" not in repr((project, analysis_project.Project.of(project)))
 
 
 def test_lost_response_is_verified() -> None:

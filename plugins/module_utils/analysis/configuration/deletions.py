@@ -159,7 +159,7 @@ def surplus(
 
 def _absent(kind: ObjectKind, state: State, catalogue: Catalogue) -> Resource:
     named = {name: state[name] for name in (*kind.name, "group") if name in state}
-    resource = kind.wanted(kind.options(**named, state="absent"))
+    resource = kind.makes.of(kind.options(**named, state="absent"))
     if isinstance(resource, RoleAssignment):
         return replace(resource, ids=catalogue.known())
     return resource

@@ -90,7 +90,7 @@ def desired(entries: Mapping[str, Sequence[Any] | None]) -> DesiredObjects:
     for kind in KINDS:
         value = entries[kind.option]
         if value is not None:
-            lists[kind] = [kind.wanted(entry) for entry in value]
+            lists[kind] = [kind.makes.of(entry) for entry in value]
             _refuse_duplicates(kind, lists[kind])
     found = DesiredObjects(lists)
     _refuse_contradictions(found)

@@ -48,7 +48,6 @@ class ObjectKind:
     :param option: option of `analysis_config` with the objects, and `kind` in plans
     :param makes: class of the objects
     :param options: class of the options of an entry
-    :param wanted: converts an entry to an object
     :param listing: returns the call that reads all objects; its argument is the project, or `None`
         for kinds outside of projects
     :param name: fields that form the name of an object in plans
@@ -60,7 +59,6 @@ class ObjectKind:
     option: str
     makes: type[Resource]
     options: type[Any]
-    wanted: Callable[[Any], Resource]
     listing: Callable[[str | None], Call]
     name: tuple[str, ...] = ("name",)
     in_project: bool = False
@@ -85,7 +83,6 @@ USERS = ObjectKind(
     option="users",
     makes=analysis_user.User,
     options=analysis_user.UserEntry,
-    wanted=analysis_user.wanted,
     listing=lambda project: Call("users", {"limit": LIMIT}),
     limited=True,
 )
@@ -93,7 +90,6 @@ GROUPS = ObjectKind(
     option="groups",
     makes=analysis_group.Group,
     options=analysis_group.GroupEntry,
-    wanted=analysis_group.wanted,
     listing=lambda project: accounts.group_listing({"limit": LIMIT}),
     limited=True,
 )
@@ -101,21 +97,18 @@ PROJECTS = ObjectKind(
     option="projects",
     makes=analysis_project.Project,
     options=analysis_project.AnalysisProjectOptions,
-    wanted=analysis_project.wanted,
     listing=lambda project: Call("projects"),
 )
 ROLES = ObjectKind(
     option="roles",
     makes=analysis_role.Role,
     options=analysis_role.RoleEntry,
-    wanted=analysis_role.wanted,
     listing=lambda project: Call("roles"),
 )
 ROLE_ASSIGNMENTS = ObjectKind(
     option="role_assignments",
     makes=analysis_role_assignment.RoleAssignment,
     options=analysis_role_assignment.RoleAssignmentEntry,
-    wanted=analysis_role_assignment.wanted,
     listing=lambda project: Call("role_assignments"),
     name=("name", "account", "project"),
 )
@@ -125,7 +118,6 @@ def _in_project(
     option: str,
     makes: type[Resource],
     options: type[Any],
-    wanted: Callable[[Any], Resource],
     *,
     key: str = "name",
     made: bool = True,
@@ -139,7 +131,6 @@ def _in_project(
         option=option,
         makes=makes,
         options=options,
-        wanted=wanted,
         listing=lambda project: Call(option, {"project": project}),
         name=("project", key),
         in_project=True,
@@ -151,16 +142,12 @@ MODULES = _in_project(
     "modules",
     analysis_module.Module,
     analysis_module.AnalysisModuleOptions,
-    analysis_module.wanted,
 )
-VIEWS = _in_project(
-    "views", analysis_view.View, analysis_view.AnalysisViewOptions, analysis_view.wanted
-)
+VIEWS = _in_project("views", analysis_view.View, analysis_view.AnalysisViewOptions)
 DEFECT_TYPES = _in_project(
     "defect_types",
     analysis_defect_type.DefectType,
     analysis_defect_type.AnalysisDefectTypeOptions,
-    analysis_defect_type.wanted,
     key="code",
     made=False,
 )
@@ -169,7 +156,6 @@ BUILDS = _in_project(
     "builds",
     analysis_build.Build,
     analysis_build.AnalysisBuildOptions,
-    analysis_build.wanted,
     made=False,
 )
 #: Kinds in the order of creation. Objects are deleted in reverse order.

@@ -14,11 +14,12 @@ from typing import Any, ClassVar
 
 from ...core.module.task import Task
 from ...core.plan import Plan
+from ...core.verification import DOING
 from ..client import Call
 from ..responses import Record, entries, flag, named, texts
 from . import references
 from .operation import ResourceOperation
-from .resource import DOING, Resource, State, is_account, refusal
+from .resource import State, is_account, refusal
 
 #: Limit to request. Without a limit, servers return at most 1000 groups [analysis-9].
 _LIMIT = 100_000
@@ -180,15 +181,16 @@ class OwnAccount:
 class GuardedOperation(ResourceOperation):
     """Operation on an object that may give the task's account its permissions.
 
+    The option `force` removes the object although the account may lose permissions.
+
     :cvar option: list of `analysis_config` for this kind of object
-    :param force: whether to remove the object although the account may lose permissions
     """
 
     option: ClassVar[str]
 
-    def __init__(self, task: Task, resource: Resource, *, force: bool) -> None:
-        super().__init__(task, resource)
-        self._force = force
+    def __init__(self, task: Task, options: Any) -> None:
+        super().__init__(task, options)
+        self._force = options.force
 
     def plan(self) -> Plan:
         found = super().plan()

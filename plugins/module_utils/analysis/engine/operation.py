@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError
@@ -144,8 +144,10 @@ def _recreated(resource: Resource, planned: Plan) -> Resource:
 class ResourceOperation:
     """Brings an object into the desired state: read, write the differences, verify."""
 
-    def __init__(self, task: Task, resource: Resource) -> None:
-        self._task, self._resource = task, resource
+    makes: ClassVar[type[Resource]]
+
+    def __init__(self, task: Task, options: Any) -> None:
+        self._task, self._resource = task, self.makes.of(options)
         self._client = AnalysisClient(task)
 
     def complete(self, resource: Resource) -> Resource:

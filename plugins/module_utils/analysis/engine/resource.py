@@ -42,6 +42,11 @@ class Resource(ABC):
     title: str
     desired: State | None
 
+    @staticmethod
+    @abstractmethod
+    def of(options: Any) -> Resource:
+        """Return the object that options describe. Raises `invalid` for contradictory options."""
+
     @property
     @abstractmethod
     def key(self) -> Hashable:

@@ -16,6 +16,7 @@ from ...core.errors import ToolchainError, invalid, shorten
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.plan import Change, Plan, without_none
+from ...core.verification import not_saved
 from .. import search_text
 from ..client import AnalysisClient, Call
 from ..responses import Record
@@ -191,8 +192,7 @@ class AnalysisIssueOperation:
         }
         if fields:
             unsaved = _names([issue.id for issue, names in left.items() if fields & set(names)])
-            reason = f"the server accepted the change, but did not save {', '.join(sorted(fields))}"
-            raise ToolchainError("rejected", f"{purpose}: {reason} of {unsaved}")
+            raise not_saved(purpose, [f"{', '.join(sorted(fields))} of {unsaved}"])
         return found
 
     def _is_done(self, ids: Sequence[int], values: Mapping[str, Any]) -> bool | None:

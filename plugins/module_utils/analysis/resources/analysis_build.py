@@ -13,7 +13,6 @@ from typing import ClassVar
 
 from ...core.errors import ToolchainError
 from ...core.module.descriptor import Descriptor, reads, writes
-from ...core.module.task import Task
 from ...core.plan import Plan, without_none
 from ..client import Call
 from ..engine.operation import ResourceOperation
@@ -38,6 +37,13 @@ class Build(Renameable):
     noun: ClassVar[str] = "build"
 
     project: str
+
+    @staticmethod
+    def of(options: AnalysisBuildOptions) -> Build:
+        project, name, state = options.project, options.name, options.state
+        title = f"the build '{name}' of the project '{project}'"
+        desired = {"project": project, "name": target_name(title, name, options.new_name, state)}
+        return Build(title, None if state == "absent" else desired, name, project)
 
     @property
     def listing(self) -> Call:
@@ -68,6 +74,7 @@ class Build(Renameable):
 class AnalysisBuildOperation(ResourceOperation):
     """Renames or deletes a build."""
 
+    makes = Build
     descriptor: ClassVar = Descriptor(
         "analysis",
         {
@@ -78,13 +85,3 @@ class AnalysisBuildOperation(ResourceOperation):
         kind="build",
         name="{project}/{name}",
     )
-
-    def __init__(self, task: Task, options: AnalysisBuildOptions) -> None:
-        super().__init__(task, wanted(options))
-
-
-def wanted(options: AnalysisBuildOptions) -> Build:
-    project, name, state = options.project, options.name, options.state
-    title = f"the build '{name}' of the project '{project}'"
-    desired = {"project": project, "name": target_name(title, name, options.new_name, state)}
-    return Build(title, None if state == "absent" else desired, name, project)

@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 
 from ...core.errors import ToolchainError
 from ...core.module.descriptor import Descriptor, reads, writes
-from ...core.module.task import Task
 from ...core.plan import Plan
 from ..client import Call
 from ..engine.operation import ResourceOperation
@@ -43,6 +42,13 @@ class DefectType(Resource):
     def key(self) -> Hashable:
         return self.code
 
+    @staticmethod
+    def of(options: AnalysisDefectTypeOptions) -> DefectType:
+        project, code = options.project, options.code
+        title = f"the defect type '{code}' of the project '{project}'"
+        desired = {"project": project, "code": code, "enabled": options.enabled}
+        return DefectType(title, desired, project, code)
+
     @property
     def listing(self) -> Call:
         return Call("defect_types", {"project": self.project})
@@ -63,22 +69,13 @@ class DefectType(Resource):
 class AnalysisDefectTypeOperation(ResourceOperation):
     """Enables or disables a defect type."""
 
+    makes = DefectType
     descriptor: ClassVar = Descriptor(
         "analysis",
         {"read": reads(), "update": writes(unforeseen=("change_project_settings",))},
         kind="defect_type",
         name="{project}/{code}",
     )
-
-    def __init__(self, task: Task, options: AnalysisDefectTypeOptions) -> None:
-        super().__init__(task, wanted(options))
-
-
-def wanted(options: AnalysisDefectTypeOptions) -> DefectType:
-    project, code = options.project, options.code
-    title = f"the defect type '{code}' of the project '{project}'"
-    desired = {"project": project, "code": code, "enabled": options.enabled}
-    return DefectType(title, desired, project, code)
 
 
 def _state_of(project: str, record: Record) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from ...core.module.descriptor import Descriptor, reads, writes
-from ...core.module.task import Task
 from ...core.plan import Change, Comparison, Plan, unordered
 from ..client import Call
 from ..engine.accounts import GuardedOperation, group_listing, groups
@@ -42,6 +41,12 @@ class Group(Named):
 
     noun: ClassVar[str] = "group"
     comparisons: ClassVar[Mapping[str, Comparison]] = {"users": unordered}
+
+    @staticmethod
+    def of(entry: GroupEntry) -> Group:
+        desired = {"name": entry.name, "users": entry.users}
+        absent = entry.state == "absent"
+        return Group(f"the group '{entry.name}'", None if absent else desired, entry.name)
 
     @property
     def listing(self) -> Call:
@@ -84,6 +89,7 @@ class Group(Named):
 class AnalysisGroupOperation(GuardedOperation):
     """Manages a group."""
 
+    makes = Group
     descriptor: ClassVar = Descriptor(
         "analysis",
         {
@@ -93,14 +99,4 @@ class AnalysisGroupOperation(GuardedOperation):
         kind="group",
         name="{name}",
     )
-
     option = "groups"
-
-    def __init__(self, task: Task, options: AnalysisGroupOptions) -> None:
-        super().__init__(task, wanted(options), force=options.force)
-
-
-def wanted(entry: GroupEntry) -> Group:
-    desired = {"name": entry.name, "users": entry.users}
-    absent = entry.state == "absent"
-    return Group(f"the group '{entry.name}'", None if absent else desired, entry.name)

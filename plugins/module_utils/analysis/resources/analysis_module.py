@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 
 from ...core.errors import invalid
 from ...core.module.descriptor import Descriptor, reads, writes
-from ...core.module.task import Task
 from ...core.plan import Comparison, Plan, unordered
 from ..client import Call
 from ..engine.operation import ResourceOperation
@@ -47,6 +46,18 @@ class Module(Renameable):
     comparisons: ClassVar[Mapping[str, Comparison]] = {"paths": unordered}
 
     project: str
+
+    @staticmethod
+    def of(options: AnalysisModuleOptions) -> Module:
+        project, name, state = options.project, options.name, options.state
+        title = f"the module '{name}' of the project '{project}'"
+        desired = {
+            "project": project,
+            "name": target_name(title, name, options.new_name, state),
+            "allow_all": options.allow_all,
+            "paths": options.paths,
+        }
+        return Module(title, None if state == "absent" else desired, name, project)
 
     @property
     def listing(self) -> Call:
@@ -85,6 +96,7 @@ class Module(Renameable):
 class AnalysisModuleOperation(ResourceOperation):
     """Manages a module of a project."""
 
+    makes = Module
     descriptor: ClassVar = Descriptor(
         "analysis",
         {
@@ -94,21 +106,6 @@ class AnalysisModuleOperation(ResourceOperation):
         kind="module",
         name="{project}/{name}",
     )
-
-    def __init__(self, task: Task, options: AnalysisModuleOptions) -> None:
-        super().__init__(task, wanted(options))
-
-
-def wanted(options: AnalysisModuleOptions) -> Module:
-    project, name, state = options.project, options.name, options.state
-    title = f"the module '{name}' of the project '{project}'"
-    desired = {
-        "project": project,
-        "name": target_name(title, name, options.new_name, state),
-        "allow_all": options.allow_all,
-        "paths": options.paths,
-    }
-    return Module(title, None if state == "absent" else desired, name, project)
 
 
 def _state_of(project: str, record: Record, with_paths: bool) -> dict[str, Any]:

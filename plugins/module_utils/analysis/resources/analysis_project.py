@@ -57,6 +57,27 @@ class Project(Renameable):
     source: ImportSource | None = None
     waiting: ImportWaitOptions = field(default_factory=ImportWaitOptions)
 
+    @staticmethod
+    def of(options: AnalysisProjectOptions) -> Project:
+        name, source = options.name, options.import_from
+        title = f"the project '{name}'"
+        target = target_name(title, name, options.new_name, options.state)
+        if options.state == "absent":
+            if source is not None:
+                raise invalid(
+                    f"{title}: import_from cannot be combined with state: absent: omit it"
+                )
+            return Project(title, None, name)
+        if source is not None:
+            require_address(source.url, "in import_from.url")
+            options.interval()
+            if not options.wait and target != name:
+                raise invalid(
+                    f"{title}: new_name requires wait=true, because the import creates the project"
+                    " with its old name"
+                )
+        return Project(title, {"name": target}, name, source, options)
+
     @property
     def listing(self) -> Call:
         return Call("projects")
@@ -123,6 +144,7 @@ class Project(Renameable):
 class AnalysisProjectOperation(ResourceOperation):
     """Manages a project."""
 
+    makes = Project
     descriptor: ClassVar = Descriptor(
         "analysis",
         {
@@ -136,9 +158,9 @@ class AnalysisProjectOperation(ResourceOperation):
     )
 
     def __init__(self, task: Task, options: AnalysisProjectOptions) -> None:
-        self._project = wanted(options)
+        super().__init__(task, options)
+        self._project = Project.of(options)
         hide_secrets(task, [self._project])
-        super().__init__(task, self._project)
 
     def plan(self) -> Plan:
         found = super().plan()
@@ -152,26 +174,6 @@ class AnalysisProjectOperation(ResourceOperation):
 
     def _returning(self, found: Plan, state: State) -> Plan:
         return super()._returning(found, state or self._resource.desired or {})
-
-
-def wanted(options: AnalysisProjectOptions) -> Project:
-    """Return the project that the options describe. Raises `invalid` for contradictory options."""
-    name, source = options.name, options.import_from
-    title = f"the project '{name}'"
-    target = target_name(title, name, options.new_name, options.state)
-    if options.state == "absent":
-        if source is not None:
-            raise invalid(f"{title}: import_from cannot be combined with state: absent: omit it")
-        return Project(title, None, name)
-    if source is not None:
-        require_address(source.url, "in import_from.url")
-        options.interval()
-        if not options.wait and target != name:
-            raise invalid(
-                f"{title}: new_name requires wait: true, because the project is renamed after the"
-                " import"
-            )
-    return Project(title, {"name": target}, name, source, options)
 
 
 def hide_secrets(task: Task, projects: Iterable[Project]) -> None:

@@ -16,7 +16,6 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from ...core.errors import invalid
 from ...core.json_text import as_text
 from ...core.module.descriptor import Descriptor, reads, writes
-from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Comparison, Plan, unordered
 from ..client import Call
@@ -111,6 +110,24 @@ class Role(Named):
         _TRANSITIONS: unordered,
     }
 
+    @staticmethod
+    def of(entry: RoleEntry) -> Role:
+        """Return the role that an entry describes. Raises `invalid` for contradictory options."""
+        title, allowed = f"the role '{entry.name}'", entry.allowed_status_transitions
+        transitions = (
+            None
+            if allowed is None
+            else [{"from": transition.from_, "to": transition.to} for transition in allowed]
+        )
+        _pairs(transitions or [])
+        permissions = _wanted_permissions(entry)
+        desired = {
+            "name": entry.name,
+            "permissions": permissions or None,
+            _TRANSITIONS: transitions,
+        }
+        return Role(title, None if entry.state == "absent" else desired, entry.name)
+
     @property
     def listing(self) -> Call:
         """Return the call that lists roles whose names contain the name of this role.
@@ -169,6 +186,7 @@ class Role(Named):
 class AnalysisRoleOperation(GuardedOperation):
     """Manages a role."""
 
+    makes = Role
     descriptor: ClassVar = Descriptor(
         "analysis",
         {
@@ -178,25 +196,7 @@ class AnalysisRoleOperation(GuardedOperation):
         kind="role",
         name="{name}",
     )
-
     option = "roles"
-
-    def __init__(self, task: Task, options: AnalysisRoleOptions) -> None:
-        super().__init__(task, wanted(options), force=options.force)
-
-
-def wanted(entry: RoleEntry) -> Role:
-    """Return the role that an entry describes. Raises `invalid` for contradictory options."""
-    title, allowed = f"the role '{entry.name}'", entry.allowed_status_transitions
-    transitions = (
-        None
-        if allowed is None
-        else [{"from": transition.from_, "to": transition.to} for transition in allowed]
-    )
-    _pairs(transitions or [])
-    permissions = _wanted_permissions(entry)
-    desired = {"name": entry.name, "permissions": permissions or None, _TRANSITIONS: transitions}
-    return Role(title, None if entry.state == "absent" else desired, entry.name)
 
 
 def _wanted_permissions(entry: RoleEntry) -> dict[str, bool]:

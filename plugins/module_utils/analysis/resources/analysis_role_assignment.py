@@ -13,7 +13,6 @@ from typing import ClassVar
 
 from ...core.errors import ToolchainError
 from ...core.module.descriptor import Descriptor, reads, writes
-from ...core.module.task import Task
 from ...core.plan import Plan
 from ..client import Call
 from ..engine.accounts import GuardedOperation, assignments, ids_of
@@ -58,6 +57,16 @@ class RoleAssignment(Resource):
     def key(self) -> Hashable:
         return (self.name, self.account, self.project, self.group)
 
+    @staticmethod
+    def of(entry: RoleAssignmentEntry) -> RoleAssignment:
+        name, account, project, group = entry.name, entry.account, entry.project, entry.group
+        kind = "group" if group else "user"
+        project_suffix = "" if project is None else f" in the project '{project}'"
+        title = f"the assignment of the role '{name}' to the {kind} '{account}'{project_suffix}"
+        desired = {"name": name, "account": account, "project": project, "group": group}
+        absent = entry.state == "absent"
+        return RoleAssignment(title, None if absent else desired, name, account, project, group)
+
     @property
     def listing(self) -> Call:
         """Return the call that lists the assignments of roles whose names contain `name`."""
@@ -93,6 +102,7 @@ class RoleAssignment(Resource):
 class AnalysisRoleAssignmentOperation(GuardedOperation):
     """Creates or deletes a role assignment."""
 
+    makes = RoleAssignment
     descriptor: ClassVar = Descriptor(
         "analysis",
         {
@@ -103,24 +113,10 @@ class AnalysisRoleAssignmentOperation(GuardedOperation):
         kind="role_assignment",
         name="{name}/{account}/{project}",
     )
-
     option = "role_assignments"
-
-    def __init__(self, task: Task, options: AnalysisRoleAssignmentOptions) -> None:
-        super().__init__(task, wanted(options), force=options.force)
 
     def complete(self, resource: Resource) -> Resource:
         if not isinstance(resource, RoleAssignment) or resource.project is None:
             return resource
         records = self._client.ask(f"reading {resource.title}", Call("projects"))
         return replace(resource, ids=ids_of(records))
-
-
-def wanted(entry: RoleAssignmentEntry) -> RoleAssignment:
-    name, account, project, group = entry.name, entry.account, entry.project, entry.group
-    kind = "group" if group else "user"
-    project_suffix = "" if project is None else f" in the project '{project}'"
-    title = f"the assignment of the role '{name}' to the {kind} '{account}'{project_suffix}"
-    desired = {"name": name, "account": account, "project": project, "group": group}
-    absent = entry.state == "absent"
-    return RoleAssignment(title, None if absent else desired, name, account, project, group)

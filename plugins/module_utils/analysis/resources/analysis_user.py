@@ -48,6 +48,12 @@ class User(Named):
 
     password: Secret | None = None
 
+    @staticmethod
+    def of(entry: UserEntry) -> User:
+        desired = None if entry.state == "absent" else {"name": entry.name}
+        password = None if entry.password is None else Secret(entry.password)
+        return User(f"the user '{entry.name}'", desired, entry.name, password)
+
     @property
     def listing(self) -> Call:
         return Call("users", {"search": self.name})
@@ -69,6 +75,7 @@ class User(Named):
 class AnalysisUserOperation(ResourceOperation):
     """Creates or deletes a user."""
 
+    makes = User
     descriptor: ClassVar = Descriptor(
         "analysis",
         {
@@ -81,17 +88,10 @@ class AnalysisUserOperation(ResourceOperation):
     )
 
     def __init__(self, task: Task, options: AnalysisUserOptions) -> None:
-        user = wanted(options)
-        super().__init__(task, user)
-        removes = user.desired is None and not options.force
-        if removes and is_account(user.name, task.connection.username):
-            raise refusal(f"deleting {user.title}")
-
-
-def wanted(entry: UserEntry) -> User:
-    desired = None if entry.state == "absent" else {"name": entry.name}
-    password = None if entry.password is None else Secret(entry.password)
-    return User(f"the user '{entry.name}'", desired, entry.name, password)
+        super().__init__(task, options)
+        removes = options.state == "absent" and not options.force
+        if removes and is_account(options.name, task.connection.username):
+            raise refusal(f"deleting {self._resource.title}")
 
 
 def _state_of(record: Record) -> dict[str, Any]:

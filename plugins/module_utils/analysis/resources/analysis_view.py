@@ -14,7 +14,6 @@ from typing import Annotated, Any, ClassVar
 
 from ...core.errors import invalid
 from ...core.module.descriptor import Descriptor, reads, writes
-from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Change, Comparison, Plan, unordered
 from ..client import Call
@@ -50,6 +49,14 @@ class View(Named):
 
     project: str
     recreate: bool = False
+
+    @staticmethod
+    def of(options: AnalysisViewOptions) -> View:
+        project, name = options.project, options.name
+        title = f"the view '{name}' of the project '{project}'"
+        desired = {"project": project, "name": name, "query": options.query, "tags": options.tags}
+        absent = options.state == "absent"
+        return View(title, None if absent else desired, name, project, options.recreate)
 
     @property
     def listing(self) -> Call:
@@ -99,6 +106,7 @@ class View(Named):
 class AnalysisViewOperation(ResourceOperation):
     """Manages a view of a project."""
 
+    makes = View
     descriptor: ClassVar = Descriptor(
         "analysis",
         {
@@ -110,17 +118,6 @@ class AnalysisViewOperation(ResourceOperation):
         kind="view",
         name="{project}/{name}",
     )
-
-    def __init__(self, task: Task, options: AnalysisViewOptions) -> None:
-        super().__init__(task, wanted(options))
-
-
-def wanted(options: AnalysisViewOptions) -> View:
-    project, name = options.project, options.name
-    title = f"the view '{name}' of the project '{project}'"
-    desired = {"project": project, "name": name, "query": options.query, "tags": options.tags}
-    absent = options.state == "absent"
-    return View(title, None if absent else desired, name, project, options.recreate)
 
 
 def _state_of(project: str, record: Record, with_query: bool) -> dict[str, Any]:
