@@ -118,6 +118,8 @@ class ComponentKind(ProjectObjectKind[ComponentEntry, Component]):
         elif not entry.force:
             self._require_no_issues(entry.project, current)
         found = plan(current.settable(), None).with_result(component=None)
+        if target is not None:  # in the diff, so that a sealed plan contains it
+            found.after["move_issues_to"] = target.name
         return found.with_data(ComponentSnapshot(current, target=target))
 
     def _require_no_issues(self, project: str, component: Component) -> None:

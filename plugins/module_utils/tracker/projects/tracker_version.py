@@ -150,6 +150,8 @@ class VersionKind(ProjectObjectKind[TrackerVersionOptions, Version]):
         if options.move_to is not None:
             target = self._required(options, known, "move_to", options.move_to)
         found = plan(current.settable(), None).with_data(VersionSnapshot(current, target=target))
+        if target is not None:  # in the diff, so that a sealed plan contains it
+            found.after["move_to"] = target.name
         return found.with_result(version=None, unresolved_count=None)
 
     def _required(
