@@ -109,7 +109,7 @@ WRITE_TROUBLES = {
 #: failed.
 KINDS = {
     ("ci_branch_scan", "a redirected write"): "timeout",
-    ("ci_build_delete", "a redirected write"): "rejected",
+    ("ci_build_delete", "a redirected write"): "failed",
     ("ci_build_input", "a redirected write"): "failed",
     ("ci_job", "a redirected write"): "failed",
     ("ci_job_build", "a redirected write"): "rejected",
