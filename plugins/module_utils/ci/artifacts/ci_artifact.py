@@ -24,7 +24,7 @@ from ..client import object_of, server_of
 from ..job_address import JobName, build_path, build_segment, job_of
 from ..permissions import SEES_JOB
 from .build_artifacts import FIELDS, Artifact, ArtifactSource, artifacts_of
-from .console_file import ConsoleFile, PresentFile, local_file
+from .console_file import FetchedFile, console_file, local_file
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,42 +47,16 @@ class CiArtifactOptions:
 
 
 @dataclass(frozen=True)
-class FetchedFile:
-    """An artifact and its local file.
-
-    :param place: path of the local file
-    :param present: the existing local file, or `None`
-    :param action: `downloaded` or `unchanged`
-    """
-
-    source: ArtifactSource
-    artifact: Artifact
-    place: str
-    present: PresentFile | None
-    action: str
-
-    def as_dict(self, fetched: Fetched | None = None) -> dict[str, Any]:
-        known = fetched or (self.present if self.action == "unchanged" else None)
-        return {
-            "path": self.artifact.path,
-            "dest": self.place,
-            "size": None if known is None else known.size,
-            "sha256": None if known is None else known.sha256,
-            "action": self.action,
-        }
-
-
-@dataclass(frozen=True)
 class FetchPlan:
     """The files that a task manages. `console` is `None` if the task does not save the log."""
 
     files: list[FetchedFile]
-    console: ConsoleFile | None
+    console: FetchedFile | None
 
     @property
-    def downloads(self) -> list[FetchedFile | ConsoleFile]:
-        files: list[FetchedFile | ConsoleFile | None] = [*self.files, self.console]
-        return [file for file in files if file is not None and file.action == "downloaded"]
+    def downloads(self) -> list[FetchedFile]:
+        files = [*self.files, *([self.console] if self.console else [])]
+        return [file for file in files if file.action == "downloaded"]
 
     def result(self, done: Mapping[str, Fetched], *, planned: bool = False) -> dict[str, Any]:
         """Return the values for the result.
@@ -91,7 +65,7 @@ class FetchPlan:
         :param planned: whether to include files that are not downloaded yet
         """
 
-        def is_reported(file: FetchedFile | ConsoleFile) -> bool:
+        def is_reported(file: FetchedFile) -> bool:
             return planned or file.action == "unchanged" or file.place in done
 
         files = [file.as_dict(done.get(file.place)) for file in self.files if is_reported(file)]
@@ -134,7 +108,7 @@ class CiArtifactOperation:
         if place is not None:
             if os.path.abspath(place) in map(os.path.abspath, targets.values()):
                 raise invalid(f"console: {place} is also the file of an artifact: set another path")
-            console = ConsoleFile(self._server, path, purpose, place)
+            console = console_file(self._server, path, purpose, place)
         compare = partial(_compared, source)
         files = spread(self._options.parallel, compare, list(targets.items()))
         fetches = FetchPlan(files, console)
@@ -199,7 +173,7 @@ class CiArtifactOperation:
         done: dict[str, Fetched] = {}
 
         def save(file: FetchedFile) -> None:
-            done[file.place] = file.source.save(file.artifact, file.place)
+            done[file.place] = file.save()
             self._task.progress(f"{len(done)} of {len(downloads)} artifacts: {file.place}")
 
         downloads = [file for file in fetches.files if file.action == "downloaded"]
@@ -218,4 +192,5 @@ def _compared(source: ArtifactSource, target: tuple[Artifact, str]) -> FetchedFi
     artifact, place = target
     present = local_file(place)
     same = present is not None and source.is_at(artifact, place, present.sha256)
-    return FetchedFile(source, artifact, place, present, "unchanged" if same else "downloaded")
+    save = partial(source.save, artifact, place)
+    return FetchedFile(place, present, "unchanged" if same else "downloaded", save, artifact.path)

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import invalid
@@ -22,14 +24,34 @@ _BLOCK = 1024 * 1024
 
 
 @dataclass(frozen=True)
-class PresentFile:
-    """Size in bytes and digest of an existing local file."""
+class FetchedFile:
+    """A file of a build and its local file.
 
-    size: int
-    sha256: str
+    :param place: path of the local file
+    :param present: the existing local file, or `None`
+    :param action: `downloaded` or `unchanged`
+    :param save: downloads the file to `place`
+    :param path: path of the artifact; empty for the console log
+    """
+
+    place: str
+    present: Fetched | None
+    action: str
+    save: Callable[[], Fetched]
+    path: str = ""
+
+    def as_dict(self, fetched: Fetched | None = None) -> dict[str, Any]:
+        known = fetched or (self.present if self.action == "unchanged" else None)
+        return {
+            **({"path": self.path} if self.path else {}),
+            "dest": self.place,
+            "size": None if known is None else known.size,
+            "sha256": None if known is None else known.sha256,
+            "action": self.action,
+        }
 
 
-def local_file(path: str) -> PresentFile | None:
+def local_file(path: str) -> Fetched | None:
     """Return the regular file at a path, or `None` without one. Symbolic links are not followed.
 
     Raises `invalid` for a file that cannot be read, and for a path that a file cannot replace.
@@ -46,58 +68,34 @@ def local_file(path: str) -> PresentFile | None:
                 size += len(block)
     except OSError as error:
         raise invalid(f"{path} cannot be read: {error.strerror or error}") from None
-    return PresentFile(size, digest.hexdigest())
+    return Fetched(size, digest.hexdigest())
 
 
-class ConsoleFile:
-    """The console log of a build and its local file.
+def console_file(server: Transport, path: str, purpose: str, place: str) -> FetchedFile:
+    """Return the console log of a build.
 
     The server reports neither length nor digest of a log, so the contents are compared.
 
     :param path: path of the build below the URL of the server
     :param purpose: name of the build for messages
-    :param place: path of the local file
     """
+    purpose, source = f"reading the console log of {purpose}", f"{path}/consoleText"
+    present = local_file(place)
 
-    def __init__(self, server: Transport, path: str, purpose: str, place: str) -> None:
-        self._server, self._log_path, self.place = server, f"{path}/consoleText", place
-        self._purpose = f"reading the console log of {purpose}"
-        self.present = local_file(place)
-        self.action = "downloaded" if self._differs() else "unchanged"
+    def is_equal(response: Incoming) -> bool:
+        """Compare the contents up to the first difference."""
+        with open(place, "rb") as file:
+            for block in response.iter_content():
+                if file.read(len(block)) != block:
+                    return False
+            return file.read(1) == b""
 
-    def _differs(self) -> bool:
-        """Return whether the local file is missing or differs. Stop at the first difference."""
-        if self.present is None:
-            return True
-
-        def compare(response: Incoming) -> bool:
-            with open(self.place, "rb") as file:
-                for block in response.iter_content():
-                    if file.read(len(block)) != block:
-                        return True
-                return file.read(1) != b""
-
-        return download(self._server, self._purpose, self._log_path, compare, validate=_validate)
-
-    def save(self) -> Fetched:
-        return download_file(
-            self._server,
-            self._purpose,
-            self._log_path,
-            self.place,
-            content=RemoteContent(),
-            validate=_validate,
-        )
-
-    def as_dict(self, fetched: Fetched | None = None) -> dict[str, Any]:
-        """Return the module's return value `console`."""
-        known = fetched or (self.present if self.action == "unchanged" else None)
-        return {
-            "dest": self.place,
-            "size": None if known is None else known.size,
-            "sha256": None if known is None else known.sha256,
-            "action": self.action,
-        }
+    same = present is not None and download(server, purpose, source, is_equal, validate=_validate)
+    content = RemoteContent()
+    save = partial(
+        download_file, server, purpose, source, place, content=content, validate=_validate
+    )
+    return FetchedFile(place, present, "unchanged" if same else "downloaded", save)
 
 
 def _validate(response: Response) -> None:

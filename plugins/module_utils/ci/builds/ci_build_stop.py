@@ -112,28 +112,23 @@ class _RunningBuild:
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         build: FollowedBuild = plan.data
         started = self._make_polling(self._options.wait_timeout, 1)
-        *first, last = self._methods()
+        *_first, last = methods = self._methods()
         any_supported = False
-        for method in (*first, last):
+        for method in methods:
             supported = self._send(build, method)
             any_supported = any_supported or supported
             if method == last and not any_supported:
                 raise self._unsupported(build, method)
             if not self._options.wait:
-                break
-            if method != last and not supported:
-                continue
-            left = started.left
-            if method != last:
-                left = min(self._options.grace, left)
-            if self._ends_within(build, left):
+                build.step()
                 return self._values(build)
-            if started.left <= 0:
-                break
-        if self._options.wait:
-            raise self._still_running(build)
-        build.step()
-        return self._values(build)
+            if method == last or supported:
+                left = started.left if method == last else min(self._options.grace, started.left)
+                if self._ends_within(build, left):
+                    return self._values(build)
+                if started.left <= 0:
+                    break
+        raise self._still_running(build)
 
     def _methods(self) -> tuple[str, ...]:
         first = stopping.METHODS.index(self._options.method)
