@@ -64,7 +64,7 @@ _POLL_INTERVAL = 5
 class CiNodeEntry:
     """The options of a node."""
 
-    rules: ClassVar = (
+    rules: ClassVar[tuple[Rule, ...]] = (
         Rule("state=absent", forbids=(*_ELEMENTS, *_XML_OPTIONS, "offline", "offline_reason")),
         Rule("config", "src", forbids=tuple(_ELEMENTS)),
         Rule("offline_reason", requires="offline=true"),

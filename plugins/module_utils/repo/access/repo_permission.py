@@ -104,7 +104,7 @@ class PermissionResources:
 class RepoPermissionEntry:
     """The options of a permission."""
 
-    rules: ClassVar = (
+    rules: ClassVar[tuple[Rule, ...]] = (
         Rule("state=absent", forbids="resources"),
         Rule("mode", requires="resources"),
     )

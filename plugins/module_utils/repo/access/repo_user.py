@@ -39,7 +39,7 @@ _SECRET = "(secret)"
 class RepoUserEntry:
     """The options of a user."""
 
-    rules: ClassVar = (
+    rules: ClassVar[tuple[Rule, ...]] = (
         Rule("state=absent", forbids=("user_password", *_OLD)),
         Rule("disable_ui_access=true", forbids=("admin=true", "profile_updatable=true")),
         Rule("groups_mode", requires="groups"),

@@ -36,7 +36,7 @@ class SpacePermission:
 class SpaceEntry:
     """Options of a space."""
 
-    rules: ClassVar = (Rule("state=absent", forbids=(*_FIELDS, "permissions")),)
+    rules: ClassVar[tuple[Rule, ...]] = (Rule("state=absent", forbids=(*_FIELDS, "permissions")),)
 
     key: Annotated[str, Option(secret=False)]
     name: str | None = None
