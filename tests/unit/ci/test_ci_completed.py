@@ -9,6 +9,10 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.casc.ci_configuration import (
+    CiConfigurationOperation,
+    CiConfigurationOptions,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci.credentials.ci_credential import (
     CiCredentialOperation,
     CiCredentialOptions,
@@ -107,7 +111,8 @@ class Server:
 @pytest.mark.parametrize("case", CASES)
 def test_completed_configuration_is_unchanged_with_a_warning(case: str) -> None:
     operation, kind, given, after, added = CASES[case]
-    server, options = Server(after, added), options_of(kind, **given)
+    server = Server(after, added)
+    options: Any = options_of(kind, **given)
     with Stub(response=server.respond) as stub:
         created, again = Run(stub.url), Run(stub.url)
         assert created.play(lambda task: operation(task, options))["changed"]
@@ -123,7 +128,8 @@ def test_completed_configuration_is_unchanged_with_a_warning(case: str) -> None:
 )
 def test_lost_part_of_a_new_configuration_is_rejected(case: str, drops: str) -> None:
     operation, kind, given, after, added = CASES[case]
-    server, options = Server(after, added, drops), options_of(kind, **given)
+    server = Server(after, added, drops)
+    options: Any = options_of(kind, **given)
     with (
         Stub(response=server.respond) as stub,
         pytest.raises(ToolchainError, match="did not save") as caught,
@@ -131,3 +137,20 @@ def test_lost_part_of_a_new_configuration_is_rejected(case: str, drops: str) -> 
         Run(stub.url).play(lambda task: operation(task, options))
     assert caught.value.kind == "rejected"
     assert caught.value.result["changed"] is True
+
+
+def test_configuration_that_the_server_does_not_take_is_unknown() -> None:
+    def respond(seen: Seen) -> Reply:
+        if "crumbIssuer" in seen.path:
+            return Reply(404, headers={"X-Jenkins": "2.579"})
+        exported = "jenkins:\n  numExecutors: 2\n" if seen.path.endswith("export") else "[]"
+        return Reply(body=exported)
+
+    config = {"jenkins": {"systemMessage": "x"}}
+    options = options_of(CiConfigurationOptions, config=config)
+    with Stub(response=respond) as stub:
+        run = Run(stub.url)
+        values = run.play(lambda task: CiConfigurationOperation(task, options))
+    assert (values["changed"], values["changes"]) == (False, [])
+    assert values["unknown"] == ["jenkins.systemMessage"]
+    assert "did not take jenkins.systemMessage" in run.warnings[-1]
