@@ -3,22 +3,21 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, ClassVar
 
-from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
+from ...core.module.objects import attempt_each, failure_of
 from ...core.module.task import Task
 from ...core.paths.globs import hint
 from ...core.plan import Plan
 from ...core.plans.sealing import PlannedChange
 from ...core.progress import ProgressCounter
 from .. import aql, repositories
-from ..client import RepoClient, item_path
+from ..client import RepoClient
 from ..items import listing
 from .image_parts import ImageParts
 from .image_reading import ImageReader, complete_rows
@@ -29,16 +28,20 @@ from .rules import ROOT, CleanupRule, RuleOptions, matches, rules_of
 _NAMED = 3
 
 
-@dataclass(frozen=True)
-class DeletionOutcome:
-    """Result of a deletion.
+@dataclass
+class Deletion:
+    """A deletion and its outcome.
 
-    :param action: `deleted`, `gone` (another client deleted the item), or `failed`
+    :param is_gone: whether another client deleted the item
     """
 
     verdict: CleanupVerdict
-    action: str
+    is_gone: bool = False
     error: ToolchainError | None = None
+
+    @property
+    def name(self) -> str:
+        return self.verdict.name
 
 
 @dataclass(frozen=True)
@@ -68,8 +71,6 @@ class ArtifactCleanupOperation:
         self._rules = rules_of(options.rules, force=options.force)
         self._max_deletions = options.max_deletions
         self._client = RepoClient(task, connections=options.parallel)
-        self._stopped = threading.Event()
-        self._empty: list[str] = []
         self._warn, self._show_progress = task.warn, task.progress
         self._parts = ImageParts()
         self._reader = ImageReader(self._client, self._parts, task.progress)
@@ -78,9 +79,6 @@ class ArtifactCleanupOperation:
         if not self._rules:
             self._warn("rules is empty: add a rule")
         found = self._found()
-        if self._empty:
-            # the query of a missing repository returns no rows, and no error
-            repositories.require(self._client, list(dict.fromkeys(self._empty)))
         selected, kept = _merge(found)
         going, kept = _merge([*self._parts.complete(selected), *kept])
         self._check_parts(going)
@@ -108,19 +106,24 @@ class ArtifactCleanupOperation:
         count = ProgressCounter(
             self._show_progress, "searching for items that match the rules", len(self._rules)
         )
-        found = []
+        found: list[CleanupVerdict] = []
+        empty: dict[str, None] = {}
         for rule in self._rules:
-            found += self._select(rule)
+            selected = self._select(rule)
+            found += selected or ()
+            empty.update({} if selected is not None else {rule.repo: None})
             count.add()
+        if empty:
+            # the query of a missing repository returns no rows, and no error
+            repositories.require(self._client, list(empty))
         return found
 
-    def _select(self, rule: CleanupRule) -> list[CleanupVerdict]:
+    def _select(self, rule: CleanupRule) -> list[CleanupVerdict] | None:
+        """Send the query of a rule; return its verdicts, or `None` if there are no items."""
         purpose = f"searching for items that match rule {rule.number} in '{rule.repo}'"
         found = complete_rows(self._client, purpose, rule.query())
-        if not found.rows:
-            self._empty.append(rule.repo)
         try:
-            return self._validate(rule, found)
+            return self._validate(rule, found) if found.rows else None
         except ValueError:
             raise ToolchainError(
                 "protocol",
@@ -165,67 +168,54 @@ class ArtifactCleanupOperation:
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         count = ProgressCounter(self._show_progress, "deleting items", len(plan.data))
+        deletions = {verdict.name: Deletion(verdict) for verdict in plan.data}
 
-        def delete(verdict: CleanupVerdict) -> DeletionOutcome:
-            left = [name for name in verdict.after if outcomes[name].action == "failed"]
+        def delete(deletion: Deletion) -> None:
             count.add()
+            left = [name for name in deletion.verdict.after if deletions[name].error is not None]
             if left:
-                return _not_attempted(verdict, f"because '{left[0]}' was not deleted")
-            return self._delete(verdict)
+                message = f"deleting '{deletion.name}': not attempted because '{left[0]}'"
+                raise ToolchainError("failed", f"{message} was not deleted")
+            self._delete(deletion)
 
-        outcomes: dict[str, DeletionOutcome] = {}
-        pending = list(plan.data)
+        pending = dict(deletions)
         while pending:
             # an index goes before what it lists, so that no index is broken if an error occurs
-            ready = [verdict for verdict in pending if outcomes.keys() >= set(verdict.after)]
-            done = spread(self._client.connections, delete, ready)
-            outcomes.update((outcome.verdict.name, outcome) for outcome in done)
-            pending = [verdict for verdict in pending if verdict.name not in outcomes]
-        result = _result([outcomes[verdict.name] for verdict in plan.data])
-        failures = [outcome.error for outcome in outcomes.values() if outcome.error is not None]
-        if failures:
-            raise _failure(failures, len(outcomes), {**plan.result, **result})
+            left = pending.keys()
+            ready = {n: each for n, each in pending.items() if left.isdisjoint(each.verdict.after)}
+            attempt_each(delete, list(ready.values()), self._client.connections)
+            pending = {name: each for name, each in pending.items() if name not in ready}
+        done = list(deletions.values())
+        result = _result(done)
+        failure = failure_of(done, "deletions", {**plan.result, **result})
+        if failure is not None:
+            raise failure
         return result
 
-    def _delete(self, verdict: CleanupVerdict) -> DeletionOutcome:
-        item = verdict.item
-        if self._stopped.is_set():
-            return _not_attempted(verdict, "after another error")
+    def _delete(self, deletion: Deletion) -> None:
+        """Delete an item. A 404 is not an error if a read confirms that the item is gone."""
+        item = deletion.verdict.item
         try:
-            self._client.write(
-                f"deleting '{verdict.name}'",
-                "DELETE",
-                item_path(item.repo, item.path),
-                verify=lambda: listing.is_gone(self._client, item.repo, item.path),
-                repeatable=True,
-            )
+            listing.delete(self._client, item.repo, item.path)
         except ToolchainError as error:
-            return self._failed(verdict, error)
-        return DeletionOutcome(verdict, "deleted")
-
-    def _failed(self, verdict: CleanupVerdict, error: ToolchainError) -> DeletionOutcome:
-        """Return the outcome of a deletion request that failed.
-
-        A 404 is not an error if a read confirms that the item is gone.
-        """
-        item = verdict.item
-        try:
-            if error.status == 404 and self._is_gone(item):
-                return DeletionOutcome(verdict, "gone")
-        except ToolchainError:
-            pass  # report the error of the deletion, not that of the read
-        if error.status == 404:
-            error.with_hint("the item exists, but the account lacks the permission to delete it")
-        elif item.folder and error.status == 403:
-            # server fact [repo-22]: the server deletes a folder file by file
-            error.with_hint("a part of the folder may have been deleted")
-        if _affects_all_items(error):
-            self._stopped.set()
-        return DeletionOutcome(verdict, "failed", error)
+            deletion.is_gone = error.status == 404 and self._is_gone(item)
+            if deletion.is_gone:
+                return
+            if error.status == 404:
+                error.with_hint(
+                    "the item exists, but the account lacks the permission to delete it"
+                )
+            elif item.folder and error.status == 403:
+                # server fact [repo-22]: the server deletes a folder file by file
+                error.with_hint("a part of the folder may have been deleted")
+            raise
 
     def _is_gone(self, item: CleanupItem) -> bool:
         """Return whether an item does not exist, or the server cannot show whether it exists."""
-        return listing.is_gone(self._client, item.repo, item.path) is not False
+        try:
+            return listing.is_gone(self._client, item.repo, item.path) is not False
+        except ToolchainError:
+            return False  # report the error of the deletion, not that of the read
 
 
 def _merge(found: Iterable[CleanupVerdict]) -> tuple[list[CleanupVerdict], list[CleanupVerdict]]:
@@ -255,8 +245,7 @@ def _plan_of(going: Sequence[CleanupVerdict], kept: Sequence[Mapping[str, Any]])
     :param kept: return value `kept`
     """
     before = {verdict.name: _state(verdict) for verdict in going}
-    outcomes = [DeletionOutcome(verdict, "deleted") for verdict in going]
-    result = {**_result(outcomes), "kept": kept}
+    result = {**_result([Deletion(verdict) for verdict in going]), "kept": kept}
     return Plan(before, {}, "delete" if before else "none", result=result, data=going)
 
 
@@ -264,30 +253,16 @@ def _state(verdict: CleanupVerdict) -> dict[str, Any]:
     return {"size": verdict.item.all_bytes, "created": verdict.item.created}
 
 
-def _not_attempted(verdict: CleanupVerdict, reason: str) -> DeletionOutcome:
-    message = f"deleting '{verdict.name}': not attempted {reason}"
-    return DeletionOutcome(verdict, "failed", ToolchainError("failed", message))
-
-
-def _affects_all_items(error: ToolchainError) -> bool:
-    """Return whether the deletion of any other item would fail with the same error."""
-    unreachable = error.kind in ("network", "timeout") and not error.outcome_unknown
-    return unreachable or error.kind in ("auth", "rate_limited")
-
-
-def _result(outcomes: Sequence[DeletionOutcome]) -> dict[str, Any]:
-    deleted = [outcome.verdict for outcome in outcomes if outcome.action == "deleted"]
+def _result(deletions: Sequence[Deletion]) -> dict[str, Any]:
+    deleted = [each.verdict for each in deletions if not each.is_gone and each.error is None]
     return {
         "changed": bool(deleted),
-        "deleted": [
-            {**_shown(verdict), "size": verdict.item.all_bytes, "created": verdict.item.created}
-            for verdict in deleted
-        ],
-        "gone": [_shown(outcome.verdict) for outcome in outcomes if outcome.action == "gone"],
+        "deleted": [{**_shown(verdict), **_state(verdict)} for verdict in deleted],
+        "gone": [_shown(each.verdict) for each in deletions if each.is_gone],
         "failed_deletions": [
-            {**_shown(outcome.verdict), "reason": outcome.error.message}
-            for outcome in outcomes
-            if outcome.error is not None
+            {**_shown(each.verdict), "reason": each.error.message}
+            for each in deletions
+            if each.error is not None
         ],
         "reclaimed_bytes": sum(verdict.item.all_bytes for verdict in deleted),
     }
@@ -295,16 +270,6 @@ def _result(outcomes: Sequence[DeletionOutcome]) -> dict[str, Any]:
 
 def _shown(verdict: CleanupVerdict) -> dict[str, Any]:
     return {"repo": verdict.item.repo, "path": verdict.item.path, "reason": verdict.reason}
-
-
-def _failure(
-    failures: Sequence[ToolchainError], count: int, result: Mapping[str, Any]
-) -> ToolchainError:
-    first = failures[0]
-    if count > 1:
-        first.message = f"{len(failures)} of {count} deletions failed, the first: {first.message}"
-    first.result.update(result)
-    return first
 
 
 def matching(
