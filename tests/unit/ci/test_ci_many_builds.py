@@ -341,6 +341,24 @@ def test_interrupt_reports_every_unfinished_build() -> None:
     assert all("is still in the queue" in row["msg"] for row in caught.value.result["builds"])
 
 
+def test_interrupt_does_not_hide_the_result_of_an_ended_build() -> None:
+    with Stub(response=Farm(results={"1": "FAILURE"}, stuck={"2"})) as stub:
+        played = Played(stub, {"job": None, "builds": [wish("a", 1), wish("b", 2)]})
+        sleep = played.clock.sleep
+
+        def interrupted(seconds: float) -> None:
+            if any("a #1: FAILURE" in line for line in played.lines):
+                raise KeyboardInterrupt
+            sleep(seconds)
+
+        played.clock.sleep = interrupted  # type: ignore[method-assign]
+        with pytest.raises(ToolchainError) as caught:
+            played.run()
+    first, second = caught.value.result["builds"]
+    assert "ended with FAILURE" in first["msg"]
+    assert second["msg"].startswith("interrupted; ")
+
+
 def test_similar_builds_are_not_confused() -> None:
     """Verify this for builds that differ only in number, without named queue items."""
     values, played = play(Farm(folds=False, unnamed=True), *[wish("a", 1)] * 3)
