@@ -473,6 +473,32 @@ def test_functions_have_at_most_40_lines() -> None:
     ] == []
 
 
+def test_operations_and_kinds_keep_no_state() -> None:
+    """Verify that what a plan has read is in the plan, or in the item of an object."""
+    found = []
+    for path in python_files("plugins/module_utils"):
+        for node in ast.walk(parse(path)):
+            if not isinstance(node, ast.ClassDef) or not is_planner(node):
+                continue
+            found += [
+                f"{shown(path)}: {node.name}.{method.name} assigns self.{target.attr}"
+                for method in node.body
+                if isinstance(method, ast.FunctionDef) and method.name != "__init__"
+                for target in ast.walk(method)
+                if isinstance(target, ast.Attribute)
+                and isinstance(target.ctx, ast.Store)
+                and ast.unparse(target.value) == "self"
+            ]
+    assert found == []
+
+
+def is_planner(node: ast.ClassDef) -> bool:
+    """Return whether a class is an operation, a part of one with a plan, or a kind of objects."""
+    methods = {item.name for item in node.body if isinstance(item, ast.FunctionDef)}
+    bases = {ast.unparse(base).partition("[")[0] for base in node.bases}
+    return node.name.endswith("Operation") or "ItemKind" in bases or {"plan", "apply"} <= methods
+
+
 def test_modules_contain_no_logic() -> None:
     words = re.compile(
         r"check_mode|\bchanged\s*=|[\"']changed[\"']|\b(requests|urllib\w*|http|open_url|fetch_url)\b"

@@ -20,6 +20,7 @@ from tests.helpers import connections, playbook
 Fresh = Callable[[str], Sandbox]
 _SECONDS = 240
 _HOSTS = [f"host{number}" for number in range(4)]
+_UNDEFINED = "undefined name in a connection variable"
 _ROLE: dict[str, Any] = {"name": "Developer"}
 _MISSING: dict[str, Any] = {"name": "Nobody", "state": "absent"}
 _INVALID: dict[str, Any] = {"name": "No*", "state": "present"}
@@ -119,7 +120,7 @@ FEATURES: dict[str, dict[str, Any]] = {
             }
         ],
     },
-    "undefined name in a connection variable": {
+    _UNDEFINED: {
         "vars": {"toolchain_analysis_ca_path": "{{ nothing_of_this_name }}"},
         "tasks": [_role()],
     },
@@ -187,9 +188,17 @@ def test_feature_works_equally_in_both_modes(runs: dict[bool, playbook.Run], fea
     assert here == apart
 
 
+def test_tasks_reach_the_server(runs: dict[bool, playbook.Run]) -> None:
+    """Verify that the results are not equal only because all tasks fail."""
+    for run in runs.values():
+        (event,) = [event for event in run.events if event.play == "one task"]
+        assert event.result["role"]["name"] == "Developer", event.result
+        statuses = {event.play for event in run.events if event.status == "ok"}
+        assert set(FEATURES) - statuses == {"until", "loop with until", "empty loop", _UNDEFINED}
+
+
 def test_undefined_name_is_reported_with_its_variable(runs: dict[bool, playbook.Run]) -> None:
-    feature = "undefined name in a connection variable"
-    (event,) = [event for event in runs[True].events if event.play == feature]
+    (event,) = [event for event in runs[True].events if event.play == _UNDEFINED]
     assert event.result["msg"].startswith("the variable toolchain_analysis_ca_path cannot be")
     assert "nothing_of_this_name" in event.result["msg"]
 
