@@ -169,7 +169,7 @@ def _classes() -> Iterator[type]:
             yield from (kind for kind in vars(module).values() if hasattr(kind, "rules"))
 
 
-@pytest.mark.parametrize("kind", sorted(set(_classes()), key=lambda kind: kind.__name__))
+@pytest.mark.parametrize("kind", sorted(set(_classes()), key=str))
 def test_rules_name_options_and_choices(kind: type) -> None:
     spec = argument_spec(kind)
     for rule in getattr(kind, "rules", ()):
