@@ -166,29 +166,34 @@ def _unconfirmed(module: str) -> Iterator[str]:
 
 
 def _unknown_requests(module: str, sandbox: Sandbox) -> Iterator[str]:
-    """Run the first step of the case in check mode; yield the requests that have no route."""
+    """Run the first step of the case, in check mode and not; yield the requests without a route."""
     case = cases.CASES[module]
     if "service" not in case:
         return
     service, flavour = case["service"], case["flavours"][-1]
-    sandbox.reset()
-    for name, changes in cases.settings(module).items():
-        sandbox.settings(name, **changes)
-    sandbox.seed(cases.seed(module))
     login = cases.connection_options(module, flavour)
-    arguments = {
-        **connections.connection(service, sandbox.urls[service], **login),
-        **cases.first_arguments(module),
-        "_ansible_check_mode": True,
-    }
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        try:
-            in_process.run(module, arguments)
-        except Exception as error:  # noqa: BLE001 (any mistake in the new code)
-            yield f"the first step of the case breaks the module: {type(error).__name__}: {error}"
-    for entry in sandbox.requests(service):
-        if not entry["routed"]:
-            yield f"the sandbox has no route for {entry['method']} {entry['path']}"
+    unknown: dict[str, None] = {}
+    for check_mode in (True, False):
+        sandbox.reset()
+        for name, changes in cases.settings(module).items():
+            sandbox.settings(name, **changes)
+        sandbox.seed(cases.seed(module))
+        arguments = {
+            **connections.connection(service, sandbox.urls[service], **login),
+            **cases.first_arguments(module),
+            "_ansible_check_mode": check_mode,
+        }
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            try:
+                in_process.run(module, arguments)
+            except Exception as error:  # noqa: BLE001 (any mistake in the new code)
+                kind = type(error).__name__
+                unknown[f"the first step of the case breaks the module: {kind}: {error}"] = None
+        for entry in sandbox.requests(service):
+            if not entry["routed"]:
+                name = f"{entry['method']} {entry['path']}"
+                unknown[f"the sandbox has no route for {name}"] = None
+    yield from unknown
 
 
 @cache

@@ -46,6 +46,7 @@ def files(module: str, package: str = "") -> dict[Path, str]:
         "package": package.replace("/", "."),
         "dots": "." * (len(package.split("/")) + 1),
         "version": galaxy["version"],
+        **_access(service, "." * len(package.split("/"))),
     }
     places = {
         "module.py": f"plugins/modules/{module}.py",
@@ -59,6 +60,16 @@ def files(module: str, package: str = "") -> dict[Path, str]:
         text = (_TEMPLATES / f"{name}.template").read_text(encoding="utf-8")
         written[Path(path)] = Template(text).substitute(values)
     return written
+
+
+def _access(service: str, service_package: str) -> dict[str, str]:
+    """Return how an operation reaches its server, and which names its permissions have."""
+    if service == "ci":  # requests that write need a crumb, which the client sends
+        client = f"from {service_package}client import server_of"
+        names = "constants of ci/permissions.py"
+        return {"client": client, "transport": "server_of(task)", "permissions": names}
+    names = "names in tests/helpers/permissions.py"
+    return {"client": "", "transport": "task.transport()", "permissions": names}
 
 
 def main(arguments: list[str] | None = None) -> int:

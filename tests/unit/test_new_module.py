@@ -92,13 +92,14 @@ def test_of_an_empty_module_fails(trial: Trial) -> None:
     assert "FILL_IN: test each option of wiki_label" in ran.stdout
 
 
-def test_plan_of_an_empty_module_runs_after_its_read_is_written(trial: Trial) -> None:
+def test_write_of_an_empty_module_runs_after_its_read_is_written(trial: Trial) -> None:
     operation = trial.root / "plugins/module_utils/wiki/wiki_label.py"
     text = operation.read_text(encoding="utf-8")
     place = '"FILL_IN").json()'
     assert place in text
     operation.write_text(text.replace(place, '"rest/api/content/1002/label").json()'), "utf-8")
-    assert not [line for line in trial.missing()[1] if not line.startswith("no witness")]
+    others = {line for line in trial.missing()[1] if not line.startswith("no witness")}
+    assert others == {"the sandbox has no route for POST /FILL_IN"}
     text_broken = text.replace("name = self._options.name", "name = 1 / 0")
     operation.write_text(text_broken.replace("writes()", 'writes("edit")'), "utf-8")
     others = trial.missing()[1]

@@ -46,6 +46,17 @@ MODULE_OF_LIST |= {
     f"desired_state_{kind['list']}": kind["module"] + (".entries" if kind.get("at_once") else "")
     for kind in KINDS
 }
+#: Options of its modules that a list of the desired state leaves out on purpose.
+LEFT_OUT = {
+    "jobs": {"copy_from"},
+    "nodes": {"force", "wait_timeout"},
+    "versions": {"move_to", "new_name", "unresolved"},
+    "trees": {"force", "parallel"},
+    "pages": {
+        *("allow_orphaned_comments", "attachments", "compare", "expected_version", "force"),
+        *("minor_edit", "must_keep", "on_conflict", "pages", "parallel", "version_comment"),
+    },
+}
 #: Role to the module from which it takes every option.
 MODULE_OF_ROLE = {"release_version": "tracker_version", "wiki_docs": "wiki_tree"}
 
@@ -128,6 +139,19 @@ def test_entries_of_lists_are_module_options(role: Path) -> None:
             choices = set(suboption.get("choices", ()))
             assert choices <= set(expected.get("choices", ())), entry
             assert bool(choices) is bool(expected.get("choices")), entry
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind["list"])
+def test_desired_state_passes_every_option_of_its_module(kind: dict[str, Any]) -> None:
+    listed = f"desired_state_{kind['list']}"
+    module, _dot, parent = MODULE_OF_LIST[listed].partition(".")
+    known = test_slips.options_of(module)
+    known = known[parent]["options"] if parent else known
+    taken = set(options_of(DESIRED_STATE)[listed]["options"])
+    assert known.keys() - taken == LEFT_OUT.get(kind["list"], set())
+    (task,) = load(DESIRED_STATE / "tasks" / f"{kind['list']}.yml")
+    if not kind.get("at_once"):
+        assert taken <= task[f"delivery.toolchain.{module}"].keys()
 
 
 @pytest.mark.parametrize(("name", "module"), MODULE_OF_ROLE.items())
