@@ -55,7 +55,6 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import typed_options
 from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues.issue_search import (
     SearchOptions,
     issues,
@@ -70,7 +69,7 @@ class LookupModule(LookupBase):
         lookups.set_options(self, "analysis", variables, kwargs)
         found: list[dict[str, Any]] = []
         for term in lookups.string_terms(terms, "the name of a project"):
-            options = typed_options.parse(SearchOptions, {**self.get_options(), "project": term})
+            options = lookups.parsed(SearchOptions, {**self.get_options(), "project": term})
             search = partial(issues, options=options)
             query = partial(lookups.run_query, "analysis", self.get_option, vars(options), search)
             found += lookups.cached(self, term, query)

@@ -53,7 +53,6 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import typed_options
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items.artifact_query import (
     ArtifactQueryOperation,
     ArtifactQueryOptions,
@@ -75,7 +74,7 @@ class LookupModule(LookupBase):
 
     def _rows(self, term: str) -> list[dict[str, Any]]:
         values = {option_of(term): term}
-        options = typed_options.parse(ArtifactQueryOptions, values)
+        options = lookups.parsed(ArtifactQueryOptions, values)
         rows: list[dict[str, Any]] = lookups.run_query(
             "repo",
             self.get_option,

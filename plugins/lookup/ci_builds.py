@@ -78,7 +78,7 @@ class LookupModule(LookupBase):
         kind = ci_job_info.BuildListOptions
         names = typed_options.argument_spec(kind).keys() - {"job"}
         values = {name: self.get_option(name) for name in names}
-        options = typed_options.parse(kind, {**values, "job": term})
+        options = lookups.parsed(kind, {**values, "job": term})
         found: list[dict[str, Any]] = lookups.run_query(
             "ci", self.get_option, {"job": term}, lambda task: ci_job_info.build_list(task, options)
         )

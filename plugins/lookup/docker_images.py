@@ -48,7 +48,6 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import typed_options
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images.docker_image_info import (
     DockerImageInfoOperation,
     DockerImageInfoOptions,
@@ -70,7 +69,7 @@ class LookupModule(LookupBase):
     def _images(self, term: str) -> list[dict[str, Any]]:
         named = {"image": term} if "/" in term else {"repo": term}
         values = {**self.get_options(), **named}
-        options = typed_options.parse(DockerImageInfoOptions, values)
+        options = lookups.parsed(DockerImageInfoOptions, values)
         images: list[dict[str, Any]] = lookups.run_query(
             "repo",
             self.get_option,

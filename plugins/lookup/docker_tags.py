@@ -51,7 +51,6 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import typed_options
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images.docker_image_info import (
     DockerImageInfoOperation,
     DockerImageInfoOptions,
@@ -72,7 +71,7 @@ class LookupModule(LookupBase):
 
     def _tags(self, image: str) -> list[str]:
         values = {**self.get_options(), "image": image}
-        options = typed_options.parse(DockerImageInfoOptions, values)
+        options = lookups.parsed(DockerImageInfoOptions, values)
         tags: list[str] = lookups.run_query(
             "repo",
             self.get_option,

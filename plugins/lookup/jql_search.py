@@ -50,7 +50,6 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import typed_options
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.search.jql_search import (
     JqlSearchOperation,
@@ -70,7 +69,7 @@ class LookupModule(LookupBase):
         return found
 
     def _issues(self, term: str) -> list[dict[str, Any]]:
-        options = typed_options.parse(JqlSearchOptions, {**self.get_options(), "jql": term})
+        options = lookups.parsed(JqlSearchOptions, {**self.get_options(), "jql": term})
 
         def search(task: Task) -> list[dict[str, Any]]:
             return JqlSearchOperation(task, options).search().issues

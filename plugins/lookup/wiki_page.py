@@ -53,7 +53,6 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import typed_options
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.pages.wiki_page_info import (
     WikiPageInfoOperation,
@@ -67,7 +66,7 @@ class LookupModule(LookupBase):
         self, terms: list[str], variables: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[dict[str, Any]]:
         lookups.set_options(self, "wiki", variables, kwargs)
-        named = typed_options.parse(WikiPageInfoOptions, self.get_options())
+        named = lookups.parsed(WikiPageInfoOptions, self.get_options())
         by = "page_id" if named.space is None else "title"
         pages = [replace(named, **{by: term}) for term in lookups.string_terms(terms)]
         if not terms or named.page_id is not None or named.title is not None:

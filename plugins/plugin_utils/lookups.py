@@ -7,7 +7,7 @@ import difflib
 import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from ansible.errors import AnsibleError
 from ansible.module_utils.basic import missing_required_lib
@@ -15,7 +15,10 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.plugins.lookup import LookupBase
 from ansible.utils.display import Display
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import input_check
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import (
+    input_check,
+    typed_options,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
     argument_spec,
     resolve,
@@ -37,6 +40,8 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils import (
     lookup_cache,
 )
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.variables import from_variables
+
+Options = TypeVar("Options")
 
 #: Variables that identify a play, as a part of the cache key.
 _PLAY = ("ansible_play_name", "ansible_play_hosts_all")
@@ -158,6 +163,14 @@ def string_terms(terms: Sequence[Any], wanted: str | None = None) -> list[str]:
             ),
             input_check.Place("_terms"),
         )
+    except ToolchainError as error:
+        raise AnsibleError(error.message) from None
+
+
+def parsed(options: type[Options], values: Mapping[str, Any]) -> Options:
+    """Return the typed options of a lookup. Raises AnsibleError if they break a rule."""
+    try:
+        return typed_options.parse(options, values)
     except ToolchainError as error:
         raise AnsibleError(error.message) from None
 

@@ -30,7 +30,7 @@ class WaitOptions:
     def check(self) -> None:
         """Raise `invalid` for a timeout that leaves no time to wait."""
         if self.wait and self.wait_timeout == 0:
-            raise invalid("wait_timeout is 0: set it to more than 0 seconds, or set wait: false")
+            raise invalid("wait_timeout is 0: set it to more than 0 seconds, or set wait=false")
 
 
 def patience(polling: PollInterval) -> float:

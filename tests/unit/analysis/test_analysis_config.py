@@ -374,7 +374,7 @@ def test_force_removes_listed_own_objects_but_purge_keeps_them() -> None:
         ({"users": [{"name": "Analyst", "state": "absent"}]}, "invalid", "the task's account"),
         ({"roles": [{"name": "Owner", "state": "absent"}]}, "invalid", "the task's account"),
         ({"groups": [{"name": "admins", "state": "absent"}]}, "invalid", "the task's account"),
-        ({"groups": [{"name": "admins", "users": ["bob"]}]}, "invalid", "force: true"),
+        ({"groups": [{"name": "admins", "users": ["bob"]}]}, "invalid", "force=true"),
         (
             {"role_assignments": [{**ASSIGNED, "state": "absent"}]},
             "invalid",
@@ -564,8 +564,8 @@ def test_groups_with_hidden_members_are_not_purged() -> None:
             },
             "requires 'a', but users deletes or renames it",
         ),
-        ({"parallel": 0}, "parallel is 0: set it to at least 1"),
-        ({"max_deletions": -1}, "max_deletions is -1: set it to at least 0"),
+        ({"parallel": 0}, "parallel is 0: set it to 1 or more"),
+        ({"max_deletions": -1}, "max_deletions is -1: set it to 0 or more"),
     ],
 )
 def test_invalid_lists_are_rejected_before_any_request(lists: dict[str, Any], words: str) -> None:

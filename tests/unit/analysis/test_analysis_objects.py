@@ -847,7 +847,7 @@ def test_rights_of_own_account_are_not_removed_without_force(name: str) -> None:
     noun, params, replies = GUARDED[name]
     error = refused(noun, *replies, **params, state="absent")
     assert error.kind == "invalid"
-    assert "force: true" in str(error)
+    assert "force=true" in str(error)
 
 
 def test_force_deletes_own_account() -> None:
@@ -860,7 +860,7 @@ def test_force_deletes_own_account() -> None:
 
 def test_own_account_is_kept_in_the_group_of_its_role() -> None:
     error = refused("group", OWN_GROUP, HELD, name="dev", users=["bob"])
-    assert (error.kind, "force: true" in str(error)) == ("invalid", True)
+    assert (error.kind, "force=true" in str(error)) == ("invalid", True)
     kept = ["analyst", "eve"]
     after = lines({"name": "dev", "users": kept})
     plan, _values, _forms, _warnings = manage(

@@ -158,13 +158,12 @@ def test_disabled_job_folder_and_missing_job_are_distinguished_before_any_write(
         ({"wait_timeout": -1}, "wait_timeout"),
         (
             {"wait_timeout": 0},
-            "wait_timeout is 0: set it to more than 0 seconds, or set wait: false",
+            "wait_timeout is 0: set it to more than 0 seconds, or set wait=false",
         ),
         ({"poll_interval": 0}, "poll_interval"),
         ({"lookback": 0}, "lookback"),
         ({"console_lines": -1}, "console_lines"),
         ({"delay": -1}, "delay"),
-        ({"accept": []}, "accept"),
         ({"job": "a//b"}, "job"),
     ],
 )

@@ -257,7 +257,7 @@ def test_unreadable_lock_file_is_rejected(tmp_path: Path, content: bytes | None)
 def test_two_baselines_are_rejected(tmp_path: Path) -> None:
     file = tmp_path / "plugins.txt"
     file.write_text(LOCK, encoding="utf-8")
-    with pytest.raises(ToolchainError, match="cannot be combined with lock: check"):
+    with pytest.raises(ToolchainError, match="cannot be combined with lock=check"):
         run({"lock_file": str(file), "lock": "check", "required": {"git": None}})
 
 

@@ -31,7 +31,7 @@ UTILS = Path(__file__).parents[3] / "plugins" / "module_utils"
 
 @dataclass(frozen=True)
 class Shelf:
-    rules: ClassVar = (
+    option_rules: ClassVar = (
         Rule("state=absent", forbids=("colour", "boards")),
         Rule("force", "move_to", requires="state=absent"),
         Rule("move_to", forbids="force=true", because="nothing is lost"),
@@ -61,7 +61,7 @@ class Shelves(Shelf):
 
 @dataclass(frozen=True)
 class Strict:
-    rules: ClassVar = (
+    option_rules: ClassVar = (
         Rule("state=absent", allows=("name",)),
         Rule(requires=("labels", "state=absent")),
     )
@@ -166,13 +166,13 @@ def _classes() -> Iterator[type]:
             module = importlib.import_module(
                 "ansible_collections.delivery.toolchain.plugins.module_utils." + ".".join(names)
             )
-            yield from (kind for kind in vars(module).values() if hasattr(kind, "rules"))
+            yield from (kind for kind in vars(module).values() if hasattr(kind, "option_rules"))
 
 
 @pytest.mark.parametrize("kind", sorted(set(_classes()), key=str))
 def test_rules_name_options_and_choices(kind: type) -> None:
     spec = argument_spec(kind)
-    for rule in getattr(kind, "rules", ()):
+    for rule in getattr(kind, "option_rules", ()):
         allowed = rule.allows or ()
         for condition in (*rule.conditions, *rule.requires, *rule.forbids, *allowed):
             name, mark, value = condition.partition("=")

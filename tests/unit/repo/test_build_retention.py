@@ -336,7 +336,7 @@ def test_lost_response_without_effect_is_an_error(server: Server) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"count": 0}, "count must be 1 or more"),
+        ({"count": 0}, "count is 0: set it to 1 or more"),
         ({"max_age": "0d"}, "max_age: '0d' is not an age"),
         ({"max_age": "90 days"}, "is not an age"),
         ({"minimum_build_date": "soon"}, "minimum_build_date: 'soon' is neither a date"),

@@ -419,7 +419,7 @@ def test_files_of_a_pattern_are_moved_once(server: Server, target: str | None) -
             "invalid",
             "would both be written to 's/t/1.txt'",
         ),
-        ({"path": "a/**", "max_items": 0}, "invalid", "max_items must be at least 1"),
+        ({"path": "a/**", "max_items": 0}, "invalid", "max_items is 0: set it to 1 or more"),
         ({"path": "a/**", "properties": {"qa": None}}, "invalid", "properties.qa is null"),
     ],
 )

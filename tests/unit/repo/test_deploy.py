@@ -125,13 +125,13 @@ def test_file_moved_by_promotion_is_not_deployed_again(
     [
         (
             {"state": "absent", "moved_to": ["rel"]},
-            "state 'absent' cannot be combined with moved_to",
+            "moved_to cannot be combined with state=absent",
         ),
         ({"content": "x", "exclude": ["*"]}, "cannot be combined with content"),
         ({"content": "x", "flat": True}, "cannot be combined with content"),
         ({"src": "a.zip", "explode": True, "flat": True}, "cannot be combined with explode"),
-        ({"state": "absent", "flat": True}, "state 'absent' cannot be combined with flat"),
-        ({"state": "absent", "exclude": ["*"]}, "state 'absent' cannot be combined with exclude"),
+        ({"state": "absent", "flat": True}, "flat cannot be combined with state=absent"),
+        ({"state": "absent", "exclude": ["*"]}, "exclude cannot be combined with state=absent"),
         ({"content": "x", "properties": {"a b": "c"}}, "'a b' contains a blank"),
         ({"content": "x", "properties": {"a*b": "c"}}, "'a*b' contains '*'"),
     ],

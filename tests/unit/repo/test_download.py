@@ -672,10 +672,10 @@ def test_sync_deletes_nothing_above_the_limit_or_after_a_failure(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"newest": 0}, "newest must be at least 1"),
+        ({"newest": 0}, "newest is 0: set it to 1 or more"),
         ({"sort_by": "name"}, "requires newest"),
         ({"max_deletions": 1}, "requires sync"),
-        ({"max_deletions": -1, "sync": True}, "max_deletions must be at least 0"),
+        ({"max_deletions": -1, "sync": True}, "max_deletions is -1: set it to 0 or more"),
         ({"sync": True, "path": "a/1.txt", "dest": "/x/file"}, "with sync, dest must be a folder"),
     ],
 )

@@ -332,7 +332,7 @@ def test_failed_files_are_not_returned(server: Server) -> None:
             "invalid",
             "recursive cannot be combined with a pattern",
         ),
-        ({"path": "d/*", "parallel": 0}, "invalid", "parallel must be at least 1"),
+        ({"path": "d/*", "parallel": 0}, "invalid", "parallel is 0: set it to 1 or more"),
         ({"path": "d/*", "match_properties": {"q": None}}, "invalid", "match_properties.q is null"),
     ],
 )

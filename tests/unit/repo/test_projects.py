@@ -182,7 +182,7 @@ def test_project_is_rejected_for_other_kinds_of_trash(
     server: Server, given: dict[str, Any]
 ) -> None:
     error = server.fails(ArtifactTrashOperation, {**given, "project": "pay"})
-    assert error.message == "project requires state: builds_clean"
+    assert error.message == "project requires state=builds_clean: set it, or omit project"
     error = server.fails(ArtifactTrashOperation, {"state": "builds_clean", "project": "a/b"})
     assert error.kind == "invalid"
 

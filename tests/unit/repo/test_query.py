@@ -178,11 +178,9 @@ def test_invalid_query_is_rejected_before_any_request(
     assert server.asked == []
 
 
-def test_rejected_depth_names_the_option_for_all_levels(server: Server) -> None:
-    assert (
-        "set deep: true to list all levels"
-        in server.fails(ArtifactQueryOperation, listing(depth=0)).message
-    )
+def test_depth_of_zero_is_rejected(server: Server) -> None:
+    error = server.fails(ArtifactQueryOperation, listing(depth=0))
+    assert error.message == "list: depth is 0: set it to 1 or more"
 
 
 @pytest.mark.parametrize(

@@ -403,8 +403,8 @@ def test_discarded_build_record_is_unchanged(server: Server) -> None:
         ({"sources": {"artifacts": [{"repo": "dev", "path": "/"}]}}, "name a file"),
         ({"sources": {"artifacts": [{"repo": "dev", "path": "*.zip"}]}}, "wildcards"),
         ({"sources": {"bundles": [{"name": "a b", "version": "1"}]}}, "name is 'a b'"),
-        ({"wait_timeout": 0}, "wait_timeout must be greater than 0"),
-        ({"poll_interval": 0}, "poll_interval must be greater than 0"),
+        ({"wait_timeout": 0}, "wait_timeout is 0: set it to more than 0"),
+        ({"poll_interval": 0}, "poll_interval is 0: set it to more than 0"),
     ],
 )
 def test_invalid_options_are_rejected_before_any_request(

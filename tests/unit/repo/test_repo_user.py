@@ -131,7 +131,7 @@ def test_required_accounts_are_not_deleted(
     add(users, name, admin=True)
     error = server.fails(RepoUserOperation, {"name": name, **change})
     assert error.kind == "invalid"
-    assert "this requires force: true" in error.message
+    assert "this requires force=true" in error.message
     assert users.writes == []
     assert server.run(RepoUserOperation, {"name": name, **change, "force": True})[0].changed
 

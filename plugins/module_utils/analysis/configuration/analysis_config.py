@@ -11,10 +11,11 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import ToolchainError
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.objects import failure_of
 from ...core.module.task import Task
+from ...core.module.typed_options import NotNegative, Positive
 from ...core.plan import Action, Plan
 from ...core.plans.sealing import PlannedChange
 from ..client import AnalysisClient
@@ -66,10 +67,10 @@ class AnalysisConfigOptions:
     defect_types: list[AnalysisDefectTypeOptions] | None = None
     purge: list[KindName] = field(default_factory=list)
     protect: list[str] = field(default_factory=list)
-    max_deletions: int = 10
+    max_deletions: NotNegative = 10
     allow_empty: list[KindName] = field(default_factory=list)
     force: bool = False
-    parallel: int = 4
+    parallel: Positive = 4
 
     def entries(self) -> dict[str, Sequence[Any] | None]:
         """Return the entries by option name. The value is `None` for an option that is not set."""
@@ -84,12 +85,6 @@ class AnalysisConfigOperation:
     )
 
     def __init__(self, task: Task, options: AnalysisConfigOptions) -> None:
-        for name, number, minimum in (
-            ("parallel", options.parallel, 1),
-            ("max_deletions", options.max_deletions, 0),
-        ):
-            if number < minimum:
-                raise invalid(f"{name} is {number}: set it to at least {minimum}")
         if all(entries is None for entries in options.entries().values()):
             task.warn("nothing is managed, because no list is set: set at least one list")
         self._task, self._parallel = task, options.parallel

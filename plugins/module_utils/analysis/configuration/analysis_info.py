@@ -11,7 +11,7 @@ from ...core.concurrency import bounded
 from ...core.errors import invalid
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
-from ...core.module.typed_options import Option
+from ...core.module.typed_options import Option, Positive
 from ...core.plan import Plan, ReadOnly, unchanged
 from .. import responses
 from ..client import AnalysisClient, Call
@@ -92,7 +92,7 @@ class AnalysisInfoOptions:
     build: str | None = None
     feature: str | None = None
     search: str | None = None
-    limit: int | None = None
+    limit: Positive | None = None
     export: bool = False
 
 
@@ -112,8 +112,6 @@ class AnalysisInfoOperation(ReadOnly):
             raise invalid(
                 f"gather: {', '.join(of_project)} requires project: set it to one project"
             )
-        if options.limit is not None and options.limit < 1:
-            raise invalid(f"limit is {options.limit}: set it to at least 1")
         self._values = {
             "project": None if projects is None else projects[0],
             "build": options.build,

@@ -173,17 +173,6 @@ def without_escapes(left: Plan) -> tuple[Plan, ...]:
     return (replace(left, changes=plain),) if plain else ()
 
 
-def target_name(title: str, name: str, new_name: str | None, state: Presence) -> str:
-    """Return the name after a possible renaming. Raises `invalid` for `new_name` with `state:
-    absent`.
-    """
-    if new_name is None:
-        return name
-    if state == "absent":
-        raise invalid(f"{title}: new_name cannot be combined with state: absent: omit it")
-    return new_name
-
-
 def compare(resource: Resource, current: State | None) -> Plan:
     """Return the plan for an object, without sending requests.
 
@@ -240,5 +229,5 @@ def refusal(doing: str) -> ToolchainError:
     """Return the `invalid` error for removing an object that gives the task its permissions."""
     return invalid(
         f"{doing}: the task's account would be deleted or lose permissions: to allow that, set"
-        " force: true"
+        " force=true"
     )

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 from ...core.errors import ToolchainError, invalid, shorten
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
+from ...core.module.typed_options import Positive
 from ...core.plan import Change, Plan, without_none
 from ...core.verification import not_saved
 from .. import search_text
@@ -73,7 +74,7 @@ class AnalysisIssueOptions:
     status: str | None = None
     comment: str | None = None
     owner: str | None = None
-    max_issues: int = 500
+    max_issues: Positive = 500
 
 
 class AnalysisIssueOperation:
@@ -97,8 +98,6 @@ class AnalysisIssueOperation:
         search_text.require_quoted_values(options.query or "")
         self._max_issues = options.max_issues
         self._ids = None if options.ids is None else list(dict.fromkeys(options.ids))
-        if self._max_issues < 1:
-            raise invalid(f"max_issues is {self._max_issues}: set it to at least 1")
         if self._ids is not None and len(self._ids) > self._max_issues:
             raise invalid(
                 f"ids has {len(self._ids)} entries, but max_issues is {self._max_issues}: increase"

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from ...core.errors import ToolchainError, invalid, shorten
+from ...core.errors import ToolchainError, shorten
 from ...core.json_text import as_text
 from ...core.module.descriptor import Descriptor, reads
+from ...core.module.rules import Rule
 from ...core.module.task import Task
-from ...core.module.typed_options import Option
+from ...core.module.typed_options import Option, Positive
 from ...core.plan import Plan, ReadOnly, unchanged
 from .. import search_text
 from ..client import AnalysisClient, Call
@@ -27,12 +28,15 @@ class AnalysisIssueInfoOptions(SearchOptions):
     """The options of `analysis_issue_info`."""
 
     constraints: ClassVar[dict[str, Any]] = {"mutually_exclusive": [["id", "query"]]}
+    option_rules: ClassVar[tuple[Rule, ...]] = (
+        Rule("id", forbids=("build", "view", "limit", "thresholds")),
+    )
 
     id: int | None = None
     build: str | None = None
     summary: bool = True
     thresholds: Annotated[list[quality_gate.ThresholdOptions] | None, Option(empty=False)] = None
-    max_offenders: int = 20
+    max_offenders: Positive = 20
 
 
 class AnalysisIssueInfoOperation(ReadOnly):
@@ -42,7 +46,6 @@ class AnalysisIssueInfoOperation(ReadOnly):
 
     def __init__(self, task: Task, options: AnalysisIssueInfoOptions) -> None:
         self._task, self._options = task, options
-        self._refuse_search_by_id()
         self._client = AnalysisClient(task)
         build, thresholds = options.build, options.thresholds
         exact = None if build is None else search_text.exact_build(build)
@@ -53,16 +56,7 @@ class AnalysisIssueInfoOperation(ReadOnly):
         if thresholds is not None:
             search_text.require_exact_build(options.query or "")
             search_text.require_quoted_values(options.query or "")
-        if options.max_offenders < 1:
-            raise invalid(f"max_offenders is {options.max_offenders}: set it to at least 1")
         self._thresholds = None if thresholds is None else quality_gate.thresholds(thresholds)
-
-    def _refuse_search_by_id(self) -> None:
-        if self._options.id is None:
-            return
-        for name in ("build", "view", "limit", "thresholds"):
-            if getattr(self._options, name) is not None:
-                raise invalid(f"{name} cannot be combined with id: omit one of them")
 
     def plan(self) -> Plan:
         number = self._options.id

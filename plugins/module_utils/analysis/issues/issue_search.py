@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from ...core.errors import ToolchainError, invalid, shorten
+from ...core.errors import ToolchainError, shorten
 from ...core.json_text import as_text
 from ...core.module.task import Task
+from ...core.module.typed_options import Positive
 from .. import responses
 from .. import search_text as query
 from ..client import AnalysisClient, Call
@@ -49,7 +50,7 @@ class SearchOptions:
     project: str
     query: str | None = None
     view: str | None = None
-    limit: int | None = None
+    limit: Positive | None = None
 
 
 @dataclass(frozen=True)
@@ -67,8 +68,6 @@ class SearchRequest:
     summary: bool = True
 
     def __post_init__(self) -> None:
-        if self.limit is not None and self.limit < 1:
-            raise invalid(f"limit is {self.limit}, but must be at least 1")
         query.require_one_build(self.query or "")
         query.require_values(self.query or "")
 

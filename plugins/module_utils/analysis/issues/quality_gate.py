@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 from ...core.errors import ToolchainError, invalid
+from ...core.module.typed_options import NotNegative, Option
 from ...core.paths.globs import crossing, matcher
 from ..responses import Record
 from .issue_details import STATUSES
@@ -27,15 +28,18 @@ _DEFAULT_VALUES: dict[str, tuple[str, ...]] = {
 _SHOWN = ("id", "code", "severity", "state", "status", "owner", "file", "line", "message", "url")
 
 
+_Values = Annotated["list[str] | None", Option(empty=False)]
+
+
 @dataclass(frozen=True)
 class ThresholdOptions:
     """Entry of `thresholds`: alternative values per member, and the maximum number of issues."""
 
-    severity: list[str] | None = None
-    state: list[str] | None = None
-    status: list[str] | None = None
-    code: list[str] | None = None
-    max: int = 0
+    severity: _Values = None
+    state: _Values = None
+    status: _Values = None
+    code: _Values = None
+    max: NotNegative = 0
 
     def members(self) -> dict[str, list[str]]:
         """Return the alternative values of the members that are set."""
@@ -89,19 +93,8 @@ class Threshold:
 
 
 def thresholds(options: Iterable[ThresholdOptions]) -> list[Threshold]:
-    """Return the thresholds of the options. Raises `invalid` for an empty list of values and a
-    negative maximum.
-    """
-    found = []
-    for option in options:
-        members = option.members()
-        for name, texts in members.items():
-            if not texts:
-                raise invalid(f"thresholds: {name} is empty: omit it to count all issues")
-        if option.max < 0:
-            raise invalid(f"thresholds: max is {option.max}: set it to at least 0")
-        found.append(Threshold(members, option.max))
-    return found
+    """Return the thresholds of the options."""
+    return [Threshold(option.members(), option.max) for option in options]
 
 
 @dataclass(frozen=True)

@@ -13,16 +13,19 @@ from typing import ClassVar
 
 from ...core.errors import ToolchainError
 from ...core.module.descriptor import Descriptor, reads, writes
+from ...core.module.rules import Rule
 from ...core.plan import Plan, without_none
 from ..client import Call
 from ..engine.operation import ResourceOperation
-from ..engine.resource import Ids, Objects, Presence, Renameable, target_name
+from ..engine.resource import Ids, Objects, Presence, Renameable
 from ..responses import Record, named
 
 
 @dataclass(frozen=True)
 class AnalysisBuildOptions:
     """The options of `analysis_build`."""
+
+    option_rules: ClassVar[tuple[Rule, ...]] = (Rule("state=absent", forbids="new_name"),)
 
     project: str
     name: str
@@ -42,7 +45,7 @@ class Build(Renameable):
     def of(options: AnalysisBuildOptions) -> Build:
         project, name, state = options.project, options.name, options.state
         title = f"the build '{name}' of the project '{project}'"
-        desired = {"project": project, "name": target_name(title, name, options.new_name, state)}
+        desired = {"project": project, "name": options.new_name or name}
         return Build(title, None if state == "absent" else desired, name, project)
 
     @property

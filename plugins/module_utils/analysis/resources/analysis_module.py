@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from ...core.errors import invalid
 from ...core.module.descriptor import Descriptor, reads, writes
+from ...core.module.rules import Rule
 from ...core.plan import Comparison, Plan, unordered
 from ..client import Call
 from ..engine.operation import ResourceOperation
@@ -20,7 +21,6 @@ from ..engine.resource import (
     Objects,
     Presence,
     Renameable,
-    target_name,
     without_escapes,
 )
 from ..responses import Record, flag, named, texts
@@ -29,6 +29,8 @@ from ..responses import Record, flag, named, texts
 @dataclass(frozen=True)
 class AnalysisModuleOptions:
     """The options of `analysis_module`."""
+
+    option_rules: ClassVar[tuple[Rule, ...]] = (Rule("state=absent", forbids="new_name"),)
 
     project: str
     name: str
@@ -53,7 +55,7 @@ class Module(Renameable):
         title = f"the module '{name}' of the project '{project}'"
         desired = {
             "project": project,
-            "name": target_name(title, name, options.new_name, state),
+            "name": options.new_name or name,
             "allow_all": options.allow_all,
             "paths": options.paths,
         }

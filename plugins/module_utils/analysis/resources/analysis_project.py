@@ -14,13 +14,14 @@ from typing import Annotated, ClassVar
 from ...core.address import require_address
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
+from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Plan
 from ...core.secret import secrets_of_url
 from ..client import AnalysisClient, Call
 from ..engine.operation import ResourceOperation
-from ..engine.resource import Ids, Objects, Presence, Renameable, State, compare, target_name
+from ..engine.resource import Ids, Objects, Presence, Renameable, State, compare
 from ..responses import Record, named
 from .import_polling import Import, ImportPolling, ImportWaitOptions, is_running, state_of
 
@@ -37,6 +38,10 @@ class ImportSource:
 @dataclass(frozen=True)
 class AnalysisProjectOptions(ImportWaitOptions):
     """The options of `analysis_project`."""
+
+    option_rules: ClassVar[tuple[Rule, ...]] = (
+        Rule("state=absent", forbids=("import_from", "new_name")),
+    )
 
     name: str
     new_name: str | None = None
@@ -61,16 +66,11 @@ class Project(Renameable):
     def of(options: AnalysisProjectOptions) -> Project:
         name, source = options.name, options.import_from
         title = f"the project '{name}'"
-        target = target_name(title, name, options.new_name, options.state)
+        target = options.new_name or name
         if options.state == "absent":
-            if source is not None:
-                raise invalid(
-                    f"{title}: import_from cannot be combined with state: absent: omit it"
-                )
             return Project(title, None, name)
         if source is not None:
             require_address(source.url, "in import_from.url")
-            options.interval()
             if not options.wait and target != name:
                 raise invalid(
                     f"{title}: new_name requires wait=true, because the import creates the project"

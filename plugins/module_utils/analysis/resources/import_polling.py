@@ -20,7 +20,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ...core.errors import ToolchainError, invalid, shorten
+from ...core.errors import ToolchainError, shorten
+from ...core.module.typed_options import Seconds
 from ...core.polling import PollInterval
 from ..client import AnalysisClient, Call
 from ..responses import Record, named
@@ -46,15 +47,10 @@ class ImportWaitOptions:
     """The options of modules that wait for an import."""
 
     wait: bool = True
-    wait_timeout: float = 3600
-    poll_interval: float = 5
+    wait_timeout: Seconds = 3600
+    poll_interval: Seconds = 5
 
     def interval(self) -> PollInterval:
-        """Return the polling interval. Raises `invalid` for a timeout or interval of zero."""
-        times = {"wait_timeout": self.wait_timeout, "poll_interval": self.poll_interval}
-        for name, seconds in times.items():
-            if seconds <= 0:
-                raise invalid(f"{name} is {seconds:g}: set it to more than 0 seconds")
         return PollInterval(self.wait_timeout, self.poll_interval)
 
 

@@ -12,7 +12,7 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Plan
 from ...core.tokens.named_tokens import Token
-from ...core.tokens.token_operation import TokenOperation, TokenOptions
+from ...core.tokens.token_operation import TokenOperation, TokenOptions, token_rules
 from ..permissions import ADMINISTER
 from .api_tokens import ApiTokens
 
@@ -21,7 +21,8 @@ from .api_tokens import ApiTokens
 class CiTokenOptions(TokenOptions):
     """The options of `ci_token`."""
 
-    identifying: ClassVar[frozenset[str]] = TokenOptions.identifying | {"token_username"}
+    option_rules: ClassVar = token_rules("token_username")
+
     token_username: Annotated[str | None, Option(secret=False)] = None
 
     def check(self) -> None:

@@ -52,7 +52,7 @@ class BuildOptions(WaitOptions):
     console_lines: NotNegative = 20
     delay: NotNegative | None = None
 
-    rules: ClassVar[tuple[Rule, ...]] = (
+    option_rules: ClassVar[tuple[Rule, ...]] = (
         Rule("queue_id", "build", requires="state=finished"),
         Rule("queue_id", forbids="build"),
         Rule("state=finished", forbids=("parameters", "files", "delay", "trigger", "wait=false")),

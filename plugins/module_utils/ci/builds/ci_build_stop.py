@@ -44,7 +44,7 @@ class CiBuildStopOptions(WaitOptions):
         "required_one_of": [("build", "queue_id")],
         "mutually_exclusive": [("build", "queue_id")],
     }
-    rules: ClassVar[tuple[Rule, ...]] = (
+    option_rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             "escalate",
             forbids="wait=false",

@@ -102,7 +102,7 @@ class CiBuildDeleteOperation:
         if protected:
             self._task.warn(
                 f"{self._purpose}: to delete builds that are running, kept or the last successful"
-                f" one, set force: true: {_named(protected)}"
+                f" one, set force=true: {_named(protected)}"
             )
         if not deleted:
             return unchanged({"builds": rows})

@@ -56,7 +56,7 @@ _Update = Annotated[Literal["on_change", "always", "on_create"], Option(secret=F
 class CiCredentialEntry:
     """The options of a credential."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (
+    option_rules: ClassVar[tuple[Rule, ...]] = (
         Rule("secret", forbids="src"),
         Rule("kind=xml", requires=("config", "state=absent")),
         Rule("scope=system", forbids="folder"),

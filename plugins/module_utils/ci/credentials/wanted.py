@@ -174,7 +174,7 @@ def _require_no_redacted(root: XmlElement) -> None:
     left = [element.name for element in redacted(root)]
     if left:
         raise invalid(
-            f"the server would clear {', '.join(left)}: set kind: xml, and config to the complete"
+            f"the server would clear {', '.join(left)}: set kind=xml, and config to the complete"
             " XML"
         )
 

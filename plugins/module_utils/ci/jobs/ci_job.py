@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 from ...core.errors import ToolchainError, invalid, listed
 from ...core.files import read_text
 from ...core.module.descriptor import Descriptor, reads, writes
+from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
 from ...core.plan import Plan, unchanged
@@ -43,6 +44,12 @@ class CiJobOptions:
     state: Literal["present", "absent"] = "present"
     force: bool = False
 
+    option_rules: ClassVar[tuple[Rule, ...]] = (
+        Rule("state=absent", forbids=("config", "src", "copy_from", "enabled", "update_secrets")),
+        Rule("force", requires="state=absent"),
+        Rule("update_secrets=always", requires=("config", "src")),
+        Rule("folder", forbids="enabled", because="the server cannot disable a plain folder"),
+    )
     constraints: ClassVar[dict[str, Any]] = {"mutually_exclusive": [("config", "src", "copy_from")]}
 
 
@@ -74,7 +81,6 @@ class CiJobOperation:
         self._store = JobStore(server_of(task), job, purpose, task.predictions)
         source = options.copy_from
         self._source = None if source is None else job_of(source, task.connection.url)
-        _check(options)
         self._text = _given_configuration(task, options)
         creates = options.folder or source is not None or self._text is not None
         if creates and options.state == "present" and "://" not in str(options.job):
@@ -292,7 +298,7 @@ class CiJobOperation:
         if content and not self._options.force:
             raise invalid(
                 f"{self._store.purpose}: it contains {content[0]}, which would be deleted too. To"
-                " delete them, set force: true"
+                " delete them, set force=true"
             )
         live, steps = self._normalized_or_name(), [self._store.delete]
         return Plan(live, "", "delete", result={"differences": []}, data=steps)
@@ -354,26 +360,6 @@ class CiJobOperation:
             )
 
 
-def _check(options: CiJobOptions) -> None:
-    """Raise `invalid` for contradictory options."""
-    if options.state == "present":
-        if options.folder and options.enabled is not None:
-            raise invalid(
-                "enabled cannot be combined with folder: the server cannot disable a plain folder;"
-                " omit folder for a multibranch project"
-            )
-        if options.force:
-            raise invalid("force requires state=absent: it allows the deletion of jobs with builds")
-        if options.update_secrets == "always" and options.config is options.src is None:
-            raise invalid("update_secrets: always requires config or src")
-        return
-    for name in ("config", "src", "copy_from", "enabled"):
-        if getattr(options, name) is not None:
-            raise invalid(f"{name} cannot be combined with state=absent")
-    if options.update_secrets == "always":
-        raise invalid("update_secrets cannot be combined with state=absent")
-
-
 def _given_configuration(task: Task, options: CiJobOptions) -> str | None:
     """Return the configuration to save, with `enabled` applied; `None` without `config` and `src`.
 
@@ -399,7 +385,7 @@ def _given_configuration(task: Task, options: CiJobOptions) -> str | None:
     is_folder = kind == computed_folders.FOLDER
     if options.folder and not is_folder:
         required = computed_folders.FOLDER
-        raise invalid(f"{name} describes a {kind}, but folder: true requires a {required}")
+        raise invalid(f"{name} describes a {kind}, but folder=true requires a {required}")
     if is_folder and options.enabled is not None:
         raise invalid("enabled cannot be set for a plain folder: the server cannot disable it")
     return configuration.with_enabled(text, options.enabled)

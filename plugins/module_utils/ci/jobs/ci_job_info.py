@@ -16,7 +16,7 @@ from ...core.http.messages import Response, unexpected_body
 from ...core.http.transport import Transport
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
-from ...core.module.typed_options import Option
+from ...core.module.typed_options import NotNegative, Option
 from ...core.plan import Plan, ReadOnly, unchanged
 from .. import xml_reader
 from ..builds import parameters, records
@@ -279,7 +279,7 @@ class BuildListOptions:
 
     job: JobName
     fields: list[str]
-    limit: int | None = None
+    limit: NotNegative | None = None
     all_builds: bool = False
 
 
@@ -288,8 +288,6 @@ def build_list(task: Task, options: BuildListOptions) -> list[dict[str, Any]]:
     limit = options.limit
     if not options.fields:
         raise invalid("fields is empty: list the fields to read from a build")
-    if limit is not None and limit < 0:
-        raise invalid(f"limit is {limit}: set it to 0 or more")
     job = job_of(options.job, task.connection.url)
     more = options.all_builds or (limit is not None and limit > records.NEWEST)
     name = "allBuilds" if more else "builds"

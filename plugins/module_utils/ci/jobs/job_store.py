@@ -136,7 +136,7 @@ class JobStore:
         if shown is None:
             missing = (
                 f"the folder '{parent}' does not exist, or the account cannot see it. To create"
-                " the folder, use ci_job with folder: true"
+                " the folder, use ci_job with folder=true"
                 if parent
                 else (
                     "the server does not list its top-level jobs (api/json), so it cannot create"

@@ -64,7 +64,7 @@ _POLL_INTERVAL = 5
 class CiNodeEntry:
     """The options of a node."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (
+    option_rules: ClassVar[tuple[Rule, ...]] = (
         Rule("state=absent", forbids=(*_ELEMENTS, *_XML_OPTIONS, "offline", "offline_reason")),
         Rule("config", "src", forbids=tuple(_ELEMENTS)),
         Rule("offline_reason", requires="offline=true"),
@@ -244,7 +244,7 @@ class Nodes(ItemKind[CiNodeEntry, _Node]):
             state = self._store.state(name)
             if state is None or state.idle:
                 break
-            polling.pause(f"the node '{name}' is running builds (set force: true to abort them)")
+            polling.pause(f"the node '{name}' is running builds (set force=true to abort them)")
         self._store.delete(name)
 
 

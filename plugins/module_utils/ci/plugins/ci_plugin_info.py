@@ -51,7 +51,7 @@ class CiPluginInfoOperation:
         if self._file is not None and not self._writes:
             self._locked = baseline.of_lock(read_text(self._file, _LOCK_FILE), self._file)
             if options.required is not None:
-                raise invalid("required cannot be combined with lock: check: omit one of them")
+                raise invalid("required cannot be combined with lock=check: omit one of them")
             self._wanted = self._locked
         self._read = reader_of(task, options)
 

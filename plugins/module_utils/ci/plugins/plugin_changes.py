@@ -22,7 +22,7 @@ _SHORT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 class PluginEntry:
     """Entry of the option `plugins`. `version` is the minimum version; `None` accepts any."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (Rule("state=absent", forbids="version"),)
+    option_rules: ClassVar[tuple[Rule, ...]] = (Rule("state=absent", forbids="version"),)
 
     name: str
     version: str | None = None

@@ -37,7 +37,7 @@ _COLUMNS = ("Status", "Weather", "Job", "LastSuccess", "LastFailure", "LastDurat
 class CiViewEntry:
     """The options of a view."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (
+    option_rules: ClassVar[tuple[Rule, ...]] = (
         Rule("state=absent", forbids=(*_FIELDS, "config", "src")),
         Rule("config", "src", forbids=_FIELDS),
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rules between the options of a dataclass, declared in its class attribute `rules` [C1.6].
+"""Rules between the options of a dataclass, declared in its class attribute `option_rules` [C1.6].
 
 `typed_options.parse` checks them before the first request: those of the task, and those of its
 suboptions. Rules that Ansible knows, such as `mutually_exclusive`, are in `constraints`.

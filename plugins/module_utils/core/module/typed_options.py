@@ -194,7 +194,7 @@ def _build(options: type[Options], params: Mapping[str, Any]) -> Options:
 def check(options: Any, place: str = "") -> None:
     """Raise `invalid` for a number that is too small, or options that break a rule of their class.
 
-    The rules are the class attribute `rules`, and a method `check` for what they cannot express.
+    The rules are the class attribute `option_rules`, and a method `check` for the others.
 
     :param place: location of suboptions, such as `entries[2]`, with which the message begins
     """
@@ -223,7 +223,7 @@ def _check_rules(options: Any) -> None:
             raise invalid(f"{name} cannot be combined with entries: set {name} in every entry")
     if any(known.in_entries for known in declarations) and given["entries"]:
         return  # the rules apply to each entry
-    for rule in getattr(kind, "rules", None) or ():  # of the class: an option may be named `rules`
+    for rule in getattr(kind, "option_rules", ()):
         rule.check(values, given)
     if hasattr(options, "check"):
         options.check()

@@ -7,12 +7,13 @@ import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, ClassVar, Literal
 
 from ..errors import ToolchainError, invalid
 from ..files import atomic_write, require_replaceable
+from ..module.rules import Rule
 from ..module.task import Task
 from ..module.typed_options import PathText
 from ..plan import Action, Change, Plan, unchanged, without_none
@@ -28,14 +29,23 @@ _NEVER = re.compile(r"0\s*[wdhm]?")
 _MODE = 0o600
 
 
+def token_rules(*identifying: str) -> tuple[Rule, ...]:
+    """Return the rules of a token module.
+
+    :param identifying: options besides `name` that name the tokens
+    """
+    return (
+        Rule("state=absent", allows=("name", *identifying)),
+        Rule("in_use", requires="revoke_older"),
+    )
+
+
 @dataclass(frozen=True)
 class TokenOptions:
-    """Options that all token modules share.
+    """Options that all token modules share."""
 
-    :param identifying: options that can be combined with state `absent`
-    """
+    option_rules: ClassVar[tuple[Rule, ...]] = token_rules()
 
-    identifying: ClassVar[frozenset[str]] = frozenset({"name", "state"})
     name: str
     expires_in: str | None = None
     renew_before: str | None = None
@@ -53,12 +63,6 @@ class TokenOptions:
                 f"name must have at most {_LONGEST_NAME} characters, without '*', control"
                 " characters, and spaces at the start or end"
             )
-        if self.state == "absent":
-            for option in sorted({field.name for field in fields(self)} - self.identifying):
-                if getattr(self, option) not in (None, False):
-                    raise invalid(f"{option} cannot be combined with state 'absent': leave it out")
-        if self.in_use is not None and not self.revoke_older:
-            raise invalid("in_use requires revoke_older: omit in_use, or set revoke_older to true")
         lifetime, margin = self.lifetime, self.margin
         if lifetime and margin >= lifetime:
             raise invalid(

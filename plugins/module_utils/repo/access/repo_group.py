@@ -34,7 +34,7 @@ OWN_REALMS = ("", "internal", "artifactory")
 class RepoGroupEntry:
     """The options of a group."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (
+    option_rules: ClassVar[tuple[Rule, ...]] = (
         Rule("state=absent", forbids=tuple(_OLD)),
         Rule("auto_join=true", forbids="admin_privileges=true"),
         Rule("members_mode", requires="members"),

@@ -104,7 +104,7 @@ class PermissionResources:
 class RepoPermissionEntry:
     """The options of a permission."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (
+    option_rules: ClassVar[tuple[Rule, ...]] = (
         Rule("state=absent", forbids="resources"),
         Rule("mode", requires="resources"),
     )

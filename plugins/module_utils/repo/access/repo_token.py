@@ -14,7 +14,7 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Plan, without_none
 from ...core.tokens.named_tokens import Token
-from ...core.tokens.token_operation import TokenOperation, TokenOptions
+from ...core.tokens.token_operation import TokenOperation, TokenOptions, token_rules
 from ..platform.interface import ACCESS, PlatformClient
 from .tokens import AccessTokens
 
@@ -27,7 +27,8 @@ _THRESHOLD = timedelta(hours=3)
 class RepoTokenOptions(TokenOptions):
     """The options of `repo_token`."""
 
-    identifying: ClassVar[frozenset[str]] = TokenOptions.identifying | {"token_username"}
+    option_rules: ClassVar = token_rules("token_username")
+
     token_username: Annotated[str | None, Option(secret=False)] = None
     scopes: list[str] | None = None
     refreshable: bool | None = None
@@ -115,7 +116,7 @@ class RepoTokenOperation(TokenOperation):
         if len(owners) < (1 if user else 2):
             return
         shown = " and ".join(f"'{owner}'" for owner in owners)
-        other = "use another name, or revoke them with state 'absent' and token_username first"
+        other = "use another name, or revoke them with state=absent and token_username first"
         raise ToolchainError(
             "conflict",
             f"the tokens '{self._options.name}' belong to {shown}"

@@ -39,7 +39,7 @@ _SECRET = "(secret)"
 class RepoUserEntry:
     """The options of a user."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (
+    option_rules: ClassVar[tuple[Rule, ...]] = (
         Rule("state=absent", forbids=("user_password", *_OLD)),
         Rule("disable_ui_access=true", forbids=("admin=true", "profile_updatable=true")),
         Rule("groups_mode", requires="groups"),
@@ -124,7 +124,7 @@ class _Users(AccountKind[RepoUserEntry]):
             return
         whose = "a built-in account" if name in _BUILT_IN else "the task's account"
         if name in _BUILT_IN or name == own_account(self._task):
-            raise invalid(f"the user '{name}' is {whose} and {reason}: this requires force: true")
+            raise invalid(f"the user '{name}' is {whose} and {reason}: this requires force=true")
 
     def write(self, item: Item[RepoUserEntry, Fields]) -> None:
         directory, name = self._directory, item.name

@@ -14,6 +14,7 @@ from ...core.concurrency import bounded
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
+from ...core.module.typed_options import Positive
 from ...core.plan import Action, Change, Plan
 from ...core.plans.sealing import PlannedChange
 from ...core.times import age_of, moment_of
@@ -39,7 +40,7 @@ class BuildRetentionOptions:
     }
 
     build_name: str
-    count: int | None = None
+    count: Positive | None = None
     max_age: str | None = None
     minimum_build_date: str | None = None
     keep: list[str] | None = None
@@ -76,10 +77,6 @@ class BuildRetentionOperation:
     def __init__(self, task: Task, options: BuildRetentionOptions) -> None:
         self._options, self._warn = options, task.warn
         self._name, self._count = options.build_name, options.count
-        if self._count is not None and self._count < 1:
-            raise invalid(
-                f"count must be 1 or more, not {self._count}: omit it to keep builds by age only"
-            )
         self._keep = set(options.keep or ())
         self._age = None if options.max_age is None else age_of("max_age", options.max_age)
         self._date = _date(options.minimum_build_date)

@@ -13,7 +13,7 @@ from ...core.errors import ToolchainError, invalid, shorten
 from ...core.http.messages import Response, unexpected_body
 from ...core.http.writes import Verify
 from ...core.module.task import Task
-from ...core.module.typed_options import Option
+from ...core.module.typed_options import Option, Seconds
 from ...core.plan import without_none
 from ...core.polling import PollInterval
 from ..client import object_of, objects, repository_key
@@ -47,14 +47,23 @@ class BundleOptions:
     project: str | None = None
     repository_key: Annotated[str | None, Option(secret=False)] = None
 
+    def check(self) -> None:
+        """Raise `invalid` for a name or version that the server does not accept."""
+        for option, longest in _LONGEST.items():
+            require_name(option, getattr(self, option), longest)
+        for option in ("project", "repository_key"):
+            value = getattr(self, option)
+            if value is not None:
+                repository_key(option, value)
+
 
 @dataclass(frozen=True, kw_only=True)
 class BundleWaitOptions(BundleOptions):
     """Common options of modules that wait for the server; times are in seconds."""
 
     wait: bool = True
-    wait_timeout: float = 600
-    poll_interval: float = 5
+    wait_timeout: Seconds = 600
+    poll_interval: Seconds = 5
 
     def polling(self) -> PollInterval:
         return PollInterval(self.wait_timeout, self.poll_interval)
@@ -105,31 +114,12 @@ def _message(entry: Any) -> str:
     return str(entry)
 
 
-def check_names(options: BundleOptions) -> None:
-    """Raise `invalid` for a name or version that the server does not accept."""
-    for option, longest in _LONGEST.items():
-        require_name(option, getattr(options, option), longest)
-    for option in ("project", "repository_key"):
-        value = getattr(options, option)
-        if value is not None:
-            repository_key(option, value)
-
-
 def require_name(option: str, value: str, longest: int) -> None:
     if _NAME.fullmatch(value) is None or len(value) > longest:
         raise invalid(
             f"{option} is '{value}', but must have at most {longest} letters, digits, '_', '.' and"
             " '-', and not begin with '.' or '-'"
         )
-
-
-def check_wait(options: BundleWaitOptions) -> None:
-    """Raise `invalid` for malformed names, and for a timeout or interval that is not positive."""
-    check_names(options)
-    for option in ("wait_timeout", "poll_interval"):
-        value = getattr(options, option)
-        if value <= 0:
-            raise invalid(f"{option} must be greater than 0, not {value:g}")
 
 
 class Bundle:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from ...core.concurrency import first_alone
 from ...core.errors import ToolchainError, invalid, shorten
 from ...core.json_text import as_text
+from ...core.module import typed_options
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
@@ -26,8 +27,6 @@ from .lifecycle import (
     BundleWaitOptions,
     Progress,
     SigningKey,
-    check_names,
-    check_wait,
 )
 
 _DELETING = "DELETING"
@@ -190,7 +189,7 @@ class Sources:
         options = BundleOptions(
             name=source.name, version=source.version, project=self._project(source.project)
         )
-        check_names(options)
+        typed_options.check(options)
         return Bundle(self._task, options, self._bundle.client)
 
     def content(self, recorded: Sequence[Mapping[str, Any]] | None = None) -> BundleContent:
@@ -390,7 +389,6 @@ class ReleaseBundleOperation:
     )
 
     def __init__(self, task: Task, options: ReleaseBundleOptions) -> None:
-        check_wait(options)
         self._task, self._options = task, options
         self._bundle = Bundle(task, options)
         self._sources: Sources | None = None

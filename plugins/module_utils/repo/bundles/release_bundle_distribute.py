@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
-from ...core.errors import ToolchainError, invalid, shorten
+from ...core.errors import ToolchainError, shorten
 from ...core.http.messages import Response, unexpected_body
 from ...core.module.descriptor import Descriptor, writes
+from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.paths.globs import has_wildcards, matcher
@@ -18,7 +19,7 @@ from ...core.times import moment_of
 from ...core.verification import without_effect
 from ..client import object_of, objects
 from ..platform.interface import InterfaceMissing
-from .lifecycle import COMPLETED, Bundle, BundleWaitOptions, Progress, check_wait, progress_of
+from .lifecycle import COMPLETED, Bundle, BundleWaitOptions, Progress, progress_of
 
 _NONE: Mapping[str, Any] = {"id": None, "status": None, "sites": []}
 
@@ -242,6 +243,10 @@ class RepositoryMappingOptions:
 class ReleaseBundleDistributeOptions(BundleWaitOptions):
     """The options of `release_bundle_distribute`."""
 
+    option_rules: ClassVar[tuple[Rule, ...]] = (
+        Rule("state=absent", forbids=("mappings", "create_repositories")),
+    )
+
     rules: Annotated[list[DistributionRuleOptions] | None, Option(empty=False)] = None
     create_repositories: bool = False
     mappings: list[RepositoryMappingOptions] | None = None
@@ -265,12 +270,9 @@ class ReleaseBundleDistributeOperation:
     )
 
     def __init__(self, task: Task, options: ReleaseBundleDistributeOptions) -> None:
-        check_wait(options)
         self._options, self._bundle = options, Bundle(task, options)
         self._rules = options.rules or [DistributionRuleOptions()]
         self._deletes = options.state == "absent"
-        if self._deletes and (options.mappings or options.create_repositories):
-            raise invalid("mappings and create_repositories require state: present; omit them")
         verb = "deleting on its sites" if self._deletes else "distributing"
         self._doing = f"{verb} {self._bundle.label}"
 

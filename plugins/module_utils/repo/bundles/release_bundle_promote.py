@@ -21,7 +21,6 @@ from .lifecycle import (
     BundleWaitOptions,
     Progress,
     SigningKey,
-    check_wait,
     progress_of,
 )
 from .promotion_records import BundlePromotion, read_promotions
@@ -54,7 +53,6 @@ class ReleaseBundlePromoteOperation:
     )
 
     def __init__(self, task: Task, options: ReleaseBundlePromoteOptions) -> None:
-        check_wait(options)
         for name in ("included_repositories", "excluded_repositories"):
             for key in getattr(options, name) or ():
                 repository_key(name, key)

@@ -12,6 +12,7 @@ from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.objects import attempt_each, failure_of
 from ...core.module.task import Task
+from ...core.module.typed_options import NotNegative, Positive
 from ...core.paths.globs import hint
 from ...core.plan import Plan
 from ...core.plans.sealing import PlannedChange
@@ -49,8 +50,8 @@ class ArtifactCleanupOptions:
     """The options of `artifact_cleanup`."""
 
     rules: list[RuleOptions]
-    max_deletions: int = 100
-    parallel: int = 4
+    max_deletions: NotNegative = 100
+    parallel: Positive = 4
     force: bool = False
 
 
@@ -62,12 +63,6 @@ class ArtifactCleanupOperation:
     )
 
     def __init__(self, task: Task, options: ArtifactCleanupOptions) -> None:
-        for name, number, least in (
-            ("max_deletions", options.max_deletions, 0),
-            ("parallel", options.parallel, 1),
-        ):
-            if number < least:
-                raise invalid(f"{name} is {number}, but must be at least {least}")
         self._rules = rules_of(options.rules, force=options.force)
         self._max_deletions = options.max_deletions
         self._client = RepoClient(task, connections=options.parallel)

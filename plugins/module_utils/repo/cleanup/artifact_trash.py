@@ -18,6 +18,7 @@ from ...core import address
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
+from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.plan import Action, Operation, Plan, ReadOnly, unchanged
 from ...core.plans.sealing import Divisible, PlannedChange
@@ -37,6 +38,10 @@ class ArtifactTrashOptions:
     """The options of `artifact_trash`."""
 
     constraints: ClassVar[dict[str, Any]] = {"required_if": [("state", "clean", ["repo"])]}
+    option_rules: ClassVar[tuple[Rule, ...]] = (
+        Rule("project", requires="state=builds_clean"),
+        Rule("repo", "path", requires="state=clean"),
+    )
 
     state: Literal["empty", "clean", "builds_clean", "listed"]
     repo: str | None = None
@@ -78,13 +83,8 @@ def _operation(task: Task, options: ArtifactTrashOptions) -> _TrashOperation:
     client = RepoClient(task, connections=_PARALLEL)
     if options.project is not None:
         repository_key("project", options.project)
-        if options.state != "builds_clean":
-            raise invalid("project requires state: builds_clean")
     if options.state == "clean":
         return TrashCleaning(client, *_item(options))
-    for name, value in (("repo", options.repo), ("path", options.path)):
-        if value:
-            raise invalid(f"{name} requires state: clean")
     if options.state == "builds_clean":
         return TrashCleaning(client, client.builds_key(options.project), "", of_builds=True)
     if options.state == "empty":
@@ -113,7 +113,7 @@ def _item(options: ArtifactTrashOptions) -> tuple[str, str]:
     if path == "" and not options.force:
         raise invalid(
             f"path is empty, which means all items of '{repo}' in the trash: set path, or set"
-            " force: true to allow that"
+            " force=true to allow that"
         )
     refuse_glob(path)
     return repo, path

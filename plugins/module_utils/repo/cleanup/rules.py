@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import Annotated, Any, Literal
 
 from ...core.errors import invalid
-from ...core.module.typed_options import Option
+from ...core.module.typed_options import Option, Positive
 from ...core.paths.globs import Patterns, crossing, has_wildcards, matcher, with_content
 from ...core.times import age_of
 from .. import aql
@@ -42,10 +42,10 @@ class RuleOptions:
     path: str | None = None
     name: str | None = None
     type_: Annotated[Literal["file", "folder", "any"] | None, Option(name="type")] = None
-    depth: int | None = None
+    depth: Positive | None = None
     created_before: str | None = None
     properties: Annotated[dict[str, Any] | None, Option(values="text")] = None
-    keep_last: int | None = None
+    keep_last: Positive | None = None
     keep_last_by: Literal["folder", "image"] = "folder"
     exclude: list[str] | None = None
 
@@ -213,7 +213,7 @@ def _rule(number: int, options: RuleOptions, force: bool) -> CleanupRule:
     if not (force or _is_restricted(rule)):
         raise invalid(
             f"rule {number} would delete everything in the repository '{rule.repo}': restrict it,"
-            " or set force: true to allow that"
+            " or set force=true to allow that"
         )
     return rule
 
@@ -224,9 +224,6 @@ def _check(number: int, options: RuleOptions) -> None:
         raise invalid(
             f"rule {number}: repo must be the key of a single repository, without wildcards"
         )
-    for name, value in (("keep_last", options.keep_last), ("depth", options.depth)):
-        if value is not None and value < 1:
-            raise invalid(f"rule {number}: {name} is {value}: write at least 1, or omit it")
     if options.keep_last_by == "image" and options.type_ not in (None, "folder"):
         raise invalid(
             f"rule {number}: type '{options.type_}' cannot be combined with keep_last_by 'image':"

@@ -40,7 +40,7 @@ class FederatedMember:
 class RepositoryEntry:
     """The suboptions of `entries`."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (
+    option_rules: ClassVar[tuple[Rule, ...]] = (
         Rule("state=absent", allows=_OF_ABSENT),
         Rule("update_password=always", requires="remote_password"),
     )

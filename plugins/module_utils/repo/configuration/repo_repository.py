@@ -125,7 +125,7 @@ class Repositories(ItemKind[RepositoryEntry, Config]):
                 raise ToolchainError(
                     "conflict",
                     f"deleting the repository '{entry.key}' would also delete {number} files: set"
-                    " force: true to allow that",
+                    " force=true to allow that",
                 )
         return plan(before, None).with_result(repository=None)
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ...core.concurrency import bounded
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import ToolchainError
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
+from ...core.module.typed_options import Positive
 from ...core.plan import Plan, ReadOnly, unchanged
 from ..client import RepoClient, repository_key
 from ..image_names import ImageReference, image_of, subject_of
@@ -24,7 +25,7 @@ class DockerImageInfoOptions:
 
     repo: str | None = None
     image: str | None = None
-    page_size: int = 1000
+    page_size: Positive = 1000
     attached: bool = False
 
 
@@ -34,8 +35,6 @@ class DockerImageInfoOperation(ReadOnly):
     descriptor: ClassVar = Descriptor("repo", {"images": reads("read"), "tags": reads("read")})
 
     def __init__(self, task: Task, options: DockerImageInfoOptions) -> None:
-        if options.page_size < 1:
-            raise invalid("page_size must be at least 1")
         self._image = None
         if options.image is not None:
             self._image = image_of("image", options.image, options.repo)

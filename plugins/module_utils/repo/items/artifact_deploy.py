@@ -12,8 +12,9 @@ from typing import Annotated, Any, ClassVar, Literal
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid, shorten
 from ...core.module.descriptor import Descriptor, writes
+from ...core.module.rules import Rule
 from ...core.module.task import Task
-from ...core.module.typed_options import Option, PathText
+from ...core.module.typed_options import Option, PathText, Positive
 from ...core.paths.globs import Patterns
 from ...core.plan import Action, Operation, Plan, Predicting, plan
 from .. import properties
@@ -47,6 +48,7 @@ from .sources import (
 from .uploads import Uploader
 
 _SOURCES = ("src", "content", "artifacts")
+_OF_FILES = ("properties", "checksum_deploy", "exclude", "moved_to", "explode", "flat")
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,13 @@ class ArtifactDeployOptions:
         "mutually_exclusive": [_SOURCES],
         "required_if": [("state", "present", _SOURCES, True)],
     }
+    option_rules: ClassVar[tuple[Rule, ...]] = (
+        Rule("state=absent", forbids=(*_SOURCES, *_OF_FILES, "overwrite")),
+        Rule("force", requires="state=absent"),
+        Rule("explode", requires="src"),
+        Rule("explode", forbids="checksum_deploy=true", because="an archive is always uploaded"),
+        Rule("explode", "content", forbids=("exclude", "flat")),
+    )
 
     repo: str
     path: str = ""
@@ -74,7 +83,7 @@ class ArtifactDeployOptions:
     artifacts: list[ArtifactOptions] | None = None
     explode: bool = False
     properties: Annotated[dict[str, Any] | None, Option(values="text")] = None
-    parallel: int = 4
+    parallel: Positive = 4
     checksum_deploy: bool | None = None
     exclude: list[str] | None = None
     flat: bool = False
@@ -107,8 +116,6 @@ class ArtifactDeployOperation:
         for number, key in enumerate(options.moved_to or ()):
             repository_key(f"moved_to[{number}]", key)
         segments(options.path)
-        if options.parallel < 1:
-            raise invalid("parallel must be at least 1")
         self._operation = _operation(task, options)
 
     def plan(self) -> Plan:
@@ -125,11 +132,6 @@ class ArtifactDeployOperation:
 def _operation(task: Task, options: ArtifactDeployOptions) -> Operation:
     if options.state == "absent":
         return _removal(task, options)
-    if options.force:
-        raise invalid(
-            "force requires state: absent, to delete the content of a repository: omit it"
-        )
-    _refuse_without_files(options)
     require_new_path("path", options.path)
     for number, artifact in enumerate(options.artifacts or ()):
         require_new_path(f"artifacts[{number}].path", artifact.path)
@@ -144,24 +146,8 @@ def _operation(task: Task, options: ArtifactDeployOptions) -> Operation:
     return FileDeployment(task, options, sources)
 
 
-def _refuse_without_files(options: ArtifactDeployOptions) -> None:
-    """Raise `invalid` for `exclude` and `flat` if the task does not deploy local files."""
-    named = [name for name in ("exclude", "flat") if getattr(options, name)]
-    instead = "explode" if options.explode else "content" if options.content is not None else ""
-    if named and instead:
-        raise invalid(
-            f"{named[0]} only applies to src and artifacts, and cannot be combined with {instead}"
-        )
-
-
 def _archive_deployment(task: Task, options: ArtifactDeployOptions) -> ArchiveDeployment:
-    if options.checksum_deploy:
-        raise invalid(
-            "checksum_deploy cannot be combined with explode: an archive is always uploaded"
-        )
-    if options.src is None:
-        raise invalid("explode requires src, the archive to expand")
-    return ArchiveDeployment(task, options, options.src, properties_of(options.properties))
+    return ArchiveDeployment(task, options, str(options.src), properties_of(options.properties))
 
 
 def _removal(task: Task, options: ArtifactDeployOptions) -> ItemRemoval:
@@ -169,15 +155,9 @@ def _removal(task: Task, options: ArtifactDeployOptions) -> ItemRemoval:
     if path == "" and not options.force:
         raise invalid(
             f"path is empty, which means the whole repository '{options.repo}': set path, or set"
-            " force: true to allow that"
+            " force=true to allow that"
         )
     refuse_glob(path)
-    only_present = (*_SOURCES, "properties", "checksum_deploy", "exclude", "moved_to")
-    named = [name for name in only_present if getattr(options, name) is not None]
-    named += [name for name in ("explode", "flat") if getattr(options, name)]
-    named += [] if options.overwrite else ["overwrite"]
-    if named:
-        raise invalid(f"state 'absent' cannot be combined with {', '.join(named)}: omit them")
     return ItemRemoval(task, options.repo, path)
 
 

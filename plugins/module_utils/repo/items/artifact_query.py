@@ -14,7 +14,7 @@ from ...core.files import open_regular
 from ...core.http.messages import unexpected_body
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
-from ...core.module.typed_options import Option, PathText
+from ...core.module.typed_options import Option, PathText, Positive
 from ...core.plan import Plan, ReadOnly, unchanged
 from .. import aql, json_rows
 from ..client import RepoClient, item_path, join, repository_key, segments
@@ -32,7 +32,7 @@ class ListingOptions:
     repo: str
     path: str = ""
     deep: bool = False
-    depth: int | None = None
+    depth: Positive | None = None
     list_folders: bool = False
     md_timestamps: bool = False
     include_root_path: bool = False
@@ -152,11 +152,6 @@ class ArtifactQueryOperation(ReadOnly):
         The `name` of a row is the first segment of the path below the folder.
         """
         repo, path = repository_key("list: repo", options.repo), join(*segments(options.path))
-        if options.depth is not None and options.depth < 1:
-            raise invalid(
-                f"list: depth must be at least 1, not {options.depth}; set deep: true to list all"
-                " levels"
-            )
 
         def ask() -> Rows:
             return [_entry(row) for row in self._list(repo, path, options.query)]

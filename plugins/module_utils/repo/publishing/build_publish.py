@@ -12,7 +12,7 @@ from ...core.concurrency import bounded, spread
 from ...core.errors import ToolchainError, invalid, shorten
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
-from ...core.module.typed_options import Option
+from ...core.module.typed_options import Option, Positive
 from ...core.paths.globs import has_wildcards, matcher
 from ...core.plan import Action, Plan, without_none
 from ...core.secret import clean_url, misplaced_user_info
@@ -76,7 +76,7 @@ class BuildPublishOptions:
     properties: Annotated[dict[str, Any] | None, Option(values="text", private=True)] = None
     mark_artifacts: bool = True
     replace: bool = False
-    parallel: int = 4
+    parallel: Positive = 4
 
 
 Place = tuple[str, str]
@@ -173,8 +173,6 @@ class BuildPublishOperation:
     )
 
     def __init__(self, task: Task, options: BuildPublishOptions) -> None:
-        if options.parallel < 1:
-            raise invalid("parallel must be at least 1")
         _check_names(options)
         self._task, self._options = task, options
         self._name, self._number = options.build_name, options.build_number

@@ -14,7 +14,7 @@ from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid, shorten
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
-from ...core.module.typed_options import Option
+from ...core.module.typed_options import Option, Positive
 from ...core.paths.globs import Patterns, has_wildcards
 from ...core.plan import Action, Plan
 from ...core.verification import without_effect
@@ -59,8 +59,8 @@ class ArtifactCopyOptions:
     exclude: list[str] | None = None
     target_path: str | None = None
     move: bool = False
-    max_items: int = 1000
-    parallel: int = 4
+    max_items: Positive = 1000
+    parallel: Positive = 4
 
     @property
     def selects(self) -> bool:
@@ -346,7 +346,7 @@ class ArtifactCopyOperation:
 
 
 def _require_sense(options: ArtifactCopyOptions) -> None:
-    """Raise `invalid` for malformed keys and paths, and for numbers out of range."""
+    """Raise `invalid` for malformed keys and paths."""
     if options.repo is not None:
         repository_key("repo", options.repo)
     repository_key("target_repo", options.target_repo)
@@ -357,6 +357,3 @@ def _require_sense(options: ArtifactCopyOptions) -> None:
             f"target_path: '{path}' contains wildcards, but must name a single file or folder"
         )
     require_new_path("target_path", path)
-    for name in ("parallel", "max_items"):
-        if getattr(options, name) < 1:
-            raise invalid(f"{name} must be at least 1, not {getattr(options, name)}")

@@ -16,8 +16,9 @@ from ...core.concurrency import bounded, spread
 from ...core.errors import ToolchainError, invalid, shorten
 from ...core.http.file_download import Fetched, RemoteContent, download_file, fetch_digests
 from ...core.module.descriptor import Descriptor, reads
+from ...core.module.rules import Rule
 from ...core.module.task import Task
-from ...core.module.typed_options import Option, PathText
+from ...core.module.typed_options import NotNegative, Option, PathText, Positive
 from ...core.paths.globs import Patterns
 from ...core.plan import Action, Plan
 from ...core.times import moment_of
@@ -137,6 +138,11 @@ class ArtifactDownloadOptions:
         "required_together": [("build_name", "build_number")],
         "required_by": {"path": ("repo",), "project": ("build_name",)},
     }
+    option_rules: ClassVar[tuple[Rule, ...]] = (
+        Rule("sort_by", requires="newest"),
+        Rule("aggregated", requires="build_name"),
+        Rule("max_deletions", requires="sync"),
+    )
 
     repo: str | None = None
     path: str | None = None
@@ -149,11 +155,11 @@ class ArtifactDownloadOptions:
     exclude: list[str] | None = None
     dest: PathText | None = None
     flat: bool = False
-    newest: int | None = None
+    newest: Positive | None = None
     sort_by: SortKey = "created"
     sync: bool = False
-    max_deletions: int = 0
-    parallel: int = 4
+    max_deletions: NotNegative = 0
+    parallel: Positive = 4
     mode: str | None = None
     allow_empty: bool = False
 
@@ -212,7 +218,6 @@ class ArtifactDownloadOperation:
     )
 
     def __init__(self, task: Task, options: ArtifactDownloadOptions) -> None:
-        _require_sense(options)
         self._task, self._options = task, options
         self._mode = mode_of(options.mode)
         self._requests = _requests(options)
@@ -418,22 +423,6 @@ def _refuse_named_clashes(
             file = RemoteFile(request.repo or "", path, path.rpartition("/")[2], UNKNOWN_ITEM)
             targets += targets_of([file], request.dest, flat=options.flat, is_file=True)
     refuse_clashes(targets)
-
-
-def _require_sense(options: ArtifactDownloadOptions) -> None:
-    """Raise `invalid` for numbers out of range, and for options that require another option."""
-    if options.parallel < 1:
-        raise invalid("parallel must be at least 1")
-    if options.newest is not None and options.newest < 1:
-        raise invalid(f"newest must be at least 1, not {options.newest}")
-    if options.newest is None and options.sort_by != "created":
-        raise invalid("sort_by requires newest: set newest, or omit sort_by")
-    if options.aggregated != "fail" and options.build_name is None:
-        raise invalid("aggregated requires build_name: omit it, or set build_name")
-    if options.max_deletions < 0:
-        raise invalid(f"max_deletions must be at least 0, not {options.max_deletions}")
-    if options.max_deletions and not options.sync:
-        raise invalid("max_deletions requires sync: omit it, or set sync")
 
 
 def _require_folders(requests: Sequence[DownloadRequest]) -> None:

@@ -11,7 +11,7 @@ from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
-from ...core.module.typed_options import Option
+from ...core.module.typed_options import Option, Positive
 from ...core.paths.globs import Patterns, has_wildcards
 from ...core.plan import Plan
 from ...core.progress import ProgressCounter
@@ -44,8 +44,8 @@ class ArtifactPropertiesOptions:
     recursive: bool = False
     state: Literal["present", "absent"] = "present"
     force: bool = False
-    max_items: int = 1000
-    parallel: int = 4
+    max_items: Positive = 1000
+    parallel: Positive = 4
 
     @property
     def selects(self) -> bool:
@@ -128,9 +128,6 @@ class ArtifactPropertiesOperation:
     )
 
     def __init__(self, task: Task, options: ArtifactPropertiesOptions) -> None:
-        for name in ("parallel", "max_items"):
-            if getattr(options, name) < 1:
-                raise invalid(f"{name} must be at least 1, not {getattr(options, name)}")
         self._task, self._options = task, options
         self._wanted = _wanted(task, options)
         self._client = RepoClient(task, connections=options.parallel)
@@ -138,7 +135,7 @@ class ArtifactPropertiesOperation:
         self._selection = _selection(self._client, options)
         if self._wanted.absent and not self._client.dialect.full_properties:
             raise invalid(
-                "state 'absent': servers of the generic dialect cannot remove properties (check the"
+                "state=absent: servers of the generic dialect cannot remove properties (check the"
                 " option dialect)"
             )
 
@@ -321,7 +318,7 @@ def _selection(client: RepoClient, options: ArtifactPropertiesOptions) -> FileSe
         if path == "" and not options.force:
             raise invalid(
                 f"path is empty, which means the root of the repository '{repo}': set path, or set"
-                " force: true to allow that"
+                " force=true to allow that"
             )
         return None
     if options.recursive:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from ...core.address import require_segment
 from ...core.errors import invalid
-from ...core.module.typed_options import Option, PathText
+from ...core.module.typed_options import NotNegative, Option, PathText
 
 _LONGEST = 255
 _LISTS = ("labels", "fix_versions", "components")
@@ -87,7 +87,7 @@ class IssueOptions:
     links: list[IssueLink] | None = None
     attachments: list[PathText] | None = None
     replace: bool = True
-    compare_max: int = 64 * 1024 * 1024
+    compare_max: NotNegative = 64 * 1024 * 1024
 
     def check(self) -> None:
         """Raise `invalid` for contradictory options."""

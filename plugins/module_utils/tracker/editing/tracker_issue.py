@@ -17,6 +17,7 @@ from ...core.module.descriptor import Descriptor, writes
 from ...core.module.diffs import shown_change
 from ...core.module.objects import attempt_each, failure_of
 from ...core.module.task import Task
+from ...core.module.typed_options import Positive
 from ...core.plan import Change, Plan
 from .. import permissions
 from ..client import TrackerClient
@@ -40,8 +41,8 @@ class TrackerIssueOptions(IssueOptions):
 
     issue: str | None = None
     jql: str | None = None
-    max_issues: int = 100
-    parallel: int = 4
+    max_issues: Positive = 100
+    parallel: Positive = 4
 
     constraints: ClassVar[dict[str, Any]] = {
         "mutually_exclusive": [("issue", "jql", "match")],
@@ -54,15 +55,6 @@ class TrackerIssueOptions(IssueOptions):
             "transition_fields": ["status"],
         },
     }
-
-    def require_positive_numbers(self) -> None:
-        """Raise `invalid` if a numeric option is too small."""
-        for name in ("max_issues", "parallel"):
-            number = getattr(self, name)
-            if number < 1:
-                raise invalid(f"{name} is {number}, but must be at least 1")
-        if self.compare_max < 0:
-            raise invalid(f"compare_max is {self.compare_max}, but must be at least 0")
 
 
 @dataclass
@@ -118,7 +110,6 @@ class TrackerIssueOperation:
     )
 
     def __init__(self, task: Task, options: TrackerIssueOptions) -> None:
-        options.require_positive_numbers()
         self._task, self._options = task, options
         self._files = files_of(options.attachments or [])
         self._client = TrackerClient(task, connections=options.parallel)

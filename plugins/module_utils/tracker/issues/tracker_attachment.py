@@ -16,12 +16,12 @@ from ...core.errors import ToolchainError, invalid
 from ...core.files import atomic_write, make_folders, require_replaceable
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
-from ...core.module.typed_options import PathText
+from ...core.module.typed_options import NotNegative, PathText, Positive
 from ...core.paths.globs import Patterns
 from ...core.plan import Plan, plan
 from ..client import TrackerClient
 from .attachments import Attachment, AttachmentContents
-from .tracker_issue_info import read_issues, require_parallel
+from .tracker_issue_info import read_issues
 
 if TYPE_CHECKING:
     from ...core.http.bodies import Incoming
@@ -87,10 +87,10 @@ class TrackerAttachmentOptions:
     issue: str
     dest: PathText
     patterns: list[str] | None = None
-    max_size: int | None = None
-    compare_max: int = 64 * 1024 * 1024
+    max_size: NotNegative | None = None
+    compare_max: NotNegative = 64 * 1024 * 1024
     replace: bool = True
-    parallel: int = 4
+    parallel: Positive = 4
     state: Literal["present"] = "present"
 
 
@@ -110,12 +110,7 @@ class TrackerAttachmentOperation:
         self._contents = AttachmentContents(self._client, self._issue)
 
     def _check_options(self) -> None:
-        require_parallel(self._options.parallel)
         dest = self._options.dest
-        for name in ("max_size", "compare_max"):
-            number = getattr(self._options, name)
-            if number is not None and number < 0:
-                raise invalid(f"{name} is {number}, but must be at least 0")
         if os.path.lexists(dest) and not os.path.isdir(dest):
             raise invalid(f"dest must be a folder, but is '{dest}'")
 

@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 
 from ...core.address import path
 from ...core.concurrency import first_alone
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import ToolchainError
 from ...core.http.messages import Response, unexpected_body
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
+from ...core.module.typed_options import Positive
 from ...core.plan import Plan, ReadOnly, unchanged
 from ..client import TrackerClient, not_visible
 from ..search.seen_fields import MissingParts
@@ -31,7 +32,7 @@ class TrackerIssueInfoOptions:
     issues: list[str] | None = None
     fields: list[str] | None = None
     expand: list[str] | None = None
-    parallel: int = 4
+    parallel: Positive = 4
 
     constraints: ClassVar[dict[str, Any]] = {
         "mutually_exclusive": [("issue", "issues")],
@@ -62,7 +63,6 @@ class TrackerIssueInfoOperation(ReadOnly):
     descriptor: ClassVar = Descriptor("tracker", {"read": reads()})
 
     def __init__(self, task: Task, options: TrackerIssueInfoOptions) -> None:
-        require_parallel(options.parallel)
         self._task, self._options = task, options
         self._client = TrackerClient(task, connections=options.parallel)
 
@@ -74,12 +74,6 @@ class TrackerIssueInfoOperation(ReadOnly):
         for warning in MissingParts(options.fields).unseen(len(found), found):
             self._task.warn(warning)
         return unchanged({"issues": found})
-
-
-def require_parallel(parallel: int) -> None:
-    """Raise `invalid` if the option `parallel` is not positive."""
-    if parallel < 1:
-        raise invalid(f"parallel is {parallel}, but must be at least 1")
 
 
 def read_issues(

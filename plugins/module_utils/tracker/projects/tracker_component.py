@@ -28,7 +28,7 @@ _ASSIGNEES = Literal["project_default", "component_lead", "project_lead", "unass
 class ComponentEntry:
     """Options of a component."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (
+    option_rules: ClassVar[tuple[Rule, ...]] = (
         Rule("state=absent", forbids=_ONLY_PRESENT),
         Rule("move_issues_to", "force", requires="state=absent"),
     )

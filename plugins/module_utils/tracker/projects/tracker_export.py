@@ -12,6 +12,7 @@ from ...core.export.service_export import ExportOptions, ServiceExport, ServiceS
 from ...core.module import typed_options
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
+from ...core.module.typed_options import Positive
 from ...core.progress import ProgressCounter
 from ..client import TrackerClient
 from .components import Component, ProjectComponents
@@ -45,7 +46,7 @@ class TrackerExportOptions(ExportOptions):
     """Options of `tracker_export`."""
 
     projects: list[str] | None = None
-    parallel: int = 4
+    parallel: Positive = 4
 
 
 class TrackerExportOperation(ServiceExport):
@@ -61,8 +62,6 @@ class TrackerExportOperation(ServiceExport):
             raise invalid(
                 "projects is empty: list projects, or omit the option to export all projects"
             )
-        if options.parallel < 1:
-            raise invalid("parallel must be at least 1")
         self._options = options
         self._client = TrackerClient(task)
 

@@ -26,7 +26,7 @@ _Names = Annotated["list[str] | None", Option(empty=True)]
 class ProjectRoleEntry:
     """Options of a project role."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (Rule(requires=("users", "groups")),)
+    option_rules: ClassVar[tuple[Rule, ...]] = (Rule(requires=("users", "groups")),)
 
     project: str
     role: str

@@ -47,7 +47,7 @@ _ONLY_PRESENT = ("new_name", "description", "start_date", "release_date")
 class TrackerVersionOptions:
     """The options of `tracker_version`."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (
+    option_rules: ClassVar[tuple[Rule, ...]] = (
         Rule("state=absent", forbids=_ONLY_PRESENT),
         Rule("move_to", requires="state=absent"),
     )

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from ...core.connection.cloud import is_cloud
-from ...core.errors import ToolchainError, invalid, shorten
+from ...core.errors import ToolchainError, shorten
 from ...core.http.messages import Response
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
-from ...core.module.typed_options import PathText
+from ...core.module.typed_options import NotNegative, PathText, Positive
 from ...core.plan import Plan, unchanged, without_none
 from ...core.progress import ProgressCounter
 from ..client import TrackerClient
@@ -47,23 +47,11 @@ class JqlSearchOptions:
     properties: list[str] | None = None
     fields_by_keys: bool | None = None
     validate_query: Literal["strict", "warn", "none", "true", "false"] | None = None
-    max_results: int | None = None
-    start_at: int = 0
-    page_size: int = 100
-    parallel: int = 4
+    max_results: NotNegative | None = None
+    start_at: NotNegative = 0
+    page_size: Positive = 100
+    parallel: Positive = 4
     dest: PathText | None = None
-
-    def require_possible_numbers(self) -> None:
-        """Raise `invalid` for a number that is too small."""
-        numbers = (
-            ("start_at", self.start_at, 0),
-            ("max_results", self.max_results, 0),
-            ("page_size", self.page_size, 1),
-            ("parallel", self.parallel, 1),
-        )
-        for name, number, least in numbers:
-            if number is not None and number < least:
-                raise invalid(f"{name} is {number}, but must be at least {least}")
 
 
 class JqlSearchOperation:
@@ -72,7 +60,6 @@ class JqlSearchOperation:
     descriptor: ClassVar = Descriptor("tracker", {"search": reads(), "pages": reads()})
 
     def __init__(self, task: Task, options: JqlSearchOptions) -> None:
-        options.require_possible_numbers()
         require_no_offsets(options.jql)
         self._task, self._options = task, options
         self._client = TrackerClient(task, connections=options.parallel)

@@ -13,6 +13,7 @@ from ...core.errors import ToolchainError, invalid, shorten
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.objects import Item, ItemKind, Objects, attempt_each
 from ...core.module.task import Task
+from ...core.module.typed_options import Positive
 from ...core.plan import Plan, unchanged
 from ..page import Page
 from ..storage.excerpt import excerpt, joined
@@ -42,7 +43,7 @@ class WikiPageOptions(PageOptions):
     """Options of `wiki_page`."""
 
     pages: list[WikiPageEntry] | None = None
-    parallel: int = 4
+    parallel: Positive = 4
 
     constraints: ClassVar[dict[str, Any]] = {
         "required_one_of": [["page_id", "space", "pages"]],
@@ -169,8 +170,6 @@ class WikiPageOperation(Objects[PageOptions, Page]):
     )
 
     def __init__(self, task: Task, options: WikiPageOptions) -> None:
-        if options.parallel < 1:
-            raise invalid("parallel must be at least 1")
         listed = options.pages is not None
         pages = [options.entry(entry) for entry in options.pages or ()] if listed else [options]
         self._pages = PageKind(task, pages, options.parallel, listed=listed)

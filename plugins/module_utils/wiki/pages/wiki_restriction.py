@@ -30,7 +30,7 @@ _PARALLEL = 4
 class RestrictionEntry(RestrictedOperations):
     """Options for the restrictions of a page."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (
+    option_rules: ClassVar[tuple[Rule, ...]] = (
         Rule("state=absent", forbids=OPERATIONS),
         Rule(requires=(*OPERATIONS, "state=absent")),
     )

@@ -36,7 +36,9 @@ class SpacePermission:
 class SpaceEntry:
     """Options of a space."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (Rule("state=absent", forbids=(*_FIELDS, "permissions")),)
+    option_rules: ClassVar[tuple[Rule, ...]] = (
+        Rule("state=absent", forbids=(*_FIELDS, "permissions")),
+    )
 
     key: Annotated[str, Option(secret=False)]
     name: str | None = None

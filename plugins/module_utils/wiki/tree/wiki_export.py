@@ -58,7 +58,7 @@ _REPLACEMENT = "bin"
 class ExportedTree:
     """An entry of the option `trees`."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (
+    option_rules: ClassVar[tuple[Rule, ...]] = (
         Rule(requires=("page_id", "space")),
         Rule("page_id", forbids="space"),
         Rule("title", requires="space"),

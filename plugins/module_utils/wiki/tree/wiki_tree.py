@@ -11,8 +11,9 @@ from typing import Annotated, Any, ClassVar, Literal
 from ...core.address import require_segment
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, writes
+from ...core.module.rules import Rule
 from ...core.module.task import Task
-from ...core.module.typed_options import Option, PathText
+from ...core.module.typed_options import NotNegative, Option, PathText, Positive
 from ...core.plan import Action, Plan
 from ...core.plans.sealing import PlannedChange
 from .. import predicted_pages
@@ -45,6 +46,8 @@ _MORE = (
 class WikiTreeOptions:
     """Options of `wiki_tree`."""
 
+    option_rules: ClassVar[tuple[Rule, ...]] = (Rule("prune", requires="mark=true"),)
+
     src: PathText
     space: str
     parent_id: str | None = None
@@ -56,14 +59,14 @@ class WikiTreeOptions:
     exclude: list[str] = field(default_factory=list)
     labels: list[str] | None = None
     prune: bool = False
-    max_deletions: int = 10
+    max_deletions: NotNegative = 10
     adopt: bool = False
     allow_orphaned_comments: bool = False
     restrictions: RestrictedOperations | None = None
     force: bool = False
     mark: bool = True
     attachments: bool = True
-    parallel: int = 4
+    parallel: Positive = 4
 
 
 @dataclass(frozen=True)
@@ -92,11 +95,7 @@ class WikiTreeOperation:
     )
 
     def __init__(self, task: Task, options: WikiTreeOptions) -> None:
-        if options.parallel < 1:
-            raise invalid("parallel must be at least 1")
         require_segment("parent_id", options.parent_id)
-        if options.max_deletions < 0:
-            raise invalid("max_deletions must be at least 0")
         wrong = wrong_title(f"{options.title_prefix}-")
         if wrong is not None:
             raise invalid(f"title_prefix: {wrong}")
@@ -106,8 +105,6 @@ class WikiTreeOperation:
                 f"link_base is '{options.link_base}', but must be an address that starts with"
                 " https:// or http://"
             )
-        if options.prune and not options.mark:
-            raise invalid("prune requires the marks on the pages: remove mark: false")
         self._task, self._options = task, options
         self._client = WikiClient(
             task,
