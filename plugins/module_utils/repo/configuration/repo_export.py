@@ -7,16 +7,173 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ...core.errors import invalid
-from ...core.export.service_export import ExportOptions, ServiceExport, ServiceState
+from ...core.errors import ToolchainError, invalid
+from ...core.export.service_export import PASSWORD, ExportOptions, ServiceExport, ServiceState
+from ...core.module import typed_options
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
-from ..access.exported_access import exported_groups, exported_permissions, exported_users
-from .exported_repositories import exported_repositories
+from ...core.secret import is_secret_name
+from ..access.directory import GROUPS, PERMISSIONS, USERS, Directory
+from ..access.permission_shapes import from_access, from_older
+from ..access.repo_group import OWN_REALMS, group_of
+from ..access.repo_user import user_of
+from ..client import RepoClient
+from .catalogue import Config, RepositoryCatalogue, require_whole
+from .entry import RepositoryEntry, canonical
+from .fields import (
+    NAMES,
+    checked_settings,
+    comparison,
+    is_known,
+    settings_name,
+    state_of,
+)
 
 _NOT_EXPORTED = (
     "The server does not store rules for cleanup, retention and trash: write them by hand.",
 )
+
+
+def exported_groups(task: Task, _state: ServiceState) -> list[dict[str, Any]]:
+    """Return all groups as entries for `repo_group`, without members.
+
+    The entries of the users, which are applied later, list their groups.
+    """
+    directory, found = Directory(task, GROUPS), []
+    for name, row in directory.read_all().items():
+        entry = group_of(name, row, old=directory.is_old)
+        found.append({k: v for k, v in entry.items() if k not in ("members", "realm")})
+    return found
+
+
+def exported_users(task: Task, state: ServiceState) -> list[dict[str, Any]]:
+    """Return all users as entries for `repo_user`; the server never returns their passwords."""
+    directory, found = Directory(task, USERS), []
+    for name, row in directory.read_all().items():
+        realm = str(row.get("realm") or "")
+        if realm.lower() not in OWN_REALMS:
+            state.leave_out("user", name, f"it comes from the realm {realm}")
+            continue
+        entry = user_of(name, row, old=directory.is_old)
+        found.append(entry)
+        if not entry["internal_password_disabled"]:
+            state.leave_out(
+                PASSWORD, name, "the server never returns it, but a new user requires it"
+            )
+    return found
+
+
+def exported_permissions(task: Task, state: ServiceState) -> list[dict[str, Any]]:
+    """Return all permissions with managed resources as entries for `repo_permission`."""
+    directory, found = Directory(task, PERMISSIONS), []
+    for name, row in directory.read_all().items():
+        resources = from_older(row) if directory.is_old else from_access(row)
+        if resources:
+            found.append({"name": name, "resources": resources})
+        else:
+            state.leave_out("permission", name, "it has no managed resources")
+    return found
+
+
+_CLASSES = ("local", "remote", "virtual", "federated")
+#: Names of the fields in the server's API that have an option.
+_OPTIONS = {"key", "rclass", "packageType", *NAMES.values()}
+#: Options that cannot be empty.
+_NEVER_EMPTY = ("layout", "remote_url")
+#: Package types of repositories that the server itself manages.
+_OWN_TYPES = ("buildinfo", "releasebundles", "support")
+
+
+def exported_repositories(task: Task, state: ServiceState) -> list[dict[str, Any]]:
+    """Return all repositories as entries, sorted by key.
+
+    The entries contain empty fields: otherwise a value that is set later would not count as drift.
+    """
+    found = RepositoryCatalogue(RepoClient(task)).everything()
+    entries = []
+    for key, config in sorted(found.items()):
+        reason = _unmanageable(config)
+        entry = None if reason else _entry(key, config or {}, state)
+        try:
+            if entry is not None:
+                typed_options.parse(RepositoryEntry, entry)
+                entries.append(entry)
+        except ToolchainError as error:
+            reason = error.message
+        if reason:
+            state.leave_out("repository", key, reason)
+    return entries
+
+
+def _unmanageable(config: Config | None) -> str:
+    """Return why a repository cannot be exported; "" if it can."""
+    if config is None:
+        return "it was deleted during the export"
+    rclass, package = str(config.get("rclass")), str(config.get("packageType"))
+    if rclass.lower() not in _CLASSES or package.lower() in _OWN_TYPES:
+        return f"the server manages it itself ({rclass}, {package})"
+    return ""
+
+
+def _entry(key: str, config: Config, state: ServiceState) -> dict[str, Any]:
+    require_whole(key, config)
+    entry: dict[str, Any] = {
+        "key": key,
+        "rclass": canonical(str(config["rclass"])),
+        "package_type": str(config["packageType"]),
+    }
+    options = {name: json for name, json in NAMES.items() if json in config and json != "password"}
+    for name, value in state_of(config, dict.fromkeys(options)).items():
+        if value == "" and name in _NEVER_EMPTY:
+            continue
+        if _is_same(name, value, config):
+            entry[name] = value
+        else:
+            state.leave_out("field", f"{key}: {options[name]}", "it has an unknown format")
+    settings = _settings(key, config, state)
+    return {**entry, "settings": settings} if settings else entry
+
+
+def _settings(key: str, config: Config, state: ServiceState) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in sorted(config.items()):
+        plain = (name in _OPTIONS and name != "password") or is_known(settings_name(name))
+        reason = "it is a secret" if not plain and _has_secret(name, value) else ""
+        if name not in _OPTIONS and value is not None and not reason:
+            found[name] = value
+            reason = _unexportable(name, value, config)
+        if reason:
+            found.pop(name, None)
+            state.leave_out("field", f"{key}: {name}", reason)
+    return found
+
+
+def _unexportable(name: str, value: Any, config: Config) -> str:
+    """Return why a setting cannot be exported; "" if it can."""
+    try:
+        checked = checked_settings({name: value}).get(name)
+    except ToolchainError as error:
+        return error.message
+    return "" if _is_same(settings_name(name), checked, config) else "it has an unknown format"
+
+
+def _is_same(name: str, value: Any, config: Config) -> bool:
+    """Return whether `repo_repository` would find the exported value unchanged."""
+    current = state_of(config, {name: value}).get(name)
+    return comparison(name, value)(current, value)[0]
+
+
+def _has_secret(name: str, value: Any) -> bool:
+    """Return whether a field contains a secret, such as a password or a header with a token."""
+    if isinstance(value, Mapping):
+        return bool(value.get("sensitive")) or any(
+            _has_secret(str(key), member) for key, member in value.items()
+        )
+    if isinstance(value, list):
+        return any(_has_secret(name, item) for item in value)
+    return bool(value) and isinstance(value, str) and is_secret_name(name)
+
+
 #: Returns the entries of a type of objects, and adds objects that it cannot export to the state.
 _Kind = Callable[[Task, ServiceState], list[dict[str, Any]]]
 #: Lists of `repo.yml`; an option of the same name selects each list.
