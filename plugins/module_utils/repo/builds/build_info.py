@@ -21,6 +21,7 @@ from .. import repositories
 from ..client import RepoClient, objects_of
 from . import records
 from .promotions import Promotion, promotions
+from .records import BuildKey
 
 #: Substring of a 404 message that only a repository manager sends [repo-11].
 NO_BUILDS = "no build was found"
@@ -161,13 +162,9 @@ class BuildInfoOperation(ReadOnly):
             have its number [repo-11]
         """
         try:
-            record = records.read_record(
-                self._client,
-                self._options.build_name,
-                run.number,
-                self._options.project,
-                started=run.started if selects_run else None,
-            )
+            key = BuildKey(self._options.build_name, run.number, self._options.project)
+            started = run.started if selects_run else None
+            record = records.read_record(self._client, key, started=started)
         except ToolchainError as error:
             if error.kind != "not_found":
                 raise
@@ -190,7 +187,7 @@ def _record(
     client: RepoClient, name: str, number: str, project: str | None, listed: BuildList
 ) -> dict[str, Any]:
     try:
-        record = records.expected_record(client, name, number, project)
+        record = records.expected_record(client, BuildKey(name, number, project))
     except ToolchainError as error:
         if error.kind == "not_found":
             error.with_hint(f"the newest builds are {', '.join(listed.numbers[:5])}")

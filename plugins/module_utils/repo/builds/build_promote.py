@@ -15,8 +15,8 @@ from ...core.plan import Action, Plan, without_none
 from ..client import RepoClient, repository_key
 from ..properties import texts_of
 from ..repositories import deployment_target
-from .aggregates import Aggregated, BuildKey, read_builds
 from .promotions import LaterPromotionOptions, Promotion, stages_of
+from .records import Aggregated, BuildKey, read_builds
 from .single_promotion import PromotionOptions, SinglePromotion
 
 

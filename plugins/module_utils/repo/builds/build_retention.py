@@ -23,6 +23,7 @@ from ..client import RepoClient
 from . import records
 from .build_info import BuildList, BuildRun, read_list, require_builds
 from .promotions import promotions
+from .records import BuildKey
 
 #: Seconds between the checks whether the builds are gone: a server may delete them asynchronously.
 _CHECK_INTERVALS = (0.5, 1.0, 2.0, 4.0)
@@ -190,9 +191,8 @@ class BuildRetentionOperation:
 
         def is_promoted(number: str) -> bool:
             try:
-                record = records.read_record(
-                    self._client, self._name, number, self._options.project
-                )
+                key = BuildKey(self._name, number, self._options.project)
+                record = records.read_record(self._client, key)
             except ToolchainError as error:
                 if error.kind != "not_found":
                     raise

@@ -16,7 +16,7 @@ from ...core.json_text import as_text
 from .. import aql
 from ..client import RepoClient, objects
 from ..items import listing
-from .aggregates import BuildKey, aggregated_modules
+from .records import BuildKey, aggregated_modules
 
 #: Paths of files by SHA-1.
 Paths: TypeAlias = Mapping[str, set[str]]

@@ -7,17 +7,172 @@ Server fact [repo-32]: every project has separate build records, also for equal 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
 
 from ...core import address
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import ToolchainError, invalid, shorten
 from ...core.http.messages import unexpected_body
-from ..client import RepoClient, object_of
+from ...core.json_text import as_text
+from ..client import RepoClient, object_of, objects
 
 #: Seconds before a missing record is read again: it is missing briefly while a promotion rewrites
 #: it.
 _REWRITE = 0.5
+
+
+Aggregated: TypeAlias = Literal["fail", "follow", "ignore"]
+#: Maximum number of references from the build of a task to another build.
+_MAX_DEPTH = 10
+
+
+@dataclass(frozen=True)
+class BuildKey:
+    """Name, number and project of a build; the project is `None` for builds outside projects."""
+
+    name: str
+    number: str
+    project: str | None = None
+
+    def __str__(self) -> str:
+        return f"the build '{self.name}' #{self.number}"
+
+    def as_dict(self) -> dict[str, str]:
+        return {"build_name": self.name, "build_number": self.number}
+
+    @property
+    def prediction(self) -> tuple[str, str, str]:
+        return self.project or "", self.name, self.number
+
+
+@dataclass(frozen=True)
+class AggregatedBuild:
+    """A build with its record."""
+
+    key: BuildKey
+    record: Mapping[str, Any]
+
+
+def aggregated_modules(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the modules of a record that refer to another build."""
+    modules = objects(record.get("modules"))
+    return [module for module in modules if as_text(module.get("type")).lower() == "build"]
+
+
+def references(record: Mapping[str, Any], key: BuildKey) -> list[BuildKey]:
+    """Return the builds to which a record refers: its modules of the type `build`.
+
+    The id of such a module is `name/number`. The referenced build has the project of the referring
+    build, unless the module has another `project`.
+
+    :param key: the referring build
+    :raises ToolchainError: `conflict` if an id does not name a build
+    """
+    found: dict[BuildKey, None] = {}
+    for module in aggregated_modules(record):
+        label = as_text(module.get("id"))
+        name, _slash, number = label.rpartition("/")
+        if not name.strip() or not number.strip():
+            raise ToolchainError(
+                "conflict",
+                f"the record of {key} has a module of the type build with the id '{label}', which"
+                " does not name a build: publish the record with an id such as nightly/104",
+            )
+        found[BuildKey(name, number, as_text(module.get("project")) or key.project)] = None
+    return list(found)
+
+
+def read_builds(
+    client: RepoClient, key: BuildKey, mode: Aggregated
+) -> tuple[AggregatedBuild, list[AggregatedBuild]]:
+    """Return a build, and the builds to which it refers, directly or not.
+
+    A build comes after the builds to which it refers. With `ignore` the list is empty.
+
+    :raises ToolchainError: `conflict` if the build refers to other builds and the mode is `fail`,
+        for references that form a loop, and for more than 10 references in a row; `not_found`
+    """
+    record = expected_record(client, key)
+    own = AggregatedBuild(key, record)
+    if mode == "follow":
+        return own, referenced_builds(client, own)
+    if mode == "fail" and (found := references(record, key)):
+        raise ToolchainError(
+            "conflict",
+            f"{key} refers to other builds, whose files are not in its record: {named(found)}. Set"
+            " aggregated to follow, to include these builds, or to ignore",
+        )
+    return own, []
+
+
+def referenced_builds(
+    client: RepoClient, own: AggregatedBuild, *, missing_ok: bool = False
+) -> list[AggregatedBuild]:
+    """Return the builds to which a build refers, as :func:`read_builds` with `follow`.
+
+    :param missing_ok: warn of a referenced build without a record instead of raising `not_found`
+    """
+    walk = _RecordWalk(client, missing_ok)
+    walk.visit(own.key, (), own.record)
+    return walk.found[:-1]
+
+
+def named(keys: Sequence[BuildKey]) -> str:
+    """Return the names and numbers of builds for a message."""
+    return shorten(", ".join(f"{key.name}/{key.number}" for key in keys), 400)
+
+
+class _RecordWalk:
+    """Read a build and all builds to which it refers; each record is read once."""
+
+    def __init__(self, client: RepoClient, missing_ok: bool) -> None:
+        self._client, self._missing_ok = client, missing_ok
+        #: Number of references in the longest chain that begins at a build.
+        self._heights: dict[BuildKey, int] = {}
+        self.found: list[AggregatedBuild] = []
+
+    def visit(
+        self, key: BuildKey, above: Sequence[BuildKey], record: Mapping[str, Any] | None = None
+    ) -> int:
+        """Add the builds to which a build refers, then the build itself.
+
+        :param above: the builds that lead to this build
+        :param record: the record of the build, if it is known
+        :returns: the number of references in the longest chain that begins at this build
+        """
+        self._require_end(key, above)
+        if key not in self._heights:
+            read = self._read(key, above) if record is None else record
+            others = [] if read is None else references(read, key)
+            below = [self.visit(other, (*above, key)) for other in others]
+            self._heights[key] = max((height + 1 for height in below), default=0)
+            if read is not None:
+                self.found.append(AggregatedBuild(key, read))
+        return self._heights[key]
+
+    def _require_end(self, key: BuildKey, above: Sequence[BuildKey]) -> None:
+        if key in above:
+            chain = " -> ".join(f"{one.name}/{one.number}" for one in (*above, key))
+            raise ToolchainError("conflict", f"{above[0]} refers to itself: {shorten(chain, 400)}")
+        if len(above) + self._heights.get(key, 0) > _MAX_DEPTH:
+            raise ToolchainError(
+                "conflict",
+                f"{above[0]} leads to other builds over more than {_MAX_DEPTH} references in a row:"
+                f" set aggregated to ignore, and use a task for {above[1]} and one for each further"
+                " build",
+            )
+
+    def _read(self, key: BuildKey, above: Sequence[BuildKey]) -> Mapping[str, Any] | None:
+        try:
+            return expected_record(self._client, key)
+        except ToolchainError as error:
+            if error.kind != "not_found":
+                raise
+            if not self._missing_ok:
+                raise error.with_hint(f"{above[-1]} refers to {key}") from None
+            self._client.warn(f"{above[-1]} refers to {key}, which has no build record")
+            return None
 
 
 def name_projects(error: ToolchainError, project: str | None) -> ToolchainError:
@@ -29,39 +184,28 @@ def name_projects(error: ToolchainError, project: str | None) -> ToolchainError:
     return error
 
 
-def predicted_record(
-    client: RepoClient, name: str, number: str, project: str | None = None
-) -> Mapping[str, Any] | None:
+def predicted_record(client: RepoClient, key: BuildKey) -> Mapping[str, Any] | None:
     """Return the record that an earlier task would publish in check mode; `None` without one."""
-    record: Mapping[str, Any] | None = client.predictions.get("build", project or "", name, number)
+    record: Mapping[str, Any] | None = client.predictions.get("build", *key.prediction)
     return record
 
 
-def predict_record(
-    client: RepoClient, name: str, number: str, project: str | None, record: Mapping[str, Any]
-) -> None:
+def predict_record(client: RepoClient, key: BuildKey, record: Mapping[str, Any]) -> None:
     """Store the record that the task would publish, for later tasks in check mode."""
-    client.predictions.add("build", project or "", name, number, value=record)
+    client.predictions.add("build", *key.prediction, value=record)
 
 
-def expected_record(
-    client: RepoClient, name: str, number: str, project: str | None = None
-) -> Mapping[str, Any]:
+def expected_record(client: RepoClient, key: BuildKey) -> Mapping[str, Any]:
     """Return the predicted record of check mode if there is one, otherwise read the record.
 
     Raises the errors of `read_record()`.
     """
-    predicted = predicted_record(client, name, number, project)
-    return read_record(client, name, number, project) if predicted is None else predicted
+    predicted = predicted_record(client, key)
+    return read_record(client, key) if predicted is None else predicted
 
 
 def read_record(
-    client: RepoClient,
-    name: str,
-    number: str,
-    project: str | None = None,
-    *,
-    started: str | None = None,
+    client: RepoClient, key: BuildKey, *, started: str | None = None
 ) -> Mapping[str, Any]:
     """Return the `buildInfo` of a build.
 
@@ -69,14 +213,12 @@ def read_record(
         same number
     :raises ToolchainError: `not_found` if the record is still missing after a second read
     """
-    for option, value in (("build_name", name), ("build_number", number)):
+    for option, value in (("build_name", key.name), ("build_number", key.number)):
         if value in (".", ".."):
             raise invalid(f"{option} is '{value}', which is not a build")
-    purpose, path = (
-        f"reading the build '{name}' #{number}",
-        f"api/build/{address.path(name, number)}",
-    )
-    query = {"project": project, "started": started}
+    purpose = f"reading {key}"
+    path, query = f"api/build/{address.path(key.name, key.number)}", {"project": key.project}
+    query["started"] = started
     try:
         response = client.transport.read(purpose, path, query=query, expect=(200, 404))
         if response.status == 404:
@@ -85,8 +227,8 @@ def read_record(
     except ToolchainError as error:
         if error.status == 400 and "%2F" in path:
             error.with_hint("the server may reject an encoded slash in addresses")
-        raise name_projects(error, project) from None
-    client.require_projects(project)
+        raise name_projects(error, key.project) from None
+    client.require_projects(key.project)
     record = object_of(response, "a build record").get("buildInfo")
     if not isinstance(record, Mapping):
         raise unexpected_body(response, "a build record")

@@ -18,7 +18,6 @@ from .. import aql
 from ..client import RepoClient, refuse_page
 from ..error_text import errors_in
 from . import recorded_files, records
-from .aggregates import BuildKey
 from .promotions import (
     BuildSnapshot,
     Promotion,
@@ -26,6 +25,7 @@ from .promotions import (
     nothing_to_do,
     result_of,
 )
+from .records import BuildKey
 
 #: Returns the repository that stores the files promoted to a target, and the error if it is not
 #: found.
@@ -72,7 +72,7 @@ class SinglePromotion:
         self._task, self._client, self._options = task, client, options
         self.key, self._later, self._resolve = key, later, resolve
         self._name, self._number, self._label = key.name, key.number, str(key)
-        self._build = client, key.name, key.number, key.project
+        self._build = client, key
 
     def plan(self, record: Mapping[str, Any]) -> Plan:
         options = self._options

@@ -15,7 +15,7 @@ from ..client import RepoClient, join, repository_key
 from ..image_names import FORM, ImageReference, image_of
 from ..items import listing
 from . import records
-from .aggregates import AggregatedBuild, BuildKey, referenced_builds
+from .records import AggregatedBuild, BuildKey, referenced_builds
 
 _PREFIX = re.compile(r"(artifact|build|image):(.*)", re.DOTALL)
 _FORMS = {"artifact": "repo/path", "build": "build/number", "image": FORM}
@@ -104,8 +104,8 @@ def _build_of_term(client: RepoClient, term: str, project: str | None) -> Aggreg
 
 
 def _record(client: RepoClient, name: str, number: str, project: str | None) -> AggregatedBuild:
-    record = records.read_record(client, name, number, project)
-    return AggregatedBuild(BuildKey(name, number, project), record)
+    key = BuildKey(name, number, project)
+    return AggregatedBuild(key, records.read_record(client, key))
 
 
 def _shown(build: AggregatedBuild) -> dict[str, Any]:

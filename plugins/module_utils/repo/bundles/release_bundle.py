@@ -17,7 +17,7 @@ from ...core.module.typed_options import Option
 from ...core.plan import Plan, without_none
 from .. import aql
 from ..builds import records
-from ..builds.aggregates import BuildKey, named, references
+from ..builds.records import BuildKey, named, references
 from ..client import RepoClient, objects, refuse_glob, repository_key, segments
 from ..items import listing
 from .lifecycle import (
@@ -246,9 +246,8 @@ class Sources:
             project = build.build_repository.removesuffix(_BUILD_RECORDS)
             project = None if project == "artifactory" else project
         try:
-            record = records.expected_record(
-                self._client, build.build_name, build.build_number, project
-            )
+            key = BuildKey(build.build_name, build.build_number, project)
+            record = records.expected_record(self._client, key)
         except ToolchainError as error:
             if error.kind != "not_found" or not exists:
                 raise
@@ -258,7 +257,7 @@ class Sources:
             )
             found.exact = False
             return
-        self._warn_of_references(found, BuildKey(build.build_name, build.build_number), record)
+        self._warn_of_references(found, key, record)
         files = list(_files_of(record, dependencies=build.include_dependencies))
         digests = self._with_sha256(files)
         for file in files:

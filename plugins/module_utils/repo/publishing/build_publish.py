@@ -22,6 +22,7 @@ from .. import properties, repositories
 from ..builds import records
 from ..builds.build_info import NO_BUILDS
 from ..builds.promotions import promotions
+from ..builds.records import BuildKey
 from ..client import RepoClient
 from ..items import listing
 from ..items.file_states import common_folder
@@ -176,7 +177,8 @@ class BuildPublishOperation:
         _check_names(options)
         self._task, self._options = task, options
         self._name, self._number = options.build_name, options.build_number
-        self._label = f"the build '{self._name}' #{self._number}"
+        self._key = BuildKey(self._name, self._number, options.project)
+        self._label = str(self._key)
         values = PublicValues()
         self._modules = self._named(values)
         self._publication = _publication(options, values)
@@ -226,7 +228,7 @@ class BuildPublishOperation:
             return None
 
     def _read_record(self) -> Mapping[str, Any]:
-        return records.read_record(self._client, self._name, self._number, self._options.project)
+        return records.read_record(self._client, self._key)
 
     def _require_replaceable(self, there: Mapping[str, Any], differences: Differences) -> None:
         """Raise `conflict` unless the existing record can be replaced and `replace` is set.
@@ -297,8 +299,7 @@ class BuildPublishOperation:
         return before, {"/".join(place): wanted for place in data.unmarked}
 
     def predict(self, plan: Plan) -> None:
-        project = self._options.project
-        records.predict_record(self._client, self._name, self._number, project, plan.data.record)
+        records.predict_record(self._client, self._key, plan.data.record)
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         data: PublicationPlan = plan.data

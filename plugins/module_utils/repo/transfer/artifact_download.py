@@ -23,7 +23,7 @@ from ...core.paths.globs import Patterns
 from ...core.plan import Action, Plan
 from ...core.times import moment_of
 from .. import aql
-from ..builds.aggregates import Aggregated, BuildKey
+from ..builds.records import Aggregated, BuildKey
 from ..client import RepoClient, item_path, join, object_of, repository_key, segments
 from ..items.listing import UNKNOWN_ITEM
 from ..progress import TransferProgress

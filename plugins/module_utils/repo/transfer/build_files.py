@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 
 from ...core.errors import ToolchainError, shorten
 from .. import aql, repositories
-from ..builds.aggregates import Aggregated, AggregatedBuild, BuildKey, read_builds
 from ..builds.recorded_files import Paths, RecordedFile, lacking, recorded_files
+from ..builds.records import Aggregated, AggregatedBuild, BuildKey, read_builds
 from ..client import RepoClient
 from ..items import listing
 from .remote_files import Filter, RemoteFile, having, of_row, query
