@@ -475,7 +475,7 @@ def test_failed_tag_does_not_stop_the_others(server: Server) -> None:
     server.on[PROMOTE] = promote
     error = server.fails(DockerPromoteOperation, options(tags=["1", "2", "3"]))
     assert error.kind == "permission"
-    assert error.message.endswith("2 of 3 tags were not promoted: 1, 3")
+    assert error.message.startswith("2 of 3 tags failed, the first: promoting 'src/team/app:1'")
     entries = error.result["tags"]
     assert [entry["action"] for entry in entries] == ["failed", "promoted", "failed"]
     assert all("no right to do so" in entries[index]["error"] for index in (0, 2))

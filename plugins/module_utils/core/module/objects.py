@@ -86,7 +86,9 @@ def failure_of(
     errors = [item.error for item in items if item.error is not None]
     if not errors:
         return None
-    message = f"{len(errors)} of {len(items)} {nouns} failed, the first: {errors[0].message}"
+    message = errors[0].message
+    if len(items) > 1:
+        message = f"{len(errors)} of {len(items)} {nouns} failed, the first: {message}"
     return combined(errors, message, result)
 
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
+from ...core.module.objects import attempt_each, failure_of
 from ...core.module.task import Task
 from ...core.plan import Action, Plan, without_none
 from ...core.verification import without_effect
@@ -41,6 +41,21 @@ class PromotionRequest:
     def owners(self) -> tuple[str, ...]:
         """Return the tags of the images to which the tag is attached."""
         return () if self.tag is None else self.states[0].owners
+
+
+@dataclass
+class Attempt:
+    """A promotion request with its outcome.
+
+    :param message: the server's message
+    :param after: states of the tags after the promotion
+    """
+
+    request: PromotionRequest
+    name: str
+    message: str = ""
+    after: Sequence[TagState] = ()
+    error: ToolchainError | None = None
 
 
 @dataclass(frozen=True)
@@ -161,7 +176,7 @@ class DockerPromoteOperation:
         missing = [state for state in states if state.source is None and not state.is_done]
         if not missing:
             return
-        tags = dict.fromkeys(tag_state.tag for tag_state in missing)
+        tags: dict[str, None] = dict.fromkeys(tag_state.tag for tag_state in missing)
         sources = ", ".join(f"'{self._source}:{tag}'" for tag in tags)
         targets = ", ".join(f"'{self._target}:{tag_state.target_tag}'" for tag_state in missing)
         seen = any(tag_state.target is not None for tag_state in missing)
@@ -209,31 +224,24 @@ class DockerPromoteOperation:
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         states: list[TagState]
         states, requests = plan.data
-        done: dict[str, TagState] = {}
-        messages: dict[str, None] = {}
-        failed: dict[str, ToolchainError] = {}
+        attempts = [Attempt(request, f"'{self._source}:{request.tag}'") for request in requests]
 
-        def work(request: PromotionRequest) -> None:
-            try:
-                message, after = self._promote(request)
-            except ToolchainError as error:
-                failed.update((state.tag, error) for state in request.states)
-            else:
-                messages[message] = None
-                done.update((state.tag, state) for state in after)
+        def work(attempt: Attempt) -> None:
+            owners = attempt.request.owners
+            if owners and _failed(attempts).keys() >= set(owners):
+                message = f"promoting {attempt.name}: its image was not promoted"
+                raise ToolchainError("failed", message)
+            attempt.message, attempt.after = self._promote(attempt.request)
 
-        attached = [request for request in requests if request.owners]
-        spread(self._client.connections, work, [each for each in requests if not each.owners])
-        for request in attached:
-            if failed.keys() >= set(request.owners):
-                message = f"promoting '{self._source}:{request.tag}': its image was not promoted"
-                failed[str(request.tag)] = ToolchainError("failed", message)
-        left = [request for request in attached if request.tag not in failed]
-        spread(self._client.connections, work, left)
-        if failed:
-            tags = [_shown_tag(state, done, failed) for state in states]
-            raise _failure(failed, tags, len(requests))
-        return self._result(states, done, "; ".join(messages))
+        for attached in (False, True):
+            some = [each for each in attempts if bool(each.request.owners) == attached]
+            attempt_each(work, some, self._client.connections)
+        done = {state.tag: state for each in attempts for state in each.after}
+        tags = [_shown_tag(state, done, _failed(attempts)) for state in states]
+        failure = failure_of(attempts, "tags", {"tags": tags})
+        if failure is not None:
+            raise failure
+        return self._result(states, done, "; ".join(dict.fromkeys(e.message for e in attempts)))
 
     def _promote(self, request: PromotionRequest) -> tuple[str, list[TagState]]:
         """Send a promotion and verify it; return the server's message and the new tag states."""
@@ -315,34 +323,21 @@ class DockerPromoteOperation:
         raise error
 
 
+def _failed(attempts: Sequence[Attempt]) -> dict[str, ToolchainError]:
+    """Return the errors of the failed tags, by tag."""
+    failed = [(each.request, each.error) for each in attempts if each.error is not None]
+    return {state.tag: error for request, error in failed for state in request.states}
+
+
 def _shown_tag(
-    state: TagState, promoted: Mapping[str, TagState], failed: Mapping[str, Any]
+    state: TagState, promoted: Mapping[str, TagState], failed: Mapping[str, ToolchainError | None]
 ) -> dict[str, Any]:
     if state.tag in failed:
-        return state.shown("failed")
+        error = failed[state.tag]
+        return {**state.shown("failed"), **({} if error is None else {"error": error.message})}
     if state.tag in promoted:
         return promoted[state.tag].shown("promoted")
     return state.shown("unchanged")
-
-
-def _failure(
-    failed: Mapping[str, ToolchainError], tags: list[dict[str, Any]], count: int
-) -> ToolchainError:
-    """Return the error of the first failed tag, with a hint that names all failed tags.
-
-    :param failed: errors by tag
-    :param tags: return value `tags`, to which the errors are added
-    :param count: number of requests
-    """
-    for shown in tags:
-        if shown["tag"] in failed:
-            shown["error"] = failed[shown["tag"]].message
-    names = [shown["tag"] for shown in tags if shown["tag"] in failed]
-    error = failed[names[0]]
-    if count > 1:
-        error.with_hint(f"{len(names)} of {count} tags were not promoted: {', '.join(names)}")
-    error.result.setdefault("tags", tags)
-    return error
 
 
 def _names(
