@@ -7,6 +7,7 @@ Every test reads the directories, so new files are tested automatically.
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import importlib
 import inspect
@@ -400,6 +401,8 @@ def private_names_of_class(module: str, name: str, inner: str) -> frozenset[str]
     """Return the private names of an Ansible class: methods and attributes."""
     if not module.startswith("ansible"):
         return frozenset()
+    with contextlib.suppress(ImportError):
+        importlib.import_module(f"{module}.{name}")  # `name` may be a module of a package
     kind = getattr(importlib.import_module(module), name)
     found: set[str] = set()
     for parent in (getattr(kind, inner) if inner else kind).__mro__:
