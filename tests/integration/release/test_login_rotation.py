@@ -216,7 +216,7 @@ def test_missing_place_or_invalid_input_creates_nothing(servers: Servers) -> Non
         ({"credentials": [{"id": "x", "folder": "nowhere"}]}, "nowhere"),
         ({"credentials": [{"id": "x", "domain": "nowhere"}]}, "nowhere"),
         ({"proof": {"job": "nowhere"}}, "nowhere"),
-        ({"credentials": []}, "login_rotation_credentials is empty"),
+        ({"credentials": []}, "has nothing to do: set login_rotation_credentials"),
         ({"credentials": "deployer"}, "login_rotation_credentials"),
         ({"credentials": [{"id": "x", "usrname": "y"}]}, "usrname"),
         ({"proof": "nowhere"}, "login_rotation_proof"),
