@@ -703,7 +703,7 @@ SLIPS: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"issue": "REL-22", "add": {}},
-        "add is empty: set at least one of labels, fix_versions, components",
+        "add: labels or fix_versions or components is missing: set one of them",
     ),
     ({"issue": "REL-22", "links": ["REL-2"]}, "links[0]"),
     ({"issue": "REL-22", "links": [{"typ": "Blocks", "issue": "REL-2"}]}, "links[0].typ"),
@@ -711,7 +711,7 @@ SLIPS: list[tuple[dict[str, Any], str]] = [
     ({"jql": "key = REL-1", "status": "Done", "max_issues": 0}, "max_issues is 0"),
     (
         {"issue": "REL-22", "remove": {}},
-        "remove is empty: set at least one of labels, fix_versions, affects",
+        "remove: labels or fix_versions or components or affects",
     ),
     (
         {"issue": "REL-22", "labels": ["a"], "remove": {"labels": ["b"]}},
@@ -725,7 +725,10 @@ SLIPS: list[tuple[dict[str, Any], str]] = [
         {"issue": "REL-22", "watchers": ["a"], "remove": {"watchers": ["a"]}},
         "'a' is in both watchers and remove.watchers",
     ),
-    ({"issue": "REL-22", "comment_find": "x"}, "set comment to its new text"),
+    (
+        {"issue": "REL-22", "comment_find": "x"},
+        "comment_find requires comment or comment_state=absent: set one of them",
+    ),
     (
         {"issue": "REL-22", "comment_state": "absent", "status": "Done"},
         "requires comment or comment_find",

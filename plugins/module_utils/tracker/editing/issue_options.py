@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.address import require_segment
 from ...core.errors import invalid
+from ...core.module.rules import Rule
 from ...core.module.typed_options import NotNegative, Option, PathText
 
 _LONGEST = 255
@@ -36,6 +37,8 @@ JsonValues = Annotated[dict[str, Any], Option(values="json")]
 class IssueAdditions:
     """Entries to add to the lists of an issue."""
 
+    option_rules: ClassVar[tuple[Rule, ...]] = (Rule(requires=_LISTS),)
+
     labels: list[str] | None = None
     fix_versions: list[str] | None = None
     components: list[str] | None = None
@@ -44,6 +47,10 @@ class IssueAdditions:
 @dataclass(frozen=True)
 class IssueRemovals:
     """Entries to remove from the lists of an issue."""
+
+    option_rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(requires=(*_LISTS, "affects_versions", "watchers")),
+    )
 
     labels: list[str] | None = None
     fix_versions: list[str] | None = None
@@ -59,10 +66,19 @@ class IssueLink:
     type: str
     issue: str
 
+    def check(self) -> None:
+        """Raise `invalid` for a key that is not a name."""
+        require_segment("issue", self.issue)
+
 
 @dataclass(frozen=True)
 class IssueOptions:
     """Options for the managed parts of an issue, and for a new issue."""
+
+    option_rules: ClassVar[tuple[Rule, ...]] = (
+        Rule("comment_state=absent", requires=("comment", "comment_find")),
+        Rule("comment_find", requires=("comment", "comment_state=absent")),
+    )
 
     match: str | None = None
     project: str | None = None
@@ -93,15 +109,8 @@ class IssueOptions:
         """Raise `invalid` for contradictory options."""
         if all(getattr(self, name) is None for name in _MANAGED):
             raise invalid(f"nothing to change: set at least one of {', '.join(_MANAGED)}")
-        if self.add == IssueAdditions():
-            raise invalid(f"add is empty: set at least one of {', '.join(_LISTS)}")
-        if self.remove == IssueRemovals():
-            names = ", ".join(vars(IssueRemovals()))
-            raise invalid(f"remove is empty: set at least one of {names}")
         self._require_texts()
         require_segment("project", self.project)
-        for number, link in enumerate(self.links or ()):
-            require_segment(f"links[{number}].issue", link.issue)
         for option in ("add", "remove"):
             for name in _LISTS:
                 if getattr(getattr(self, option), name, None) and getattr(self, name) is not None:
@@ -110,7 +119,8 @@ class IssueOptions:
                         " list"
                     )
         self._require_disjoint()
-        self._require_comment()
+        if self.comment_state == "absent" and None not in (self.comment, self.comment_find):
+            raise invalid("comment_find selects the comment to delete: omit comment")
 
     def _require_disjoint(self) -> None:
         """Raise `invalid` for a value that is both added and removed."""
@@ -126,18 +136,6 @@ class IssueOptions:
                         f"'{value}' is in both {option} and remove.{name}: remove it from one of"
                         " them"
                     )
-
-    def _require_comment(self) -> None:
-        if self.comment_state == "absent":
-            if self.comment is None and self.comment_find is None:
-                raise invalid("comment_state is 'absent', which requires comment or comment_find")
-            if self.comment is not None and self.comment_find is not None:
-                raise invalid("comment_find selects the comment to delete: omit comment")
-        elif self.comment_find is not None and self.comment is None:
-            raise invalid(
-                "comment_find selects a comment to edit: set comment to its new text, or set"
-                " comment_state to 'absent'"
-            )
 
     def _require_texts(self) -> None:
         if self.summary is not None:
