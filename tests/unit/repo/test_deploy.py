@@ -16,8 +16,6 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.repo.dialect im
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items import listing
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items.artifact_deploy import (
     ArtifactDeployOperation,
-)
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items.replaced_files import (
     promoted_builds,
 )
 from tests.unit.repo.conftest import Server

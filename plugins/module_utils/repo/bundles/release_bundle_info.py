@@ -16,7 +16,7 @@ from ...core.plan import Plan, ReadOnly, unchanged, without_none
 from ..client import repository_key
 from ..platform.interface import LIFECYCLE, PlatformClient
 from .lifecycle import Bundle, BundleOptions, pages, require_name
-from .promotion_records import read_promotions
+from .release_bundle_promote import read_promotions
 
 
 @dataclass(frozen=True)

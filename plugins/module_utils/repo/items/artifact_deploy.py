@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -17,11 +17,12 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText, Positive
 from ...core.paths.globs import Patterns
 from ...core.plan import Action, Operation, Plan, Predicting, plan
-from .. import properties
+from .. import aql, properties
 from ..client import (
     RepoClient,
     item_path,
     join,
+    objects,
     refuse_glob,
     repository_key,
     require_new_path,
@@ -32,9 +33,8 @@ from ..properties import Properties, properties_of
 from ..repositories import deployment_target
 from . import listing
 from .archives import entries_of
-from .file_states import FileState, read_moved, read_states, with_known_content
+from .file_states import FileState, common_folder, read_moved, read_states, with_known_content
 from .listing import StoredItem
-from .replaced_files import promoted_builds
 from .sources import (
     FileSource,
     LocalFile,
@@ -513,3 +513,54 @@ class ItemRemoval:
                 raise
             return {"changed": False, "artifacts": [self._artifact(plan.data, None)]}
         return {}
+
+
+_NAME, _NUMBER = "artifact.module.build.name", "artifact.module.build.number"
+_PROMOTION = "artifact.module.build.promotion.status"
+#: Maximum length of a list of files in a query, and that of each entry without the file.
+_LONGEST, _OVERHEAD = 4000, 30
+
+
+def promoted_builds(client: RepoClient, repo: str, paths: Collection[str]) -> dict[str, list[str]]:
+    """Return the promoted builds to which files belong, as `name/number` by path.
+
+    Sends a single query. The result is empty if the server does not support it: it only serves a
+    warning, so an error must not prevent the deployment.
+    """
+    if not paths or not client.dialect.query_by_property:
+        return {}
+    folder = common_folder(list(paths))
+    criteria = {
+        "repo": repo,
+        "type": "file",
+        _PROMOTION: {"$match": "*"},
+        **_places(paths, folder),
+    }
+    purpose = f"searching for promoted builds with files below '{repo}/{folder}'"
+    try:
+        rows = aql.ask_if_supported(client, purpose, criteria, [_NAME, _NUMBER])
+    except ToolchainError:
+        return {}
+    found: dict[str, list[str]] = {}
+    for row in rows or ():
+        path = aql.path_in(row)
+        builds = sorted({f"{name}/{number}" for name, number in _builds_in(row)})
+        if path in paths and builds:
+            found[path] = builds
+    return found
+
+
+def _places(paths: Collection[str], folder: str) -> dict[str, Any]:
+    """Return criteria that match files; all files in their common folder if a list is too long."""
+    if sum(map(len, paths)) + _OVERHEAD * len(paths) <= _LONGEST:
+        parts = (path.rpartition("/") for path in sorted(paths))
+        return {"$or": [{"path": parent or ".", "name": name} for parent, _slash, name in parts]}
+    return aql.below(folder)
+
+
+def _builds_in(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the names and numbers of the builds in a query row, in which domains are nested."""
+    for artifact in objects(row.get("artifacts")):
+        for module in objects(artifact.get("modules")):
+            for build in objects(module.get("builds")):
+                yield str(build.get("build.name")), str(build.get("build.number"))
