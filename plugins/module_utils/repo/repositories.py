@@ -32,17 +32,21 @@ def deployment_target(client: RepoClient, key: str, *, certain: bool = False) ->
     planned = predicted(client, key)
     if planned is not None:
         return _target(ToolchainError, key, planned)
-    response = client.transport.read(
-        f"reading the repository '{key}'",
-        f"api/repositories/{address.path(key)}",
-        expect=(200, 400, 403, 404, 405),
-    )
+    response = _response(client, key)
     if response.status not in (200, 403):
         return _target_by_list(client, key, response, certain)
     client.transport.memory[_PLAIN] = False
     if response.status == 403:
         return key
     return _target(response.error, key, object_of(response, "a repository"))
+
+
+def _response(client: RepoClient, key: str) -> Response:
+    return client.transport.read(
+        f"reading the repository '{key}'",
+        f"api/repositories/{address.path(key)}",
+        expect=(200, 400, 403, 404, 405),
+    )
 
 
 def predicted(client: RepoClient, key: str) -> Mapping[str, Any] | None:
@@ -110,11 +114,7 @@ def members(client: RepoClient, key: str) -> list[str]:
 
     For other types, or if the repository cannot be read, return only its own key.
     """
-    response = client.transport.read(
-        f"reading the repository '{key}'",
-        f"api/repositories/{address.path(key)}",
-        expect=(200, 400, 403, 404, 405),
-    )
+    response = _response(client, key)
     found = object_of(response, "a repository") if response.status == 200 else {}
     named = found.get("repositories")
     if kind_of(found) != "VIRTUAL" or not isinstance(named, list):
@@ -168,24 +168,25 @@ def require(client: RepoClient, keys: Iterable[str]) -> None:
 
 def require_shown(client: RepoClient, key: str) -> None:
     """Raise `not_found` if the list of repositories lacks a key; do nothing without a list."""
+    response, entries = _listed_if_possible(client)
+    known = any(entry.get("key") == key for entry in entries) or predicted(client, key)
+    if response is not None and not known:
+        raise unknown(key, response)
+
+
+def _listed_if_possible(client: RepoClient) -> tuple[Response | None, list[Mapping[str, Any]]]:
+    """Return the list of repositories with its response, which is `None` without a list."""
     try:
-        response, entries = listed(client)
+        return listed(client)
     except ToolchainError as error:
         if error.status not in (400, 403, 404, 405):
             raise
-        return
-    if not any(entry.get("key") == key for entry in entries) and not predicted(client, key):
-        raise unknown(key, response)
+        return None, []
 
 
 def package_type(client: RepoClient, key: str) -> str | None:
     """Return the package type of a repository in lower case; `None` if it is unknown."""
-    try:
-        _response, entries = listed(client)
-    except ToolchainError as error:
-        if error.status not in (400, 403, 404, 405):
-            raise
-        return None
+    _read, entries = _listed_if_possible(client)
     found = next((entry for entry in entries if entry.get("key") == key), {})
     return str(found.get("packageType") or "").lower() or None
 

@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ...core import address
@@ -14,6 +15,7 @@ from ...core.concurrency import bounded
 from ...core.errors import ToolchainError
 from ...core.http.messages import json_or_none, unexpected_body
 from ...core.http.writes import Verify
+from ...core.plan import without_none
 from ..client import RepoClient, segments
 from ..error_text import messages_of, text_of
 from ..image_names import ImageReference
@@ -68,7 +70,7 @@ def manifest(client: RepoClient, repo: str, image: str, tag: str) -> str | None:
     if client.dialect.manifest_digests:
         response = client.transport.read(
             f"reading the digest of '{repo}/{image}:{tag}'",
-            f"{_base(client, repo)}/{address.path(*segments(image))}/manifests/{address.path(tag)}",
+            f"{_path(client, ImageReference(repo, image))}/manifests/{address.path(tag)}",
             method="HEAD",
             headers={"Accept": _MANIFESTS},
             expect=(200, 400, 404, 405, 406, 501),
@@ -129,11 +131,7 @@ def manifests(client: RepoClient, repo: str, image: str) -> dict[str, str]:
     names = tags(client, repo, image) or []
     if not client.dialect.manifest_digests:
         return dict.fromkeys(names, PRESENT)
-
-    def ask(name: str) -> str:
-        return manifest(client, repo, image, name) or PRESENT
-
-    return dict(zip(names, bounded(client.connections, ask, names), strict=True))
+    return {**dict.fromkeys(names, PRESENT), **_digests(client, repo, image, names)}
 
 
 def manifests_of(client: RepoClient, repo: str, image: str, names: Sequence[str]) -> dict[str, str]:
@@ -145,12 +143,12 @@ def manifests_of(client: RepoClient, repo: str, image: str, names: Sequence[str]
     if len(names) > 1 and not client.dialect.manifest_digests:
         listed = tags(client, repo, image) or []
         return {name: PRESENT for name in names if name in listed}
+    return _digests(client, repo, image, names)
 
-    def ask(name: str) -> str | None:
-        return manifest(client, repo, image, name)
 
-    found = zip(names, bounded(client.connections, ask, names), strict=True)
-    return {name: digest for name, digest in found if digest is not None}
+def _digests(client: RepoClient, repo: str, image: str, names: Sequence[str]) -> dict[str, str]:
+    found = bounded(client.connections, partial(manifest, client, repo, image), names)
+    return without_none(dict(zip(names, found, strict=True)))
 
 
 def with_digest(client: RepoClient, image: ImageReference, names: Sequence[str]) -> list[str]:
