@@ -23,7 +23,7 @@ OPTIONS = {
     name
     for kind in ("modules", "doc_fragments")
     for path in (ROOT / "plugins" / kind).rglob("*.py")
-    for name in re.findall(r"^ +(\w+):$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    for name in re.findall(r"^ +(\w+):(?: &\w+)?$", path.read_text(encoding="utf-8"), re.MULTILINE)
 }
 KINDS = (
     *("auth", "permission", "not_found", "conflict", "rejected", "rate_limited", "server"),
