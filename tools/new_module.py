@@ -66,7 +66,7 @@ def _access(service: str, service_package: str) -> dict[str, str]:
     """Return how an operation reaches its server, and which names its permissions have."""
     if service == "ci":  # requests that write need a crumb, which the client sends
         client = f"from {service_package}client import server_of"
-        names = "constants of ci/permissions.py"
+        names = "constants of ci/client.py"
         return {"client": client, "transport": "server_of(task)", "permissions": names}
     names = "names in tests/helpers/permissions.py"
     return {"client": "", "transport": "task.transport()", "permissions": names}

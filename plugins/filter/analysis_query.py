@@ -51,14 +51,14 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import search_text
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues import issue_search
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 
 
 def analysis_query(value: Any) -> str:
     """Create a search query from keywords and values; see the documentation of the filter."""
     try:
-        return search_text.build(value)
+        return issue_search.build(value)
     except ToolchainError as error:
         raise AnsibleFilterError(f"analysis_query: {error.message}") from None
 

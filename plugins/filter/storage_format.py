@@ -58,7 +58,7 @@ from ansible.errors import AnsibleFilterError
 from ansible.utils.display import Display
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.markdown import converter
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.formats import converter
 
 
 def storage_format(value: Any) -> str:

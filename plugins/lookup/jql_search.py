@@ -51,7 +51,7 @@ from typing import Any
 from ansible.plugins.lookup import LookupBase
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.search.jql_search import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.issues.jql_search import (
     JqlSearchOperation,
     JqlSearchOptions,
 )

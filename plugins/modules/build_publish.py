@@ -217,9 +217,7 @@ error:
 """
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.publishing import (
-    build_publish,
-)
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds import build_publish
 
 
 def main() -> None:

@@ -138,7 +138,7 @@ error:
 """
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.artifacts import ci_artifact
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds import ci_artifact
 
 
 def main() -> None:

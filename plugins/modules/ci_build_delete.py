@@ -111,7 +111,7 @@ error:
 """
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.control import ci_build_delete
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds import ci_build_delete
 
 
 def main() -> None:

@@ -103,7 +103,7 @@ error:
 """
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.control import ci_build_input
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds import ci_build_input
 
 
 def main() -> None:

@@ -95,7 +95,7 @@ error:
 """
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.casc import ci_configuration
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server import ci_configuration
 
 
 def main() -> None:

@@ -144,7 +144,7 @@ error:
 """
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.nodes import ci_node
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server import ci_node
 
 
 def main() -> None:

@@ -120,7 +120,7 @@ error:
 """
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.plugins import ci_plugin
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server import ci_plugin
 
 
 def main() -> None:

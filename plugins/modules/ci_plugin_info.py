@@ -128,7 +128,7 @@ error:
 """
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.plugins import ci_plugin_info
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server import ci_plugin_info
 
 
 def main() -> None:

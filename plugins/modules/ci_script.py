@@ -154,7 +154,7 @@ error:
 """
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.scripts import ci_script
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server import ci_script
 
 
 def main() -> None:

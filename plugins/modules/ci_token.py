@@ -112,9 +112,7 @@ error:
 """
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.access import (
-    ci_token,
-)
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.credentials import ci_token
 
 
 def main() -> None:

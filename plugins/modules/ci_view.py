@@ -102,7 +102,7 @@ error:
 """
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.views import ci_view
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.jobs import ci_view
 
 
 def main() -> None:

@@ -115,7 +115,7 @@ error:
 """
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.search import jql_search
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.issues import jql_search
 
 
 def main() -> None:

@@ -106,7 +106,9 @@ error:
 """
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils.local import oauth_consumer
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.operations import (
+    oauth_consumer,
+)
 
 
 def main() -> None:

@@ -103,9 +103,7 @@ error:
 """
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.access import (
-    tracker_token,
-)
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker import tracker_token
 
 
 def main() -> None:

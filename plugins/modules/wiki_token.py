@@ -103,9 +103,7 @@ error:
 """
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.access import (
-    wiki_token,
-)
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki import wiki_token
 
 
 def main() -> None:

@@ -12,11 +12,8 @@ from typing import Any
 
 import yaml
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.files import open_regular
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.input_check import (
-    longer_name,
-)
-
+from ..module_utils.core.files import open_regular
+from ..module_utils.core.module.input_check import longer_name
 from .unreadable_yaml import UNREADABLE, describe
 
 _SCHEMAS = Path(__file__).resolve().parents[2] / "roles" / "desired_state" / "files"

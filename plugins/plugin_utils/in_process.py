@@ -25,10 +25,12 @@ from ansible.errors import AnsibleActionFail
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.utils.display import Display
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.accounting import Accounting
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import predictions
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.plans import predictions
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.plans.sealing import ARGUMENT
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.messages import (
+    Accounting,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.sealing import ARGUMENT
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress import progress_to
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import (
     ansible_internals,

@@ -27,7 +27,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors imp
     ToolchainError,
     printable,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.sessions import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.connections import (
     REQUESTS_MISSING,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task

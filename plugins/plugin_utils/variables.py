@@ -19,10 +19,8 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection
     SERVICES,
     credential_options,
     is_credential,
-    variable_name,
-)
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.settings import (
     settings_options,
+    variable_name,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import (
     invalid,

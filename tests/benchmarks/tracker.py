@@ -33,7 +33,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection
     resolve,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.search.jql_search import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.issues.jql_search import (
     JqlSearchOperation,
     JqlSearchOptions,
 )

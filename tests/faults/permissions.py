@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci import permissions as ci
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci import client as ci
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.descriptor import (
     Access,
 )

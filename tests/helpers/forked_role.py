@@ -23,8 +23,10 @@ from unittest import mock
 import jinja2
 import yaml
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import polling
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.accounting import Accounting
+from ansible_collections.delivery.toolchain.plugins.module_utils.core import progress
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.messages import (
+    Accounting,
+)
 from tests.helpers import in_process, playbook
 from tests.helpers.cases import CASES
 
@@ -156,7 +158,7 @@ def _run(tasks: _Tasks, signals: Connection) -> None:
     try:
         with (
             mock.patch.object(Accounting, "add", pausing),
-            mock.patch.object(polling, "_FIRST_PAUSE", _POLL_SECONDS),
+            mock.patch.object(progress, "_FIRST_PAUSE", _POLL_SECONDS),
         ):
             tasks.include("main.yml", {})
     except _TaskFailed as failed:

@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.accounting import Accounting
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
     resolve,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.messages import (
+    Accounting,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from tests.helpers import connections

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection import options
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.settings import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
     settings_options,
 )
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import survey

@@ -10,24 +10,22 @@ from collections.abc import Callable
 import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci import client as ci
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci import xml_reader
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.artifacts import build_artifacts
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci import script_run, xml_reader
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds import ci_artifact
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci.jobs import configuration
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.plugins import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server import (
+    baseline,
     plugin_list,
-    versions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.scripts import unmarked_output
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import errors
+from ansible_collections.delivery.toolchain.plugins.module_utils.core import errors, globs
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.http import bodies, messages
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.paths import globs
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo import error_text, json_rows
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images import pagination
 from ansible_collections.delivery.toolchain.plugins.module_utils.tracker import client as tracker
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki import exchange as wiki
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.markdown import raw_html
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.storage import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.formats import (
     comparison,
+    elements,
     parser,
 )
 
@@ -41,7 +39,7 @@ def _response(text: str, header: str = "") -> messages.Response:
 
 
 def _unmarked(text: str) -> object:
-    return unmarked_output.read(f"x{text}x", "marker")
+    return script_run.read(f"x{text}x", "marker")
 
 
 def _configuration(text: str) -> object:
@@ -55,7 +53,7 @@ def _configuration(text: str) -> object:
 def _artifacts(text: str) -> object:
     names = [{"relativePath": text}, {"relativePath": "a"}]
     shown = {"artifacts": names, "fingerprint": [{"fileName": text, "hash": text}]}
-    found = build_artifacts.artifacts_of(shown)
+    found = ci_artifact.artifacts_of(shown)
     patterns = globs.Patterns("patterns", ["**/*a*b*c*"])
     return [artifact for artifact in found if patterns.fits(artifact.path)]
 
@@ -92,7 +90,7 @@ READERS: list[Callable[[str], object]] = [
     lambda text: wiki.describe(_response(text)),
     lambda text: ci.describe(_response(text)),
     lambda text: plugin_list.listed(f"a {text}"),
-    lambda text: versions.is_older(text, f"1{text}"),
+    lambda text: baseline.is_older(text, f"1{text}"),
     _configuration,
     _artifacts,
     lambda text: errors.error_text(f"<html>{text}"),
@@ -103,7 +101,7 @@ READERS: list[Callable[[str], object]] = [
     _lines,
     _rows,
     _storage,
-    lambda text: list(raw_html.split_html(text)),
+    lambda text: list(elements.split_html(text)),
     lambda text: list(comparison._spelling(text)),
     lambda text: list(comparison._spelling(f"<a{text}/>")),
 ]

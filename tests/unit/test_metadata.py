@@ -20,7 +20,7 @@ import pytest
 from ansible.module_utils.common.yaml import yaml_load
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection import options
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.settings import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
     settings_options,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError

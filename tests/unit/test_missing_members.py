@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import search_text
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.nodes import node_store
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues import issue_search
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server import ci_node
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.json_text import as_text
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo import aql
 
@@ -97,11 +97,11 @@ def test_missing_member_is_empty() -> None:
 
 
 def test_objects_without_a_name_match_no_name() -> None:
-    assert not search_text.names_build("+None", [{"name": None}])
-    assert not search_text.names_build("None", [{"id": None}])
+    assert not issue_search.names_build("+None", [{"name": None}])
+    assert not issue_search.names_build("None", [{"id": None}])
     assert aql.properties_in({"properties": [{"key": "a", "value": None}, {"key": None}]}) == {
         "a": [""],
         "": [""],
     }
     shown: dict[str, Any] = {"assignedLabels": [{"name": "None"}, {"name": None}, {"name": "n"}]}
-    assert node_store._state("n", shown).labels == ("None",)
+    assert ci_node._state("n", shown).labels == ("None",)

@@ -20,11 +20,11 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.des
     reads,
     writes,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Plan
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.plans.sealing import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.sealing import (
     PlannedChange,
     Sealing,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Plan
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import bookkeeping
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import ignored, sealed

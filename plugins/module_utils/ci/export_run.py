@@ -9,9 +9,9 @@ from typing import TypeVar
 
 from ..core.concurrency import bounded
 from ..core.errors import ToolchainError, shorten
-from ..core.export.file_names import FileNames
-from ..core.export.service_export import ServiceState
 from ..core.module.task import Task
+from ..core.operations.export_folder import FileNames
+from ..core.operations.service_export import ServiceState
 from ..core.progress import ProgressCounter
 from .job_address import Job
 

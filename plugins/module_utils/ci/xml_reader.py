@@ -8,9 +8,12 @@ references to control characters.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from xml.parsers import expat
+
+from ..core.errors import invalid
+from ..core.files import read_text
 
 _DECLARATION = re.compile(r"\A\ufeff?\s*<\?xml\s[^>]*\?>")
 #: A reference to a character. In comments and CDATA sections it is plain text. An open section
@@ -157,3 +160,59 @@ def _escaped(text: str) -> str:
     for character, reference in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")):
         text = text.replace(character, reference)
     return _PRIVATE.sub(lambda found: f"&#x{ord(found[0]) - _PRIVATE_START:x};", text)
+
+
+def text_of(root: XmlElement, path: str) -> str:
+    """Return the text of the element at `path`, for example `scm/url`; "" if it is missing."""
+    found = child_of(root, path.partition("/")[0])
+    rest = path.partition("/")[2]
+    if found is None:
+        return ""
+    return text_of(found, rest) if rest else found.text.strip()
+
+
+def put(root: XmlElement, path: str, text: str, classes: Mapping[str, str] | None = None) -> None:
+    """Set the text of the element at `path`. Missing elements are added.
+
+    :param classes: values of the attribute `class` for elements on the path, by name
+    """
+    name, _slash, rest = path.partition("/")
+    found = child_of(root, name)
+    if found is None:
+        found = XmlElement(name)
+        root.children.append(found)
+    if rest:
+        found.attributes = {"class": (classes or {})[name]} if name in (classes or {}) else {}
+        put(found, rest, text)
+    else:
+        found.text, found.children = text, []
+
+
+def child_of(root: XmlElement, name: str) -> XmlElement | None:
+    return next((child for child in root.children if child.name == name), None)
+
+
+def wanted_configuration(
+    noun: str, name: str, config: str | None, src: str | None
+) -> XmlElement | None:
+    """Return the parsed configuration from the option `config` or `src`; `None` without both.
+
+    The element `name` is set. Raises `invalid` for a configuration that cannot be parsed or has
+    another name.
+
+    :param noun: kind of the object, for messages
+    """
+    if config is None and src is None:
+        return None
+    if config is not None and src is not None:
+        raise invalid("config and src both set the configuration: set only one of them")
+    option = "config" if src is None else "src"
+    text = config if src is None else read_text(src, "the configuration in src")
+    try:
+        root = parse(str(text))
+    except UnreadableXml as error:
+        raise invalid(f"{option} is not the configuration of a {noun}: {error}") from None
+    if text_of(root, "name") not in ("", name):
+        raise invalid(f"{option} has the name '{text_of(root, 'name')}', but name is '{name}'")
+    put(root, "name", name)
+    return root

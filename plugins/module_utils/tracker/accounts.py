@@ -8,8 +8,8 @@ from typing import Any
 
 from ..core.errors import ToolchainError, invalid
 from ..core.http.messages import expected
+from ..core.http.paged_list import PagedList
 from ..core.json_text import as_text
-from ..core.lists.paged_list import PagedList
 from .client import TrackerClient, describe
 
 Account = Mapping[str, Any]

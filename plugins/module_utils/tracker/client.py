@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ..core import errors
 from ..core.address import Query, origin, path_of
 from ..core.errors import Kind, ToolchainError
-from ..core.http.download import download
+from ..core.http.file_download import download
 from ..core.http.messages import Response, json_or_none, unexpected_body
 from ..core.http.rejected_logins import require_login, require_scope
 from ..core.http.transport import Transport

@@ -24,7 +24,7 @@ from ..core.json_text import member
 from ..core.module.typed_options import Option, PathText
 from ..core.plan import Change
 from .client import WikiClient, content_route
-from .markdown.attachment_names import attachment_key
+from .formats.markup import attachment_key
 from .page import Page, number, whole_results
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from ..core.json_text import member
 from ..core.module.task import Task
 from . import predicted_pages
 from .exchange import WikiExchange, content_route
-from .names import composed, decomposed
-from .page import Page
+from .page import Page, composed, decomposed
 from .version1 import PagesOfVersion1
 from .version2 import PagesOfVersion2
 

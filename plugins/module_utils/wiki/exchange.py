@@ -11,14 +11,13 @@ from urllib.parse import parse_qs, urlsplit
 
 from ..core import errors
 from ..core.address import path, path_of
-from ..core.connection.cloud import is_cloud
-from ..core.http.download import Taken, download
-from ..core.http.file_download import RemoteContent, download_into
+from ..core.connection.connection import is_cloud
+from ..core.http.file_download import RemoteContent, Taken, download, download_into
 from ..core.http.messages import Response, json_or_none, unexpected_body
+from ..core.http.paged_list import PagedList
 from ..core.http.rejected_logins import require_login, require_scope
 from ..core.http.transport import Transport
 from ..core.json_text import member
-from ..core.lists.paged_list import PagedList
 from ..core.module.task import Task
 from .page import Page, page_of
 

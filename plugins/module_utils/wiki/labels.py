@@ -8,8 +8,7 @@ from typing import Any
 
 from ..core.plan import Change
 from .client import WikiClient, content_route
-from .names import require_labels
-from .page import Page, label_names
+from .page import Page, label_names, require_labels
 
 
 class PageLabels:

@@ -3,12 +3,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
+from ..core.errors import ToolchainError, invalid
+from ..core.http.paged_list import is_whole
 from ..core.json_text import member
-from ..core.lists.paged_list import is_whole
+
+_LONGEST = 255
+_CONTROL = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
+#: Characters at which servers reject or truncate a label.
+_NO_LABEL = re.compile(r"[()!#&*,.:;<>?@\[\]^]")
+
+
+def composed(title: str) -> str:
+    """Return the stripped title in NFC, because file names may be in NFD."""
+    return unicodedata.normalize("NFC", title.strip())
+
+
+def decomposed(title: str) -> str:
+    return unicodedata.normalize("NFD", title.strip())
+
+
+def wrong_title(title: str) -> str | None:
+    """Return the reason why a title is invalid, or None."""
+    if _CONTROL.search(title):
+        return "the title contains a line break, a tab or another control character"
+    if len(title) > _LONGEST:
+        return f"the title has {len(title)} characters, but the wiki allows at most {_LONGEST}"
+    return None if title.strip() else "the title is empty"
+
+
+def wrong_label(label: str) -> str | None:
+    """Return the reason why a label is invalid, or None."""
+    if label.split() != [label] or _CONTROL.search(label):
+        return f"'{label}' is not a valid label: it is empty or contains a blank"
+    if (sign := _NO_LABEL.search(label)) is not None:
+        return (
+            f"'{label}' is not a valid label: it contains '{sign[0]}', but a label cannot contain"
+            " ( ) ! # & * , . : ; < > ? @ [ ] ^"
+        )
+    return None if len(label) <= _LONGEST else f"a label has more than {_LONGEST} characters"
+
+
+def require_labels(labels: Sequence[str] | None) -> None:
+    """Raise `invalid` for an invalid entry of the option `labels`."""
+    for number, label in enumerate(labels or ()):
+        wrong = wrong_label(label)
+        if wrong is not None:
+            raise invalid(f"labels[{number}]: {wrong}")
 
 
 @dataclass(frozen=True)
@@ -117,3 +163,26 @@ def _labels(listing: Any) -> tuple[str, ...] | None:
 def _is_home(content: Any) -> bool | None:
     home = member(content, "space", "homepage", "id")
     return None if home is None else str(home) == str(member(content, "id"))
+
+
+def require(purpose: str, page: Page, operation: Literal["update", "delete"]) -> None:
+    """Raise `permission` if the server's list of operations lacks the required operation.
+
+    A list without `read` is incomplete, since the page was just read, and is ignored.
+    """
+    reported = member(page.content, "operations")
+    entries = reported if isinstance(reported, list) else []
+    known = [
+        member(entry, "operation") for entry in entries if member(entry, "targetType") == page.type
+    ]
+    if "read" in known and operation not in known:
+        reason = f"the account is not allowed to {operation} the page '{page.title}' ({page.id})"
+        raise ToolchainError("permission", f"{purpose}: {reason}")
+
+
+def of_the_page(fields: Iterable[str]) -> bool:
+    """Return whether changes of these fields require the permission to update the page.
+
+    Attachments have a separate permission.
+    """
+    return any(field != "attachments" for field in fields)

@@ -11,7 +11,7 @@ import hashlib
 from dataclasses import asdict, replace
 from typing import Any
 
-from ..core.plans.predictions import Predictions
+from ..core.module.predictions import Predictions
 from .page import Page
 
 _PREFIX = "predicted-"

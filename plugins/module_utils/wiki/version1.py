@@ -16,8 +16,7 @@ from ..core.http.messages import Response, json_or_none
 from ..core.http.writes import Verify
 from ..core.json_text import member
 from .exchange import CONTENT, WikiExchange, content_route, results_of, space_of
-from .names import composed
-from .page import Page, page_of
+from .page import Page, composed, page_of
 
 _BODY = "body.storage"
 #: Key in `memory`: the server rejected the parameter `expand`.

@@ -15,12 +15,11 @@ from urllib.parse import parse_qs, urlsplit
 from ..core.address import path
 from ..core.errors import ToolchainError
 from ..core.http.messages import Response, json_or_none
+from ..core.http.paged_list import PagedList
 from ..core.http.writes import Verify
 from ..core.json_text import as_text, member
-from ..core.lists.paged_list import PagedList
 from .exchange import WikiExchange, results_of, space_of
-from .names import composed
-from .page import Page, whole_results
+from .page import Page, composed, whole_results
 
 _PAGES, _SPACES, _FOLDERS = "api/v2/pages", "api/v2/spaces", "api/v2/folders"
 #: Maximum number of entries in a part of a list, and of levels in a list of descendants.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.paths.globs import matcher
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.globs import matcher
 
 _PATTERNS = ("id", "service", "server", "kind", "name")
 _KEYS = (*_PATTERNS, "until", "reason")

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 import yaml
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.casc.casc_comparison import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server.casc_comparison import (
     sections,
     without_failed,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.casc.ci_configuration import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server.ci_configuration import (
     CiConfigurationOperation,
     CiConfigurationOptions,
 )

@@ -13,13 +13,14 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import predictions
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds.ci_build_delete import (
+    CiBuildDeleteOperation,
+    CiBuildDeleteOptions,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds.ci_job_build import (
     CiJobBuildOperation,
     CiJobBuildOptions,
-)
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.control.ci_build_delete import (
-    CiBuildDeleteOperation,
-    CiBuildDeleteOptions,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci.jobs.ci_job import (
     CiJobOperation,
@@ -30,7 +31,6 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.ci.jobs.ci_job_
     CiJobInfoOptions,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.plans import predictions
 from sandbox.ci.jobs import ciphers
 from sandbox.client import Sandbox
 from tests.helpers.options import build as options_of

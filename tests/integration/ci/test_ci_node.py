@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.nodes.ci_node import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server.ci_node import (
     CiNodeOperation,
     CiNodeOptions,
 )

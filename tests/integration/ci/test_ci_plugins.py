@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.plugins import update_centre
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.plugins.ci_plugin import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server import update_centre
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server.ci_plugin import (
     CiPluginOperation,
     CiPluginOptions,
 )

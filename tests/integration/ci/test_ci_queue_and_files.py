@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.artifacts.ci_artifact import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds.ci_artifact import (
     CiArtifactOperation,
     CiArtifactOptions,
 )

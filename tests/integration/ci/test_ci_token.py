@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 import requests
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.access.ci_token import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.client import ADMINISTER
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.credentials.ci_token import (
     CiTokenOperation,
     CiTokenOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.permissions import ADMINISTER
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from sandbox.client import Sandbox

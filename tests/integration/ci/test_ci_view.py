@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.views.ci_view import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.jobs.ci_view import (
     CiViewOperation,
     CiViewOptions,
 )

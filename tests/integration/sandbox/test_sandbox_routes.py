@@ -18,7 +18,7 @@ import pytest
 import requests
 from starlette.routing import Route
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci import permissions
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci import client
 from sandbox.analysis.service import ACTIONS
 from sandbox.ci.actions import job_actions, root_actions
 from sandbox.ci.builds.build_actions import build_actions
@@ -313,28 +313,28 @@ ROWS = [
     wiki2("add", "PUT", f"/pages/1002/properties/{MADE}", NEXT2, before=PROPERTY2),
     wiki2("add", "DELETE", f"/pages/1002/properties/{MADE}", before=PROPERTY2),
     Row("wiki", ("view",), "GET", "/download/attachments/1002/a.txt", before=ATTACHED),
-    ci(permissions.ADMINISTER, "POST", "/cancelQuietDown"),
-    ci(permissions.ADMINISTER, "POST", "/pluginManager/installPlugins", {"json": {"plugins": []}}),
-    ci(permissions.ADMINISTER, "POST", "/pluginManager/install"),
-    ci(permissions.ADMINISTER, "POST", "/pluginManager/checkUpdatesServer"),
-    ci(permissions.ADMINISTER, "POST", "/pluginManager/plugin/git/makeEnabled"),
+    ci(client.ADMINISTER, "POST", "/cancelQuietDown"),
+    ci(client.ADMINISTER, "POST", "/pluginManager/installPlugins", {"json": {"plugins": []}}),
+    ci(client.ADMINISTER, "POST", "/pluginManager/install"),
+    ci(client.ADMINISTER, "POST", "/pluginManager/checkUpdatesServer"),
+    ci(client.ADMINISTER, "POST", "/pluginManager/plugin/git/makeEnabled"),
     ci(SYSTEM, "GET", "/pluginManager"),
     ci(SYSTEM, "GET", "/pluginManager/installed"),
     ci(SYSTEM, "GET", "/pluginManager/updates"),
-    ci(permissions.READ_SERVER, "GET", "/"),
-    ci(permissions.BUILD, "POST", "/job/no-parameters/build"),
-    ci(permissions.EXTENDED_READ, "GET", f"{JOB}/configure"),
-    ci(permissions.CONFIGURE, "POST", f"{JOB}/doRename?newName=other"),
-    ci(permissions.READ_JOB, "GET", f"{JOB}/"),
-    ci(permissions.READ_JOB, "GET", f"{SERVICE}/computation/consoleText"),
-    ci(permissions.READ_JOB, "GET", f"{SERVICE}/computation/logText/progressiveText"),
-    ci(permissions.UPDATE_RUN, "POST", f"{JOB}/120/toggleLogKeep"),
-    ci(permissions.READ_JOB, "GET", f"{JOB}/120/"),
-    ci(permissions.READ_JOB, "GET", f"{JOB}/120/logText/progressiveText"),
-    ci(permissions.READ_JOB, "GET", f"{JOB}/120/buildNumber"),
-    ci(permissions.CANCEL, "POST", f"{MAIN}/1/term", before=("POST", f"{MAIN}/build", {})),
-    ci(permissions.CANCEL, "POST", f"{MAIN}/1/stop", before=("POST", f"{MAIN}/build", {})),
-    ci(permissions.CANCEL, "POST", f"{MAIN}/1/kill", before=("POST", f"{MAIN}/build", {})),
+    ci(client.READ_SERVER, "GET", "/"),
+    ci(client.BUILD, "POST", "/job/no-parameters/build"),
+    ci(client.EXTENDED_READ, "GET", f"{JOB}/configure"),
+    ci(client.CONFIGURE, "POST", f"{JOB}/doRename?newName=other"),
+    ci(client.READ_JOB, "GET", f"{JOB}/"),
+    ci(client.READ_JOB, "GET", f"{SERVICE}/computation/consoleText"),
+    ci(client.READ_JOB, "GET", f"{SERVICE}/computation/logText/progressiveText"),
+    ci(client.UPDATE_RUN, "POST", f"{JOB}/120/toggleLogKeep"),
+    ci(client.READ_JOB, "GET", f"{JOB}/120/"),
+    ci(client.READ_JOB, "GET", f"{JOB}/120/logText/progressiveText"),
+    ci(client.READ_JOB, "GET", f"{JOB}/120/buildNumber"),
+    ci(client.CANCEL, "POST", f"{MAIN}/1/term", before=("POST", f"{MAIN}/build", {})),
+    ci(client.CANCEL, "POST", f"{MAIN}/1/stop", before=("POST", f"{MAIN}/build", {})),
+    ci(client.CANCEL, "POST", f"{MAIN}/1/kill", before=("POST", f"{MAIN}/build", {})),
     analysis("manage_roles", "update_role_permissions", name="Developer"),
     analysis(
         "manage_roles", "import_server_configuration", **test_sandbox_analysis_permissions.SOURCE

@@ -19,8 +19,10 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.access.api_tokens import LISTING
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.scripts import script_wrapper
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci import script_run
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.credentials.ci_token import (
+    LISTING,
+)
 from tests.helpers import installed
 
 GROOVY = installed.program("groovy")
@@ -117,7 +119,7 @@ folder.listFiles().findAll { it.name.endsWith('.program') }.each { file ->
 
 def program(user: str | None, digest: str | None = None) -> str:
     arguments = {"user": user, "prefix": "toolchain:app:", "digest": digest}
-    return script_wrapper.wrapped(LISTING, arguments, MARKER, only_reads=True)
+    return script_run.wrapped(LISTING, arguments, MARKER, only_reads=True)
 
 
 def listed(folder: Path, programs: dict[str, str], stand_ins: dict[str, str]) -> dict[str, Any]:
@@ -147,7 +149,7 @@ def listed(folder: Path, programs: dict[str, str], stand_ins: dict[str, str]) ->
     assert done.returncode == 0, done.stderr
     values = {}
     for name in programs:
-        end = script_wrapper.ended((folder / f"{name}.answer").read_text(), MARKER)
+        end = script_run.ended((folder / f"{name}.answer").read_text(), MARKER)
         assert end is not None
         assert end.exception is None, end.trace
         values[name] = end.result

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.scripts import script_wrapper
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci import script_run
 from tests.helpers import installed
 
 MARKER = "0123456789abcdef"
@@ -125,7 +125,7 @@ ENDS_BADLY: dict[str, tuple[str, str, int | None]] = {
 
 
 def program(name: str) -> str:
-    return script_wrapper.wrapped(SCRIPTS[name], ARGUMENTS, MARKER, only_reads=False)
+    return script_run.wrapped(SCRIPTS[name], ARGUMENTS, MARKER, only_reads=False)
 
 
 @pytest.fixture(scope="module")
@@ -150,13 +150,13 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
     return {name: (folder / f"{name}.answer").read_text(encoding="utf-8") for name in SCRIPTS}
 
 
-def _ended(answers: Mapping[str, str], name: str) -> script_wrapper.ScriptEnd | None:
+def _ended(answers: Mapping[str, str], name: str) -> script_run.ScriptEnd | None:
     """Return the end of the script. Without Groovy, print a message and return None."""
     if GROOVY is None:
         print(f"no groovy on this machine: the script '{name}' was not run")
         assert program(name).startswith("// toolchain-wrapper v1\n")
         return None
-    ended = script_wrapper.ended(answers[name], MARKER)
+    ended = script_run.ended(answers[name], MARKER)
     assert ended is not None, answers[name][:2000]
     return ended
 

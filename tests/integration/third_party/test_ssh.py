@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.plugins.ci_plugin_info import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server.ci_plugin_info import (
     CiPluginInfoOperation,
     CiPluginInfoOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.scripts.ci_script import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server.ci_script import (
     CiScriptOperation,
     CiScriptOptions,
 )

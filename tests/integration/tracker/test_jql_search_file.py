@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.issues.jql_search import (
+    JqlSearchOperation,
+    JqlSearchOptions,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.issues.tracker_issue_info import (
     TrackerIssueInfoOperation,
     TrackerIssueInfoOptions,
-)
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.search.jql_search import (
-    JqlSearchOperation,
-    JqlSearchOptions,
 )
 from sandbox.client import Sandbox
 from tests.helpers.tracker import Tracker

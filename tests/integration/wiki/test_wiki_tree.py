@@ -16,8 +16,8 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.markdown import document
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.tree.marks import KEY
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.formats import document
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.tree.existing_pages import KEY
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.tree.wiki_tree import (
     WikiTreeOperation,
     WikiTreeOptions,

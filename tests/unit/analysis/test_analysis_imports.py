@@ -22,7 +22,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resour
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core import progress
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.polling import PollInterval
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress import PollInterval
 from tests.unit.analysis.server import Stub, lines, refusal, sent, task_for
 from tests.unit.stub import Reply, Seen, Waits
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import search_text
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues import issue_search
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from sandbox.analysis.search import conditions
 
@@ -43,7 +43,7 @@ BUILDS = [{"id": 1, "name": "build_1"}, {"id": 12, "name": "My Build"}]
     ],
 )
 def test_search_string_is_built_from_clauses(clauses: dict[str, Any], text: str) -> None:
-    assert search_text.build(clauses) == text
+    assert issue_search.build(clauses) == text
 
 
 @pytest.mark.parametrize(
@@ -69,14 +69,14 @@ def test_search_string_is_built_from_clauses(clauses: dict[str, Any], text: str)
 )
 def test_invalid_clauses_are_rejected(clauses: Any, words: str) -> None:
     with pytest.raises(ToolchainError, match=words) as caught:
-        search_text.build(clauses)
+        issue_search.build(clauses)
     assert caught.value.kind == "invalid"
 
 
 @given(VALUES, st.sampled_from(["owner", "file", "build", "build_exact"]))
 def test_value_reaches_the_server_unchanged(value: str, keyword: str) -> None:
     # Parsed by the sandbox's own implementation of a query.
-    text = search_text.build({keyword: value, "state": "New"})
+    text = issue_search.build({keyword: value, "state": "New"})
     wanted, warnings = conditions(text)
     assert warnings == []
     name = keyword.partition("_")[0]
@@ -89,16 +89,16 @@ def test_value_reaches_the_server_unchanged(value: str, keyword: str) -> None:
 
 @given(st.lists(VALUES, min_size=1, max_size=4))
 def test_alternatives_reach_the_server_separately(values: list[str]) -> None:
-    wanted, _warnings = conditions(search_text.build({"owner": values}))
+    wanted, _warnings = conditions(issue_search.build({"owner": values}))
     bare = [each[1:-1] if each[0] in "'\"" else each for each in wanted["owner"]]
     assert sorted(bare) == sorted(values)
 
 
 @given(VALUES)
 def test_build_name_is_found_in_its_query(name: str) -> None:
-    (value,) = search_text.builds_of(search_text.build({"build_exact": name, "state": "New"}))
-    assert search_text.names_build(value, [{"id": 7, "name": name}])
-    assert not search_text.names_build(
+    (value,) = issue_search.builds_of(issue_search.build({"build_exact": name, "state": "New"}))
+    assert issue_search.names_build(value, [{"id": 7, "name": name}])
+    assert not issue_search.names_build(
         value, [{"id": 7, "name": f"{name}x"}, {"id": 8, "name": "y" * 9}]
     )
 
@@ -117,7 +117,7 @@ def test_build_name_is_found_in_its_query(name: str) -> None:
     ],
 )
 def test_builds_are_extracted_from_a_search_string(text: str, found: list[str]) -> None:
-    assert search_text.builds_of(text) == found
+    assert issue_search.builds_of(text) == found
 
 
 @pytest.mark.parametrize(
@@ -142,4 +142,4 @@ def test_builds_are_extracted_from_a_search_string(text: str, found: list[str]) 
     ],
 )
 def test_build_of_the_project_is_recognized(value: str, known: bool) -> None:
-    assert search_text.names_build(value, BUILDS) is known
+    assert issue_search.names_build(value, BUILDS) is known

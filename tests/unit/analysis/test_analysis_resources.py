@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.engine.operation import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resource import (
     ResourceOperation,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resources import (

@@ -14,7 +14,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds.ci_jo
     CiJobBuildOperation,
     CiJobBuildOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.option_secrets import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.masking import (
     OptionSecrets,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
@@ -22,8 +22,10 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.typ
     argument_spec,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Operation
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.polling import PollInterval
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress import progress_to
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress import (
+    PollInterval,
+    progress_to,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret, hidden
 from tests.helpers.options import build as build_options
 from tests.unit.stub import Reply, Seen, Stub, connection_to

@@ -9,8 +9,10 @@ from typing import Any
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Operation
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.polling import PollInterval
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress import progress_to
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress import (
+    PollInterval,
+    progress_to,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
 from tests.unit.stub import connection_to
 

@@ -13,11 +13,11 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds.ci_jo
     CiJobBuildOptions,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.plans.predictions import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.predictions import (
     FOLDER,
     Predictions,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from tests.helpers.options import build as options_of
 from tests.unit.ci.server import OPTIONS, Ci, Played, build, left, waiting
 from tests.unit.stub import Reply, Stub

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.control.ci_build_delete import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds.ci_build_delete import (
     CiBuildDeleteOperation,
     CiBuildDeleteOptions,
 )

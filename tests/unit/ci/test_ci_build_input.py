@@ -10,7 +10,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.control.ci_build_input import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds.ci_build_input import (
     CiBuildInputOperation,
     CiBuildInputOptions,
 )

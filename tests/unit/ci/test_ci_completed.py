@@ -9,10 +9,6 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.casc.ci_configuration import (
-    CiConfigurationOperation,
-    CiConfigurationOptions,
-)
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci.credentials.ci_credential import (
     CiCredentialOperation,
     CiCredentialOptions,
@@ -21,13 +17,17 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.ci.jobs.ci_job 
     CiJobOperation,
     CiJobOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.nodes.ci_node import (
-    CiNodeOperation,
-    CiNodeOptions,
-)
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.views.ci_view import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.jobs.ci_view import (
     CiViewOperation,
     CiViewOptions,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server.ci_configuration import (
+    CiConfigurationOperation,
+    CiConfigurationOptions,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server.ci_node import (
+    CiNodeOperation,
+    CiNodeOptions,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from tests.helpers.options import build as options_of

@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci.jobs import (
+    configuration,
     kept_secrets,
-    secret_values,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci.jobs.ci_job import (
     CiJobOperation,
@@ -78,7 +78,7 @@ def test_passwords_in_addresses_return_to_their_entries() -> None:
 
 def test_secret_is_never_moved_to_another_entry() -> None:
     live = entries(("one", SEALED), ("two", OTHER))
-    wanted = entries(("new", secret_values.KEPT), ("two", secret_values.KEPT))
+    wanted = entries(("new", configuration.KEPT), ("two", configuration.KEPT))
     whole, missing = kept_secrets.with_secrets(live, wanted)
     assert missing == ["secret"]
     assert SEALED not in whole
@@ -89,7 +89,7 @@ def test_secret_is_never_moved_to_another_class() -> None:
     live = f'<project><scm class="a.Svn"><password>{SEALED}</password></scm></project>'
     wanted = '<project><scm class="b.Git"><password>new</password></scm></project>'
     assert SEALED not in kept_secrets.with_kept_secrets(live, wanted)
-    whole, missing = kept_secrets.with_secrets(live, wanted.replace("new", secret_values.KEPT))
+    whole, missing = kept_secrets.with_secrets(live, wanted.replace("new", configuration.KEPT))
     assert (SEALED in whole, missing) == (False, ["password"])
     same = wanted.replace("b.Git", "a.Svn")
     assert SEALED in kept_secrets.with_kept_secrets(live, same)
@@ -97,7 +97,7 @@ def test_secret_is_never_moved_to_another_class() -> None:
 
 @pytest.mark.parametrize("live", ["<project/>", "<project><token>****</token></project>", "<x/>"])
 def test_secret_hidden_by_server_is_reported_missing(live: str) -> None:
-    wanted = f"<project><token>{secret_values.KEPT}</token></project>"
+    wanted = f"<project><token>{configuration.KEPT}</token></project>"
     assert kept_secrets.with_secrets(live, wanted)[1] == ["token"]
 
 

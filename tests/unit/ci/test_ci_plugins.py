@@ -10,27 +10,23 @@ from typing import Any
 import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci.client import server_of
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.plugins import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server import (
     baseline,
     plugin_list,
     update_centre,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.plugins.ci_plugin_info import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server.ci_plugin_info import (
     CiPluginInfoOperation,
     CiPluginInfoOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.plugins.plugin_changes import (
-    PluginEntry,
-    PluginPlan,
-    compared,
-)
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.plugins.plugin_list import (
-    Plugin,
-)
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.plugins.update_centre import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server.plugin_list import Plugin
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server.update_centre import (
     CentreState,
     Installation,
     Offer,
+    PluginEntry,
+    PluginPlan,
+    compared,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from tests.helpers.options import build as options_of

@@ -14,13 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.scripts import script_wrapper
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.scripts.ci_script import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci import script_run
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.script_run import cut_trace
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server.ci_script import (
     CiScriptOperation,
     CiScriptOptions,
-)
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.scripts.script_run import (
-    cut_trace,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
@@ -368,17 +366,17 @@ JSON = st.recursive(
 def test_script_and_arguments_never_enter_the_source(
     script: str, arguments: dict[str, Any], only_reads: bool
 ) -> None:
-    program = script_wrapper.wrapped(script, arguments, "abc123", only_reads=only_reads)
+    program = script_run.wrapped(script, arguments, "abc123", only_reads=only_reads)
     sent = {"script": script, "args": arguments, "check_mode": only_reads}
     assert payload_of(program) == sent
     rest = re.sub(r"^(?:def payload =|payload \+=) .*$", "", without_comment(program), flags=re.M)
-    empty = without_comment(script_wrapper.wrapped("", {}, "abc123", only_reads=False))
+    empty = without_comment(script_run.wrapped("", {}, "abc123", only_reads=False))
     assert rest == re.sub(r"^def payload = .*$", "", empty, flags=re.M)
 
 
 @given(st.text("\\\\u00ab\r\n\x0b\u2028\uffff'*/", max_size=30))
 def test_program_contains_the_script_only_in_comments(script: str) -> None:
-    program = script_wrapper.wrapped(script, {"x": "an argument"}, "abc123", only_reads=False)
+    program = script_run.wrapped(script, {"x": "an argument"}, "abc123", only_reads=False)
     shown = program[: program.index("import groovy.json.JsonOutput")]
     assert all(line.startswith("//") for line in re.split(r"[\r\n]", shown.rstrip("\n")))
     assert "\\u" not in shown
@@ -387,7 +385,7 @@ def test_program_contains_the_script_only_in_comments(script: str) -> None:
 
 
 def test_program_shows_the_script_to_readers() -> None:
-    program = script_wrapper.wrapped("println 'a \\ b'\nx = 1", {}, "abc123", only_reads=False)
+    program = script_run.wrapped("println 'a \\ b'\nx = 1", {}, "abc123", only_reads=False)
     assert "\n// println 'a \\ b'\n// x = 1\n" in program
 
 
@@ -395,9 +393,9 @@ def test_program_shows_the_script_to_readers() -> None:
 def test_printed_text_cannot_fake_the_end_marker(printed: str, result: Any) -> None:
     noise = printed + "\n0123456789abcdef:OK:e30=\n"
     text = noise + line("feedfacefeedface", "OK", {"result": result, "text": "x"})
-    ended = script_wrapper.ended(text, "feedfacefeedface")
+    ended = script_run.ended(text, "feedfacefeedface")
     assert ended is not None
     assert ended.output == noise[:-1]
     assert ended.result == ("x" if result is None else result)
-    assert script_wrapper.ended(text[:-3], "feedfacefeedface") is None
-    assert script_wrapper.ended(text + "more\n", "feedfacefeedface") is None
+    assert script_run.ended(text[:-3], "feedfacefeedface") is None
+    assert script_run.ended(text + "more\n", "feedfacefeedface") is None

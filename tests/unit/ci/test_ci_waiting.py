@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds.build_log import BuildLog
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds.followed_build import (
+    BuildLog,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from tests.unit.ci.server import Ci, Played, build, left
 from tests.unit.stub import Reply, Seen, Stub, transport_to

@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection import options
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.cloud import (
-    is_cloud,
-)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.connection import (
     Connection,
+    is_cloud,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task

@@ -24,12 +24,14 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Plan
-from ansible_collections.delivery.toolchain.plugins.module_utils.local import oauth_consumer
-from ansible_collections.delivery.toolchain.plugins.module_utils.local.oauth_consumer import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.operations import (
+    oauth_consumer,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.operations.oauth_consumer import (
     OauthConsumerOperation,
     OauthConsumerOptions,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Plan
 from tests.helpers import options
 
 START = datetime(2026, 1, 5, 9, 0, 0, 123456, tzinfo=timezone.utc)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.destination import safe_paths
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.files import safe_paths
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.file_download import (
     RemoteContent,
     download_file,

@@ -14,13 +14,11 @@ import pytest
 import yaml
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.export.export_folder import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.operations.export_folder import (
     ExportFolder,
-)
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.export.file_names import (
     FileNames,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.export.service_export import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.operations.service_export import (
     ServiceState,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress import (

@@ -19,7 +19,9 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.files impo
     read_text,
     require_replaceable,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.download import download
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.file_download import (
+    download,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.messages import (
     Response,
     back_off,
@@ -27,7 +29,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.messa
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items import artifact_query
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki import attachments
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.pages import desired_page
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.pages.page_options import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.pages.desired_page import (
     PageOptions,
 )
 from tests.helpers.options import build as options_of

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.token_file import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
     login_of_auth_info,
     login_of_token_file,
 )

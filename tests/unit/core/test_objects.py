@@ -14,7 +14,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors imp
     ToolchainError,
     invalid,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.objects import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.operations.objects import (
     Item,
     ItemKind,
     Objects,

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.masking import HIDDEN
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.option_secrets import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.masking import (
+    HIDDEN,
     OptionSecrets,
 )
 

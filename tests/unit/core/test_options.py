@@ -11,7 +11,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.connection import (
     Connection,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.settings import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
     settings_options,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.polling import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress import (
     PollInterval,
     PollTimeout,
 )

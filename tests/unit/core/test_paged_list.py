@@ -12,7 +12,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.messa
     Request,
     Response,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.lists.paged_list import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.paged_list import (
     PagedList,
     is_whole,
 )

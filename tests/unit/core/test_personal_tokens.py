@@ -23,11 +23,11 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.typ
     argument_spec,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.access.tracker_token import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.tracker_token import (
     TrackerTokenOperation,
     TrackerTokenOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.access.wiki_token import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.wiki_token import (
     WikiTokenOperation,
     WikiTokenOptions,
 )

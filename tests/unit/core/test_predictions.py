@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.plans import predictions
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.plans.predictions import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import predictions
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.predictions import (
     Predictions,
 )
 

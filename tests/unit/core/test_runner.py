@@ -16,11 +16,13 @@ from ansible.module_utils import basic
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import diffs, runner
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci.job_address import job_of
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.accounting import Accounting
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.address import require_address
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import (
     ToolchainError,
     invalid,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.messages import (
+    Accounting,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.typed_options import (

@@ -15,6 +15,9 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors imp
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.input_check import (
     check_options,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.predictions import (
+    Predictions,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.typed_options import (
     argument_spec,
@@ -23,9 +26,6 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan impor
     Operation,
     Plan,
     Preflight,
-)
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.plans.predictions import (
-    Predictions,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.client import RepoClient
 from tests.helpers.options import build

@@ -25,7 +25,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.repo.cleanup.ar
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.cleanup.image_parts import (
     ImageParts,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.cleanup.items import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.cleanup.rules import (
     CleanupVerdict,
 )
 from tests.helpers.options import build

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.plans import predictions
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import predictions
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.client import RepoClient
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items import listing
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.transfer import artifact_copy

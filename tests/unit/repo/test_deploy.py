@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.dialect import dialect_of
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.client import dialect_of
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items import listing
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items.artifact_deploy import (
     ArtifactDeployOperation,

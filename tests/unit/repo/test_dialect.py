@@ -7,14 +7,16 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.settings import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
     settings_options,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.client import RepoClient
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.dialect import JFROG
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.client import (
+    JFROG,
+    RepoClient,
+)
 from tests.unit.repo.conftest import Server
 from tests.unit.stub import Reply, connection_to
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds import records
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds import (
+    build_publish,
+    records,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds.build_promote import (
     BuildPromoteOperation,
-)
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.publishing import (
-    build_publish,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.transfer import (
     artifact_download,

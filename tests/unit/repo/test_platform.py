@@ -10,7 +10,7 @@ import pytest
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.platform.interface import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.interface import (
     ACCESS,
     InterfaceMissing,
     PlatformClient,

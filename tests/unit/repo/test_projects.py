@@ -17,6 +17,9 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds.bui
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds.build_promote import (
     BuildPromoteOperation,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds.build_publish import (
+    BuildPublishOperation,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds.build_record import (
     BuildRecordOperation,
 )
@@ -28,9 +31,6 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.repo.cleanup.ar
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items.repo_info import (
     RepoInfoOperation,
-)
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.publishing.build_publish import (
-    BuildPublishOperation,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.transfer import (
     artifact_download,

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds import records
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.publishing import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds import (
     build_publish,
+    records,
 )
 from tests.unit.repo.conftest import Server
 from tests.unit.stub import Reply, Seen

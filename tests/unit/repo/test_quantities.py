@@ -8,12 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items.repo_info import (
-    RepoInfoOperation,
-    summary,
-)
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.sizes import (
     Quantity,
+    RepoInfoOperation,
     quantity,
+    summary,
 )
 from tests.unit.repo.conftest import Server
 from tests.unit.stub import Reply

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.configuration import writing
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.configuration import catalogue
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.configuration.repo_repository import (
     RepoRepositoryOperation as Operation,
 )
@@ -138,7 +138,7 @@ class Manager:
 
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writing.Writer, "interval", 0.001)
+    monkeypatch.setattr(catalogue.Writer, "interval", 0.001)
 
 
 def test_repository_is_created_and_then_unchanged(server: Server) -> None:
@@ -311,13 +311,13 @@ def test_dropped_setting_is_rejected(server: Server) -> None:
 def test_dropped_known_setting_is_awaited(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     manager = Manager(server, local("a"))
     manager.dropped.add("maxUniqueTags")
-    kept = writing.Writer.__init__
+    kept = catalogue.Writer.__init__
 
     def impatient(self: Any, *given: Any) -> None:
         kept(self, *given)
         self._patience = 0.05
 
-    monkeypatch.setattr(writing.Writer, "__init__", impatient)
+    monkeypatch.setattr(catalogue.Writer, "__init__", impatient)
     error = server.fails(Operation, {"key": "a", "settings": {"maxUniqueTags": 1}})
     assert (error.kind, len(manager.sent)) == ("rejected", 1)
     assert len(server.asked) > 4

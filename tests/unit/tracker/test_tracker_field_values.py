@@ -14,14 +14,14 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.inp
     Place,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.accounts import Accounts
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.fields.documents import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.issues.documents import (
     is_blank,
     plain_lines,
     same_document,
     text_of,
     to_document,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.fields.field_values import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.issues.field_values import (
     missing,
     same,
     sent,

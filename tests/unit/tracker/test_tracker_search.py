@@ -15,7 +15,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors imp
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
 from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.client import TrackerClient
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.search.jql_search import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.issues.jql_search import (
     JqlSearchOperation,
     JqlSearchOptions,
 )

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.delivery.toolchain.plugins.filter.storage_format import storage_format
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.markdown import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.formats import (
     document,
     front_matter,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.storage.parser import parse
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.formats.parser import parse
 
 
 def _macro(name: str, content: str) -> str:

@@ -14,13 +14,13 @@ import yaml
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import typed_options
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.export.file_names import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.operations.export_folder import (
     FileNames,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.export.service_export import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.operations.service_export import (
     ServiceState,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.page import Page
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.tree.existing_pages import (
     ExistingTree,

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.storage.section import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.formats.section import (
     find,
     require_inside,
 )

@@ -13,18 +13,19 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 from ...core.errors import ToolchainError
 from ...core.module.descriptor import Descriptor, reads, writes
-from ...core.module.objects import failure_of
+from ...core.module.sealing import PlannedChange
 from ...core.module.task import Task
 from ...core.module.typed_options import NotNegative, Positive
+from ...core.operations.objects import failure_of
 from ...core.plan import Action, Plan
-from ...core.plans.sealing import PlannedChange
 from ..client import AnalysisClient
-from ..engine.operation import ResourceItem, carry_out
-from ..engine.resource import (
+from ..resource import (
     Reference,
     Renameable,
     Resource,
+    ResourceItem,
     State,
+    carry_out,
     compare,
     refuse_impossible,
 )
@@ -37,8 +38,7 @@ from ..resources.analysis_role_assignment import RoleAssignment, RoleAssignmentE
 from ..resources.analysis_user import UserEntry
 from ..resources.analysis_view import AnalysisViewOptions
 from .config_plan import ConfigPlanner, DeletionLimits, PlannedObject
-from .desired_objects import desired, names
-from .object_kinds import KINDS, Catalogue, ObjectKind
+from .object_kinds import KINDS, Catalogue, ObjectKind, desired, names
 
 #: Names of the options with lists of objects.
 KindName: TypeAlias = Literal[

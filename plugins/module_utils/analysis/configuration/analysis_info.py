@@ -16,7 +16,7 @@ from ...core.plan import Plan, ReadOnly, unchanged
 from .. import responses
 from ..client import AnalysisClient, Call
 from ..responses import Record
-from . import export
+from . import analysis_export
 from .object_kinds import LIMIT
 
 _PARALLEL = 4
@@ -126,7 +126,7 @@ class AnalysisInfoOperation(ReadOnly):
         found = dict(map(self._gather, self._topics[:1]))
         found.update(bounded(_PARALLEL, self._gather, self._topics[1:]))
         if self._export:
-            found.update(export.read(self._task, self._client, self._projects, _PARALLEL))
+            found.update(analysis_export.read(self._task, self._client, self._projects, _PARALLEL))
         return unchanged(found)
 
     def _gather(self, name: Topic) -> tuple[str, list[Record] | Record]:

@@ -18,10 +18,9 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Positive
 from ...core.plan import Change, Plan, without_none
 from ...core.verification import not_saved
-from .. import search_text
 from ..client import AnalysisClient, Call
 from ..responses import Record
-from . import issue_details
+from . import issue_details, issue_search
 from .issue_details import STATUSES
 from .issue_search import IssueSearch, SearchRequest, cut
 
@@ -92,10 +91,10 @@ class AnalysisIssueOperation:
         values = {"status": options.status, "owner": options.owner, _COMMENT: options.comment}
         self._wanted = without_none(values)
         if options.status is not None:
-            search_text.build(
+            issue_search.build(
                 {"status": options.status}
             )  # reject a status that no query can contain
-        search_text.require_quoted_values(options.query or "")
+        issue_search.require_quoted_values(options.query or "")
         self._max_issues = options.max_issues
         self._ids = None if options.ids is None else list(dict.fromkeys(options.ids))
         if self._ids is not None and len(self._ids) > self._max_issues:
@@ -142,7 +141,7 @@ class AnalysisIssueOperation:
         status = self._wanted["status"]
         if any(_same("status", known, status) for known in (*STATUSES, *seen)):
             return
-        query = search_text.build({"status": status})
+        query = issue_search.build({"status": status})
         request = SearchRequest(self._project, query, limit=1)
         found = IssueSearch(self._task, self._client).read(request).issues
         if any(_same("status", _issue(0, record, None).status, status) for record in found):

@@ -14,9 +14,8 @@ from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, Positive
 from ...core.plan import Plan, ReadOnly, unchanged
-from .. import search_text
 from ..client import AnalysisClient, Call
-from . import issue_details, quality_gate
+from . import issue_details, issue_search, quality_gate
 from .issue_search import IssueSearch, SearchOptions, SearchRequest, SearchResult, cut
 
 #: Maximum number of offending issues in a message. The task returns up to `max_offenders`.
@@ -48,14 +47,14 @@ class AnalysisIssueInfoOperation(ReadOnly):
         self._task, self._options = task, options
         self._client = AnalysisClient(task)
         build, thresholds = options.build, options.thresholds
-        exact = None if build is None else search_text.exact_build(build)
-        text = search_text.joined(exact, options.query)
+        exact = None if build is None else issue_search.exact_build(build)
+        text = issue_search.joined(exact, options.query)
         # a gate is decided on the summary, which proves that the response is of this service
         summary = options.summary or thresholds is not None
         self._request = SearchRequest(options.project, text, options.view, options.limit, summary)
         if thresholds is not None:
-            search_text.require_exact_build(options.query or "")
-            search_text.require_quoted_values(options.query or "")
+            issue_search.require_exact_build(options.query or "")
+            issue_search.require_quoted_values(options.query or "")
         self._thresholds = None if thresholds is None else quality_gate.thresholds(thresholds)
 
     def plan(self) -> Plan:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from ...core.errors import ToolchainError, invalid
+from ...core.globs import crossing, matcher
 from ...core.module.typed_options import NotNegative, Option
-from ...core.paths.globs import crossing, matcher
 from ..responses import Record
 from .issue_details import STATUSES
 from .issue_search import count

@@ -16,8 +16,7 @@ from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.rules import Rule
 from ...core.plan import Plan, without_none
 from ..client import Call
-from ..engine.operation import ResourceOperation
-from ..engine.resource import Ids, Objects, Presence, Renameable
+from ..resource import Ids, Objects, Presence, Renameable, ResourceOperation
 from ..responses import Record, named
 
 

@@ -15,8 +15,7 @@ from ...core.errors import ToolchainError
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.plan import Plan
 from ..client import Call
-from ..engine.operation import ResourceOperation
-from ..engine.resource import Ids, Objects, Resource
+from ..resource import Ids, Objects, Resource, ResourceOperation
 from ..responses import Record, flag, named
 
 

@@ -13,9 +13,9 @@ from typing import ClassVar
 
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.plan import Change, Comparison, Plan, unordered
+from ..accounts import GuardedOperation, group_listing, groups
 from ..client import Call
-from ..engine.accounts import GuardedOperation, group_listing, groups
-from ..engine.resource import Ids, Named, Objects, Presence, Reference, without_escapes
+from ..resource import Ids, Named, Objects, Presence, Reference, without_escapes
 from ..responses import Record
 
 

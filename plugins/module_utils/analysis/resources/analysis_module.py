@@ -15,14 +15,7 @@ from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.rules import Rule
 from ...core.plan import Comparison, Plan, unordered
 from ..client import Call
-from ..engine.operation import ResourceOperation
-from ..engine.resource import (
-    Ids,
-    Objects,
-    Presence,
-    Renameable,
-    without_escapes,
-)
+from ..resource import Ids, Objects, Presence, Renameable, ResourceOperation, without_escapes
 from ..responses import Record, flag, named, texts
 
 

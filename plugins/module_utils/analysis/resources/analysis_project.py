@@ -20,8 +20,7 @@ from ...core.module.typed_options import Option
 from ...core.plan import Plan
 from ...core.secret import secrets_of_url
 from ..client import AnalysisClient, Call
-from ..engine.operation import ResourceOperation
-from ..engine.resource import Ids, Objects, Presence, Renameable, State, compare
+from ..resource import Ids, Objects, Presence, Renameable, ResourceOperation, State, compare
 from ..responses import Record, named
 from .import_polling import Import, ImportPolling, ImportWaitOptions, is_running, state_of
 

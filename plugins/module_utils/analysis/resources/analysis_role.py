@@ -18,9 +18,9 @@ from ...core.json_text import as_text
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.typed_options import Option
 from ...core.plan import Comparison, Plan, unordered
+from ..accounts import GuardedOperation
 from ..client import Call
-from ..engine.accounts import GuardedOperation
-from ..engine.resource import Ids, Named, Objects, Presence, State
+from ..resource import Ids, Named, Objects, Presence, State
 from ..responses import Record, entries, flag, named
 
 _TRANSITIONS = "allowed_status_transitions"

@@ -14,9 +14,9 @@ from typing import ClassVar
 from ...core.errors import ToolchainError
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.plan import Plan
+from ..accounts import GuardedOperation, assignments, ids_of
 from ..client import Call
-from ..engine.accounts import GuardedOperation, assignments, ids_of
-from ..engine.resource import Ids, Objects, Presence, Reference, Resource
+from ..resource import Ids, Objects, Presence, Reference, Resource
 from ..responses import Record
 
 

@@ -16,8 +16,7 @@ from ...core.module.typed_options import Option
 from ...core.plan import Plan
 from ...core.secret import Secret
 from ..client import Call
-from ..engine.operation import ResourceOperation
-from ..engine.resource import Ids, Named, Objects, Presence, State, is_account, refusal
+from ..resource import Ids, Named, Objects, Presence, ResourceOperation, State, is_account, refusal
 from ..responses import Record, flag, named
 
 

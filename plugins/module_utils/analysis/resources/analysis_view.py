@@ -17,8 +17,7 @@ from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.typed_options import Option
 from ...core.plan import Change, Comparison, Plan, unordered
 from ..client import Call
-from ..engine.operation import ResourceOperation
-from ..engine.resource import Ids, Named, Objects, Presence, without_escapes
+from ..resource import Ids, Named, Objects, Presence, ResourceOperation, without_escapes
 from ..responses import Record, flag, named, texts
 
 #: Name of the view that every project has [analysis-13].

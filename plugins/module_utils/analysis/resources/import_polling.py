@@ -22,7 +22,7 @@ from typing import Literal
 
 from ...core.errors import ToolchainError, shorten
 from ...core.module.typed_options import Seconds
-from ...core.polling import PollInterval
+from ...core.progress import PollInterval
 from ..client import AnalysisClient, Call
 from ..responses import Record, named
 

@@ -12,7 +12,7 @@ from ...core.concurrency import bounded
 from ...core.errors import ToolchainError
 from ...core.http.messages import Response
 from ...core.http.transport import Transport
-from ...core.polling import PollInterval
+from ...core.progress import PollInterval
 from ..client import object_of, part
 from ..job_address import Job
 from ..waiting import patience

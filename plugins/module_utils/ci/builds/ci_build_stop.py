@@ -13,13 +13,11 @@ from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Positive, Seconds
 from ...core.plan import Plan, unchanged
-from ...core.polling import PollInterval, PollTimeout
-from .. import stopping
-from ..client import server_of
+from ...core.progress import PollInterval, PollTimeout
+from ..client import CANCEL, SEES_JOB, server_of
 from ..job_address import Job, JobName, build_segment, job_of
-from ..permissions import CANCEL, SEES_JOB
 from ..waiting import PollingFactory, Timeout, WaitOptions
-from . import build_watcher, records
+from . import build_watcher, queue_item, records
 from .followed_build import FollowedBuild
 from .queue_item import ItemCancellation
 
@@ -131,12 +129,12 @@ class _RunningBuild:
         raise self._still_running(build)
 
     def _methods(self) -> tuple[str, ...]:
-        first = stopping.METHODS.index(self._options.method)
-        return stopping.METHODS[first : None if self._options.escalate else first + 1]
+        first = queue_item.METHODS.index(self._options.method)
+        return queue_item.METHODS[first : None if self._options.escalate else first + 1]
 
     def _send(self, build: FollowedBuild, method: str) -> bool:
         """Send a stop request; return false if the server does not support the method."""
-        return stopping.send(
+        return queue_item.send(
             self._server,
             f"{self._purpose} by {method}",
             f"{self._job.path}/{build.number}",

@@ -10,15 +10,13 @@ from typing import Any, ClassVar, TypeVar
 from ...core.concurrency import bounded, first_alone
 from ...core.errors import ToolchainError
 from ...core.module.descriptor import Descriptor, reads, writes
-from ...core.module.objects import failure_of
 from ...core.module.task import Task
 from ...core.module.typed_options import Positive
+from ...core.operations.objects import failure_of
 from ...core.plan import Plan
-from ...core.polling import PollInterval, PollTimeout
-from ..client import server_of
-from ..interrupts import interruptible
-from ..permissions import BUILD, SEES_JOB
-from ..waiting import PollingFactory
+from ...core.progress import PollInterval, PollTimeout
+from ..client import BUILD, SEES_JOB, server_of
+from ..waiting import PollingFactory, interruptible
 from .build_request import BuildEntry, BuildOptions, BuildRequest
 from .build_watcher import BuildWatcher
 from .requested_build import RequestedBuild

@@ -10,11 +10,10 @@ from typing import Any
 from ...core.errors import Kind, ToolchainError, shorten
 from ...core.http.transport import Transport
 from ...core.module.task import Task
-from ...core.polling import PollInterval, PollTimeout
-from .. import stopping
+from ...core.progress import PollInterval, PollTimeout
 from ..job_address import build_path
 from ..waiting import PollingFactory
-from . import build_watcher, records
+from . import build_watcher, queue_item, records
 from .build_request import ResolvedBuild
 from .followed_build import FollowedBuild
 from .records import TriggeredBuild
@@ -159,7 +158,7 @@ class RequestedBuild(FollowedBuild):
         patience = _INTERRUPT_SECONDS if at_once else None
         purpose = f"stopping a build of the job '{self.job.name}'"
         if self.number is None and self.item is not None:
-            if stopping.cancel(self._server, purpose, self.item, patience=patience):
+            if queue_item.cancel(self._server, purpose, self.item, patience=patience):
                 return f"queue item {self.item} was cancelled"
             self.step()
         number = self.number
@@ -167,7 +166,7 @@ class RequestedBuild(FollowedBuild):
             raise ToolchainError("failed", f"{purpose}: the build has no number yet")
         try:
             path = build_path(self.job, number)
-            stopping.send(self._server, purpose, path, "stop", patience=patience)
+            queue_item.send(self._server, purpose, path, "stop", patience=patience)
         except ToolchainError as error:
             if not error.outcome_unknown:
                 raise

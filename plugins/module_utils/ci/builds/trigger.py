@@ -21,7 +21,7 @@ from ...core.errors import ToolchainError
 from ...core.http.messages import Response
 from ...core.http.multipart import MultipartForm
 from ...core.http.transport import Transport
-from ...core.polling import PollInterval, PollTimeout
+from ...core.progress import PollInterval, PollTimeout
 from ...core.secret import clean_url
 from ..client import describe, leads_to_login, objects, refuse_page
 from ..job_address import Job

@@ -11,24 +11,22 @@ from typing import Annotated, Any, ClassVar, Literal
 from ...core.errors import ToolchainError, invalid
 from ...core.files import read_bytes
 from ...core.module.descriptor import Descriptor, reads, writes
-from ...core.module.objects import Item, ItemKind, Objects, entries_of
 from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
+from ...core.operations.objects import Item, ItemKind, Objects, entries_of
 from ...core.plan import Change, Plan, plan, remaining
-from ..permissions import (
+from ..client import (
     CREATE_CREDENTIALS,
     DELETE_CREDENTIALS,
     READ_SERVER,
     UPDATE_CREDENTIALS,
     VIEW_CREDENTIALS,
 )
-from ..xml_elements import put, text_of
-from ..xml_reader import XmlElement
+from ..xml_reader import XmlElement, put, text_of
 from . import secret_record
 from .credential_store import CredentialLocation, CredentialStores
-from .kinds import KINDS, XML, kind_of
-from .wanted import Wanted, WantedDocument, require_same_kind, wanted_of
+from .wanted import KINDS, XML, Wanted, WantedDocument, kind_of, require_same_kind, wanted_of
 
 _BAD_ID = re.compile(r"[/\\?#%\x00-\x1f\x7f]|^\s|\s$|^\.{1,2}$")
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*[A-Za-z0-9+/]{2}(?:[A-Za-z0-9+/]{2}|[A-Za-z0-9+/]=|==)")

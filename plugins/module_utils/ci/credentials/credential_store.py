@@ -14,8 +14,7 @@ from ...core.module.task import Task
 from ..client import objects, part, server_of
 from ..job_address import job_of
 from ..server_objects import ServerObjects
-from ..xml_elements import put, text_of
-from ..xml_reader import XmlElement
+from ..xml_reader import XmlElement, put, text_of
 
 #: Replaces a character that the server cannot encode.
 _LOST = "?"

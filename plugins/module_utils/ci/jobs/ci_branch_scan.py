@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -10,18 +11,68 @@ from urllib.parse import unquote
 
 from ...core.errors import ToolchainError
 from ...core.http.messages import Response
+from ...core.http.transport import Transport
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Seconds
 from ...core.plan import Plan
-from ...core.polling import PollInterval, PollTimeout
+from ...core.progress import PollInterval, PollTimeout
 from ..builds.followed_build import is_passing
-from ..client import object_of, objects, require_confirmation, server_of
-from ..job_address import JobName, job_of
-from ..permissions import BUILD, SEES_JOB
+from ..client import BUILD, SEES_JOB, object_of, objects, require_confirmation, server_of
+from ..job_address import Job, JobName, job_of
 from ..waiting import PollingFactory, Timeout, WaitOptions, patience
-from .computed_folders import is_computed
-from .scan_log import ScanLog
+from .job_store import is_computed
+
+_RESULT = re.compile(r"^Finished: ([A-Z_]+)\s*\Z", re.MULTILINE)
+
+
+class ScanLog:
+    """The log of a computed folder's latest scan. The next scan replaces the log."""
+
+    def __init__(self, server: Transport, job: Job, purpose: str) -> None:
+        self._server, self._job, self._purpose = server, job, purpose
+        self._previous = ""
+        self.text = ""
+        self.running = False
+
+    def read(self, patience: float | None = None) -> None:
+        """Read the log. It is empty if the folder was never scanned.
+
+        :param patience: timeout in seconds, including retries
+        """
+        response = self._server.read(
+            self._purpose,
+            f"{self._job.path}/computation/logText/progressiveText",
+            query={"start": 0},
+            expect=(200, 404),
+            patience=patience,
+        )
+        self.text = response.text if response.status == 200 else ""
+        # server fact [ci-29]: the server sends this header while the scan is running
+        self.running = response.headers.get("X-More-Data") == "true"
+
+    def remember(self) -> None:
+        """Store the current log as that of the previous scan."""
+        self._previous = self.text
+
+    @property
+    def is_new(self) -> bool:
+        """Return whether the log belongs to a scan that started after `remember`.
+
+        A previous scan that is still running only appends to its log. The log of a new scan begins
+        with another time.
+        """
+        if self._previous and self.text.startswith(self._previous):
+            self._previous = self.text
+            return False
+        return self.text != ""
+
+    @property
+    def result(self) -> str | None:
+        """Return the result at the end of the log, or `None` if the scan is still running."""
+        found = None if self.running else _RESULT.search(self.text)
+        return None if found is None else found[1]
+
 
 _TREE = "_class,fullName,buildable,jobs[name]"
 #: Maximum seconds to wait for the start of the scan if the response was lost.

@@ -15,15 +15,23 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
 from ...core.plan import Plan, unchanged
 from ...core.verification import not_saved, not_taken, without_effect
-from ..client import objects, server_of
+from ..client import (
+    CONFIGURE,
+    CREATE,
+    DELETE,
+    EXTENDED_READ,
+    READ_JOB,
+    READ_SERVER,
+    SEES_JOB,
+    objects,
+    server_of,
+)
 from ..job_address import Job, JobName, job_of
-from ..permissions import CONFIGURE, CREATE, DELETE, EXTENDED_READ, READ_JOB, READ_SERVER, SEES_JOB
 from ..xml_reader import UnreadableXml
-from . import computed_folders, configuration
-from .configuration import ConfigurationDrift
+from . import configuration, job_store
+from .configuration import KEPT, ConfigurationDrift
 from .job_store import JobStore, is_disabled, is_there_already
 from .kept_secrets import marked, with_kept_secrets, with_secrets
-from .secret_values import KEPT
 
 #: Part of a plan. Returns return values of the task.
 _Step: TypeAlias = "Callable[[], Mapping[str, Any] | None]"
@@ -123,7 +131,7 @@ class CiJobOperation:
         if self._source is not None:
             return self._copy(self._source)
         if self._options.folder:
-            return self._creation(f"<{computed_folders.FOLDER}/>")
+            return self._creation(f"<{job_store.FOLDER}/>")
         predicted = self._store.predicted_state()
         if predicted is not None:
             return self._switching(predicted)
@@ -157,7 +165,7 @@ class CiJobOperation:
         return (
             self._options.folder
             if text is None
-            else configuration.kind_of(text) == computed_folders.FOLDER
+            else configuration.kind_of(text) == job_store.FOLDER
         )
 
     def _create(self, text: str) -> Mapping[str, Any]:
@@ -184,7 +192,7 @@ class CiJobOperation:
         self._store.require_spelling(source)
         self._hide(configuration.secrets(text))
         self._refuse_stars(text, f"the job '{source.name}'")
-        self._check_kind(configuration.kind_of(text) == computed_folders.FOLDER)
+        self._check_kind(configuration.kind_of(text) == job_store.FOLDER)
         enabled = self._options.enabled
         steps = [lambda: self._store.copy(source), lambda: self._release(enabled)]
         after = configuration.normalized(configuration.with_enabled(text, enabled))
@@ -268,7 +276,7 @@ class CiJobOperation:
 
     def _switching(self, shown: Mapping[str, Any]) -> Plan:
         """Plan to enable or disable an existing job, or to save a copied job for the first time."""
-        self._check_kind("jobs" in shown, computed_folders.is_computed(shown))
+        self._check_kind("jobs" in shown, job_store.is_computed(shown))
         disabled, enabled = is_disabled(shown), self._options.enabled
         before = {"job": self._store.job.name, "enabled": not disabled}
         differences: list[str] = []
@@ -382,9 +390,9 @@ def _given_configuration(task: Task, options: CiJobOptions) -> str | None:
             f"{name} has asterisks instead of a secret in {', '.join(sorted(set(stars)))}: the"
             " server would save the asterisks as the secret"
         )
-    is_folder = kind == computed_folders.FOLDER
+    is_folder = kind == job_store.FOLDER
     if options.folder and not is_folder:
-        required = computed_folders.FOLDER
+        required = job_store.FOLDER
         raise invalid(f"{name} describes a {kind}, but folder=true requires a {required}")
     if is_folder and options.enabled is not None:
         raise invalid("enabled cannot be set for a plain folder: the server cannot disable it")

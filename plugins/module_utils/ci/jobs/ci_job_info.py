@@ -23,7 +23,7 @@ from ..builds import parameters, records
 from ..client import document_text, object_of, objects, server_of
 from ..job_address import Job, JobName, build_segment, job_of
 from . import configuration
-from .computed_folders import is_folder
+from .job_store import is_folder
 from .kept_secrets import with_secrets
 
 #: Fields to read for each build in a list [W2.4].

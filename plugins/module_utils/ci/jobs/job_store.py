@@ -13,12 +13,30 @@ from ...core.errors import ToolchainError, invalid, shorten
 from ...core.http.messages import json_or_none
 from ...core.http.transport import Transport
 from ...core.http.writes import Verify
-from ...core.plans.predictions import Predictions
+from ...core.module.predictions import Predictions
 from ..client import objects, part
 from ..job_address import Job
 from ..server_objects import REDIRECTED, ServerObjects
-from . import computed_folders
 from .configuration import is_enabled, with_enabled
+
+FOLDER = "com.cloudbees.hudson.plugins.folder.Folder"
+_COMPUTED = ("MultiBranchProject", "OrganizationFolder")
+
+
+def is_folder(shown: Mapping[str, Any]) -> bool:
+    """Return whether a JSON object describes a folder of any kind."""
+    name = str(shown.get("_class"))
+    return "jobs" in shown or name == FOLDER or name.endswith(_COMPUTED)
+
+
+def is_computed(shown: Mapping[str, Any]) -> bool:
+    """Return whether a JSON object describes a computed folder, such as a multibranch project.
+
+    Only computed folders have the field `buildable`.
+    """
+    named = str(shown.get("_class")).endswith(_COMPUTED)
+    return is_folder(shown) and (named or "buildable" in shown)
+
 
 #: `tree` query for the state of a job.
 _STATE = "_class,fullName,name,buildable,disabled,color,builds[number]{0,1},jobs[name]{0,1}"
@@ -86,7 +104,7 @@ class JobStore:
         if shown is None:
             return None
         self.job.require_spelling(shown, self.purpose)
-        if computed_folders.is_computed(shown) and shown.get("buildable") is False:
+        if is_computed(shown) and shown.get("buildable") is False:
             return {**shown, "disabled": self._is_disabled_itself()}
         return shown
 

@@ -13,8 +13,17 @@ from copy import deepcopy
 
 from ...core.secret import is_secret_name
 from ..xml_reader import XmlElement, parse, written_in_lines
-from .configuration import class_of, drift, is_list, short_root
-from .secret_values import KEPT, XmlValue, attribute_of, text_of, values_of
+from .configuration import (
+    KEPT,
+    XmlValue,
+    attribute_of,
+    class_of,
+    drift,
+    is_list,
+    short_root,
+    text_of,
+    values_of,
+)
 
 #: Returns the value to send for a value of the server and a value of the task.
 _Choose = Callable[[XmlValue, str], str]

@@ -20,13 +20,11 @@ from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Seconds
 from ...core.plan import Plan, unchanged
-from ...core.polling import PollInterval, PollTimeout
+from ...core.progress import PollInterval, PollTimeout
 from ..builds.followed_build import ProgressLines
-from ..client import object_of, objects, part, refuse_page, server_of
-from ..interrupts import interruptible
-from ..permissions import MANAGE, READ_SERVER
-from ..plugins import plugin_list
-from ..waiting import PollingFactory, Timeout, WaitOptions, patience
+from ..client import MANAGE, READ_SERVER, object_of, objects, part, refuse_page, server_of
+from ..waiting import PollingFactory, Timeout, WaitOptions, interruptible, patience
+from . import plugin_list
 
 #: Paths and `tree` queries that show a running server. The interface description has only the
 #: second path.

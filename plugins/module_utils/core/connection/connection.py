@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
+from urllib.parse import quote, urlsplit
 
 from ..address import origin
 from ..errors import invalid
@@ -74,3 +76,57 @@ def require_own_server(place: str, name: str, own: Any, address: str, option: st
             f" are not sent to {clean_url(address, whole=True)}: set the credentials of that server"
             f" next to its {option}, or use the address of {name}"
         )
+
+
+#: Value of the option `cloud_id` that makes the client read the id from the site.
+AUTO = "auto"
+GATEWAY = "https://api.atlassian.com"
+_GATEWAY_HOST = "api.atlassian.com"
+_SITE_HOST = re.compile(r".+\.(?:atlassian\.net|atlassian-us-gov-mod\.net|jira\.com)")
+_CLOUD_ID = re.compile(r"[A-Za-z0-9-]+")
+_PRODUCTS = {"tracker": "jira", "wiki": "confluence"}
+#: Path of the wiki on a site, and below its product at the gateway.
+_WIKI = "/wiki"
+_ABOVE_WIKI = re.compile(r"(?:/ex/confluence/[^/]+)?")
+
+
+def is_cloud(connection: Connection) -> bool:
+    """Return whether the server is in the cloud, according to its address and `cloud_id`."""
+    return connection.settings.get("cloud_id") is not None or is_cloud_host(connection.url)
+
+
+def is_cloud_host(url: str) -> bool:
+    host = origin(url)[1]
+    return host == _GATEWAY_HOST or _SITE_HOST.fullmatch(host) is not None
+
+
+def check(service: str, url: str, settings: Mapping[str, Any]) -> None:
+    """Raise `invalid` for an invalid `cloud_id`, or for a cloud wiki address without `/wiki`."""
+    cloud_id = settings.get("cloud_id")
+    if cloud_id is not None:
+        if _CLOUD_ID.fullmatch(str(cloud_id)) is None:
+            message = "use the id from /_edge/tenant_info of the site, or auto"
+            raise invalid(f"cloud_id of the {service} service is not the id of a site: {message}")
+        if settings.get("dialect") == "server":
+            raise invalid(
+                f"cloud_id of the {service} service is only for the cloud, but dialect is server:"
+                " omit one of them"
+            )
+        return
+    cloud = is_cloud_host(url) or str(settings.get("dialect")).startswith("cloud_")
+    if service == "wiki" and cloud and _ABOVE_WIKI.fullmatch(urlsplit(url).path):
+        raise invalid(f"the cloud wiki is not at {url}: set url to {url}{_WIKI}")
+
+
+def site_of(connection: Connection) -> str:
+    """Return the configured address without its path."""
+    parts = urlsplit(connection.url)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def at_gateway(connection: Connection, cloud_id: str) -> Connection:
+    """Return the connection for requests to the gateway. Links for people stay on the site."""
+    gateway = str(connection.settings.get("cloud_gateway") or GATEWAY).rstrip("/")
+    product, below = _PRODUCTS[connection.service], _WIKI if connection.service == "wiki" else ""
+    url = f"{gateway}/ex/{product}/{quote(cloud_id, safe='')}{below}"
+    return replace(connection, url=url, site=f"{site_of(connection)}{below}")

@@ -3,22 +3,186 @@
 
 from __future__ import annotations
 
+import codecs
+import math
 import netrc
 import os
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from ansible.module_utils.errors import AnsibleFallbackNotFound
 
+from .. import json_text
 from ..address import require_address
 from ..errors import invalid
 from ..secret import Secret, clean_url
-from . import cloud
-from .connection import Connection, OAuth, is_other_server, require_own_server
-from .settings import check_settings, settings_options
-from .token_file import login_of_auth_info, login_of_token_file
+from . import connection
+from .connection import GATEWAY, Connection, OAuth, is_other_server, require_own_server
+
+_SETTINGS: dict[str, dict[str, Any]] = {
+    "url": {"type": "str", "empty": True, "whole": True},
+    "validate_certs": {"type": "bool", "default": True},
+    "ca_path": {"type": "path"},
+    "client_cert": {"type": "path"},
+    "client_key": {"type": "path", "no_log": False},
+    "timeout": {"type": "float", "default": 30},
+    "retries": {"type": "int", "default": 3},
+    "retry_max_wait": {"type": "float", "default": 60},
+}
+_CLOUD: dict[str, dict[str, Any]] = {
+    "cloud_id": {"type": "str"},
+    "cloud_gateway": {"type": "str", "default": GATEWAY},
+}
+_SERVICE_SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
+    "repo": {
+        "dialect": {"type": "str", "choices": ["auto", "generic", "jfrog"], "default": "auto"},
+        "vendor": {"type": "str", "default": "Vendor"},
+        "platform_url": {"type": "str"},
+    },
+    "tracker": {
+        "dialect": {"type": "str", "choices": ["auto", "server", "cloud"], "default": "auto"},
+        "accept_language": {"type": "str"},
+        **_CLOUD,
+    },
+    "wiki": {
+        "dialect": {
+            "type": "str",
+            "choices": ["auto", "server", "cloud_v1", "cloud_v2"],
+            "default": "auto",
+        },
+        **_CLOUD,
+    },
+}
+
+
+def settings_options(service: str) -> dict[str, dict[str, Any]]:
+    """Return the options that are not credentials, as an argument spec without fallbacks."""
+    return {**_SETTINGS, **_SERVICE_SETTINGS.get(service, {})}
+
+
+def check_settings(service: str, settings: Mapping[str, Any]) -> None:
+    """Raise `invalid` for an unreadable certificate or key file, or a number out of range."""
+    _check_files(service, settings)
+    _check_numbers(service, settings)
+
+
+def _check_files(service: str, settings: Mapping[str, Any]) -> None:
+    for name in ("ca_path", "client_cert", "client_key"):
+        file = settings.get(name)
+        if file is not None and not os.access(file, os.R_OK):
+            absolute = os.path.abspath(file)
+            why = "cannot be read" if os.path.exists(file) else "does not exist"
+            raise invalid(f"{name} of the {service} service: {absolute} {why}")
+
+
+def _check_numbers(service: str, settings: Mapping[str, Any]) -> None:
+    timeout = settings.get("timeout")
+    if timeout is not None and not (timeout > 0 and math.isfinite(timeout)):
+        raise invalid(
+            f"timeout of the {service} service is {timeout:g}, but must be more than 0 seconds"
+        )
+    for name in ("retries", "retry_max_wait"):
+        value = settings.get(name)
+        if value is not None and not value >= 0:
+            raise invalid(f"{name} of the {service} service is {value:g}, but must be 0 or more")
+
+
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_PRINT = "kwauth --print-auth-info"
+# Releases from 2024.3 on write the file only on request.
+_HELP = (
+    "log in with kwauth; releases from 2024.3 on do not write this file: set token_json to the"
+    f" output of '{_PRINT}', or set username and ltoken"
+)
+
+
+def login_of_token_file(url: str, user: str | None, path: str | None) -> tuple[str, str | None]:
+    """Return user and token for the server at `url`.
+
+    The token is `None` if the default file has no line for the server and `user` is given, because
+    a server without access control accepts any user without a token.
+
+    :param path: token file, which must have a line for the server; `None` means the default file:
+        `KLOCWORK_LTOKEN`, else `~/.klocwork/ltoken`
+    """
+    named = path or os.environ.get("KLOCWORK_LTOKEN") or "~/.klocwork/ltoken"
+    file = Path(os.path.abspath(os.path.expanduser(named)))
+    found, problem = _logins(file, url, user)
+    if len(found) == 1:
+        return found.pop()
+    if not found and path is None and user is not None:
+        return user, None
+    raise invalid(f"the token file {file} {problem}")
+
+
+def login_of_auth_info(output: str, user: str | None) -> tuple[str, str]:
+    """Return user and ltoken from the output of `kwauth --print-auth-info`.
+
+    The names of the JSON members are not documented, so both names that are known for each value
+    are accepted [analysis-3].
+    """
+    try:
+        found = json_text.loads(output)
+    except ValueError:
+        found = None
+    if not isinstance(found, Mapping):
+        raise invalid(f"token_json is not a JSON object: set it to the output of '{_PRINT}'")
+    name = found.get("user") or found.get("username")
+    token = found.get("ltoken") or found.get("token")
+    if not all(isinstance(value, str) and value.strip() for value in (name, token)):
+        raise invalid(
+            f"token_json has no user and token: set it to the complete output of '{_PRINT}' (an"
+            " application token cannot log in to the Web API)"
+        )
+    if user is not None and user != name:
+        raise invalid(f"username is {user}, but token_json has the token of {name}: omit username")
+    return str(name), str(token)
+
+
+def _logins(file: Path, url: str, user: str | None) -> tuple[set[tuple[str, str]], str]:
+    """Return the pairs of user and token for a server in a token file, and an error message.
+
+    The message applies unless there is exactly one pair.
+    """
+    parts = urlsplit(url)
+    host, port = parts.hostname or "", str(parts.port or _DEFAULT_PORTS.get(parts.scheme, 80))
+    try:
+        lines = list(_lines(_decoded(file.read_bytes())))
+    except OSError as error:
+        return set(), f"cannot be read ({error.strerror}): {_HELP}"
+    found = {
+        (line[2], line[3])
+        for line in lines
+        if (line[0].lower(), line[1]) == (host, port) and user in (None, line[2])
+    }
+    if found:
+        return found, f"has {len(found)} lines for {host}, port {port}: set username to select one"
+    whose = f" and user {user}" if user is not None else ""
+    return found, f"has no line for {host}, port {port}{whose}: {_HELP}"
+
+
+def _decoded(data: bytes) -> str:
+    """Decode a token file, which `kwauth` writes in the character set of its machine.
+
+    Latin-1 is the fallback: only user names may contain characters outside ASCII.
+    """
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return data.decode("utf-16", errors="replace")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
+def _lines(text: str) -> Iterator[tuple[str, str, str, str]]:
+    for line in text.splitlines():
+        parts = [part.strip() for part in line.split(";")]
+        if len(parts) == 4 and all(parts):
+            yield parts[0], parts[1], parts[2], parts[3]
+
 
 SERVICES = ("repo", "tracker", "wiki", "ci", "analysis")
 
@@ -153,7 +317,7 @@ def _settings(service: str, get: Callable[[str], Any], address: str) -> dict[str
     settings = {name: get(name) for name in settings_options(service) if name != "url"}
     check_settings(service, settings)
     _check_bases(settings)
-    cloud.check(service, address, settings)
+    connection.check(service, address, settings)
     return settings
 
 

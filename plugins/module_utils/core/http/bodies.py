@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from ..accounting import Accounting
+from .messages import Accounting
 
 if TYPE_CHECKING:
     import requests

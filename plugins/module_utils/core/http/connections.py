@@ -7,13 +7,62 @@ that bound. Here the response head has the time of one wait, and the body a mini
 
 from __future__ import annotations
 
+import functools
+import importlib.util
 import io
+import os
 import re
 import ssl
 import time
 from base64 import b64encode
 from http.client import HTTPResponse, IncompleteRead
 from typing import Any
+
+from ..address import NOWHERE, Origin, UnfitRequest, origin, prepared_url
+from ..concurrency import MAX_CONCURRENCY
+from ..connection.auth import Login, Outgoing
+from ..connection.connection import Connection
+from ..errors import invalid
+from ..secret import hidden, misplaced_user_info
+from .bodies import ACCEPTED, BodyError, Incoming, SlowBody
+from .messages import Accounting
+from .multipart import SMALL
+
+#: Why the library is missing; `None` if it is there. It is loaded with the first session: a task
+#: that sends nothing does not need it.
+REQUESTS_MISSING: str | None = None
+_found = importlib.util.find_spec("requests")
+if _found is None or not _found.submodule_search_locations:
+    REQUESTS_MISSING = "ImportError: No module named 'requests'"
+
+
+def pooled_session(connection: Connection, *, connections: int, cookies: bool) -> PooledSession:
+    """Return the session of a connection in this process. Sessions with different credentials or
+    TLS options are never shared; a forked worker, or another environment, has its own.
+    """
+    names = [name for name in os.environ if name.lower().endswith(("_proxy", "_ca_bundle"))]
+    environment = [(name, os.environ[name]) for name in names]
+    return _session(connection, connections, cookies, os.getpid(), *environment)
+
+
+@functools.lru_cache(maxsize=8)  # a session per service, and some for a loop over logins
+def _session(connection: Connection, connections: int, cookies: bool, *_key: Any) -> PooledSession:
+
+    settings, home = connection.settings, origin(connection.url)
+    session = PooledSession(connections, home if cookies else None)
+    bundle = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE")
+    session.verify = settings.get("ca_path") or bundle or True
+    if not settings.get("validate_certs", True):
+        import urllib3
+
+        urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
+        session.verify = False
+    elif home[0] == "https" and session.verify == bundle and not os.path.exists(bundle or ""):
+        raise invalid(f"REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE: '{bundle}' does not exist")
+    certificate, key = settings.get("client_cert") or None, settings.get("client_key")
+    session.cert = (certificate, key) if certificate and key else certificate
+    return session
+
 
 try:
     from requests import PreparedRequest, RequestException, Session, utils
@@ -24,13 +73,6 @@ try:
 except ImportError:  # the runner has reported it; only the sanity test imports this file then
     Session = HTTPAdapter = object  # type: ignore[assignment, misc]
 
-from ..accounting import Accounting
-from ..address import NOWHERE, Origin, UnfitRequest, origin, prepared_url
-from ..concurrency import MAX_CONCURRENCY
-from ..connection.auth import Login, Outgoing
-from ..secret import hidden, misplaced_user_info
-from .bodies import ACCEPTED, BodyError, Incoming, SlowBody
-from .multipart import SMALL
 
 _HEADERS = {"Accept-Encoding": ACCEPTED, "Connection": "keep-alive"}
 _HEADER = re.compile(r"(?=[\0-\xff]*\Z)[^:\s][^:\r\n]*: (?:[^\s\0][^\r\n\0]*)?")

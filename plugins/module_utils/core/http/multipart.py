@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 from ..errors import ToolchainError, invalid
 
 if TYPE_CHECKING:
-    from ..accounting import Accounting
+    from .messages import Accounting
 
 #: Number of bytes that are read from a file and sent at a time.
 _BLOCK = 1024 * 1024

@@ -12,20 +12,18 @@ from functools import partial
 from typing import Any
 
 from .. import errors
-from ..accounting import Accounting
 from ..address import NOWHERE, Query, encode, is_forbidden_redirect, is_login_page, origin, target
 from ..connection.auth import Anonymous, Crumb, Login, Outgoing, hide
 from ..connection.connection import Connection
 from ..errors import ToolchainError, invalid
 from ..secret import clean_url
 from .bodies import Incoming
-from .messages import REDIRECTS, Request, Response, retry_after
+from .connections import pooled_session
+from .messages import REDIRECTS, Accounting, Request, Response, retry_after
 from .multipart import SMALL, Upload, small_body
 from .network_errors import Failure, failure_of
 from .rejected_logins import kind_of_rejection
-from .retries import RETRIED_READS, Retries, limit_of
-from .sessions import pooled_session
-from .writes import Verify, Write
+from .writes import RETRIED_READS, Retries, Verify, Write, limit_of
 
 #: Methods without a crumb.
 _SAFE = frozenset({"GET", "HEAD"})

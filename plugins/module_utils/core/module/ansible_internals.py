@@ -19,7 +19,7 @@ from typing import Any
 from ansible.module_utils.ansible_release import __version__
 from ansible.module_utils.basic import AnsibleModule
 
-from ..plans.sealing import ARGUMENT
+from .sealing import ARGUMENT
 
 INTERNAL_PREFIX = "_ansible_"
 _VERSION = tuple(int(part) for part in __version__.split(".")[:2])
@@ -44,7 +44,7 @@ class HookedModule(AnsibleModule):
     params: dict[str, Any]
     #: Whether `check` was called. If not, the module must fail.
     checked = False
-    #: The sealed plan that the action passes, see `core/plans/sealing.py`.
+    #: The sealed plan that the action passes, see `core/module/sealing.py`.
     sealed: Mapping[str, Any] | None = None
     _ready = False
     _logs_invocation = False

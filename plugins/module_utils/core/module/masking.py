@@ -3,16 +3,22 @@
 
 Ansible deprecated that function in ansible-core 2.22. It is also slow, because it checks every
 value: two seconds for 50,000 rows. A search in the JSON of a large list takes a tenth of that.
+
+Secrets are masked in all output. Short secrets, values of the wrong type and values of unknown
+options are hidden only in the options of the result, because they could match other strings.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from ansible.module_utils.common.text.converters import to_native
+
+from ..secret import clean_url, is_secret_name, mask_free_text, members_of, secrets_of_url
+from .input_check import Options, canonical_name
 
 #: Ansible's replacement for a value that is a secret as a whole.
 HIDDEN = "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER"
@@ -109,3 +115,132 @@ def _is_large_and_clean(value: Any, forms: list[str]) -> bool:
     except (TypeError, ValueError, RecursionError):
         return False  # the list contains a value that JSON does not support, such as a date
     return not any(form in text for form in forms)
+
+
+# Shorter secrets, and the words below, occur in too many other strings to be masked there.
+_SHORTEST_TEXT, _SHORTEST_NUMBER = 4, 6
+_WORDS = frozenset({"true", "false", "none", "null"})
+
+
+class OptionSecrets:
+    """Finds the secrets in the raw options of a task, which may have any type.
+
+    :param failed: hide all `private` values, because the server, which knows the secret ones, may
+        not have been queried
+    """
+
+    def __init__(self, options: Options, *, failed: bool = False) -> None:
+        self._options, self._failed = options, failed
+        #: Secrets to mask in every output.
+        self.found: set[str] = set()
+
+    def shown(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the options with secrets hidden, and add the secrets to `found`."""
+        return self._members(self._options, values)
+
+    def _mask(self, texts: Iterable[str]) -> None:
+        self.found.update(filter(_can_be_masked, texts))
+
+    def _members(self, options: Options, values: Mapping[str, Any]) -> dict[str, Any]:
+        shown = {}
+        for name, value in values.items():
+            option = canonical_name(options, name)
+            shown[name] = self._option(options.get(option), option, value)
+        return shown
+
+    def _option(self, option: Mapping[str, Any] | None, name: str, value: Any) -> Any:
+        if value is None or isinstance(value, bool):
+            return value
+        if option is None:
+            return HIDDEN
+        if option.get("no_log"):
+            # if Ansible has parsed the JSON, as of token_json, only some members are secrets
+            parsed = option.get("values") == "json" and isinstance(value, Mapping)
+            self._mask(_secrets_by_name(value) if parsed else _strings_in(value))
+            return HIDDEN
+        if option.get("private") and option.get("type", "str") == "str":
+            return HIDDEN
+        if option.get("private"):
+            return self._private(value)
+        if option.get("options"):
+            return self._nested(option["options"], value)
+        if name.endswith("url") and isinstance(value, str):
+            self._mask(secrets_of_url(value))
+            return clean_url(value, whole=True)
+        return _without_secrets(value)
+
+    def _nested(self, options: Options, value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return self._members(options, value)
+        if isinstance(value, list):
+            return [self._nested(options, item) for item in value]
+        return HIDDEN
+
+    def _private(self, value: Any) -> Any:
+        """Hide the members of mappings with secret names, and values of other types."""
+        if isinstance(value, list):
+            return [self._private(item) for item in value]
+        if not isinstance(value, Mapping):
+            return HIDDEN
+        names = set(_names_in(value))
+        secrets = _secrets_by_name(value)
+        self._mask(text for text in secrets if not any(text in name for name in names))
+        return dict(self._hidden(value, secret=False))
+
+    def _hidden(self, value: Any, secret: bool) -> Any:
+        if isinstance(value, Mapping):
+            return {
+                name: self._hidden(item, is_secret_name(member))
+                for name, member, item in members_of(value)
+            }
+        if isinstance(value, list):
+            return [self._hidden(item, secret) for item in value]
+        scalar = value is not None and not isinstance(value, bool)
+        return HIDDEN if scalar and (secret or self._failed) else _without_secrets(value)
+
+
+def _without_secrets(value: Any) -> Any:
+    """Mask the secrets in free text, at any depth."""
+    if isinstance(value, str):
+        return mask_free_text(value)
+    if isinstance(value, Mapping):
+        return {name: _without_secrets(item) for name, item in value.items()}
+    return [_without_secrets(item) for item in value] if isinstance(value, list) else value
+
+
+def _secrets_by_name(values: Any, secret: bool = False) -> Iterator[str]:
+    """Yield the values whose names suggest that they are secrets, at any depth."""
+    if isinstance(values, Mapping):
+        for _key, name, value in members_of(values):
+            yield from _secrets_by_name(value, is_secret_name(name))
+    elif isinstance(values, list):
+        for value in values:
+            yield from _secrets_by_name(value, secret)
+    elif secret:
+        yield from _strings_in(values)
+
+
+def _names_in(value: Any) -> Iterator[str]:
+    """Yield the names of objects, which are a part of paths in messages."""
+    if isinstance(value, Mapping):
+        yield from (str(value[key]) for key in ("id", "key", "name") if key in value)
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            yield from _names_in(item)
+
+
+def _can_be_masked(text: str) -> bool:
+    shortest = _SHORTEST_NUMBER if text.isdigit() else _SHORTEST_TEXT
+    return len(text) >= shortest and text.lower() not in _WORDS
+
+
+def _strings_in(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for item in value.values():
+            yield from _strings_in(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _strings_in(item)
+    elif value is not None and not isinstance(value, bool) and str(value):
+        yield str(value)

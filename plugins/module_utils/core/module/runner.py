@@ -10,26 +10,22 @@ from typing import Any, NoReturn, TypeVar
 from ansible.module_utils import basic
 from ansible.module_utils.basic import missing_required_lib
 
-# first, because it makes the imports below faster
-# pylint: disable-next=unused-import
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import (
-    archive_imports,  # noqa: F401
-)
-
 from .. import json_text
-from ..accounting import Accounting
 from ..connection.options import argument_spec, resolve
 from ..errors import ToolchainError, invalid, printable
-from ..http.sessions import REQUESTS_MISSING
+from ..http.connections import REQUESTS_MISSING
+from ..http.messages import Accounting
 from ..plan import Operation, Plan, Predicting, Preflight
-from ..plans.predictions import Predictions
-from ..plans.sealing import Sealing
 from ..secret import hidden, secrets_in_addresses, without_user_info
+
+# first, because it makes the imports below faster
+# pylint: disable-next=unused-import
 from . import diffs, typed_options
 from .ansible_internals import MODULE_MASKS_RESULTS, UNCHECKED, HookedModule
 from .input_check import Options, ansible_spec, check_options
-from .masking import mask_keys, mask_values
-from .option_secrets import OptionSecrets
+from .masking import OptionSecrets, mask_keys, mask_values
+from .predictions import Predictions
+from .sealing import Sealing
 from .task import Task
 
 Given = TypeVar("Given")

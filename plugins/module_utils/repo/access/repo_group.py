@@ -10,13 +10,12 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.errors import invalid
 from ...core.module.descriptor import Descriptor, reads, writes
-from ...core.module.objects import Item, Objects, entries_of
 from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
+from ...core.operations.objects import Item, Objects, entries_of
 from ...core.plan import Plan, plan, without_none
-from .directory import GROUPS, USERS, Directory
-from .memberships import AccountKind, Fields, Mode, merged
+from .directory import GROUPS, USERS, AccountKind, Directory, Fields, Mode, merged
 
 #: Options, and the names of their fields in the older API.
 _OLD = {

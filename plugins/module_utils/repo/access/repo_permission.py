@@ -12,16 +12,16 @@ from ...core import address
 from ...core.errors import ToolchainError, invalid
 from ...core.json_text import as_text
 from ...core.module.descriptor import Descriptor, reads, writes
-from ...core.module.objects import Item, ItemKind, Objects, entries_of
 from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
+from ...core.operations.objects import Item, ItemKind, Objects, entries_of
 from ...core.plan import Change, Plan, plan
 from ...core.verification import DOING
 from ..client import RepoClient
 from ..repositories import kind_of, listed
 from .directory import GROUPS, PERMISSIONS, USERS, Directory
-from .permission_shapes import (
+from .permission_store import (
     ACTIONS,
     RESOURCES,
     Part,

@@ -17,11 +17,18 @@ from ...core.http.writes import Verify
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
+from ...core.operations.named_tokens import (
+    NamedTokens,
+    NewToken,
+    Token,
+    TokenOperation,
+    TokenOptions,
+    TokenReader,
+    token_rules,
+)
 from ...core.plan import Plan, without_none
-from ...core.tokens.named_tokens import NamedTokens, NewToken, Token, TokenReader
-from ...core.tokens.token_operation import TokenOperation, TokenOptions, token_rules
 from ..client import object_of
-from ..platform.interface import ACCESS, InterfaceMissing, PlatformClient
+from ..interface import ACCESS, InterfaceMissing, PlatformClient
 
 _LONGEST_SCOPES, _LONGEST_USER = 500, 255
 #: Minimum lifetime: some servers do not store tokens with a shorter lifetime [repo-40].

@@ -13,10 +13,10 @@ from ...core import address
 from ...core.concurrency import bounded
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, writes
+from ...core.module.sealing import PlannedChange
 from ...core.module.task import Task
 from ...core.module.typed_options import Positive
 from ...core.plan import Action, Change, Plan
-from ...core.plans.sealing import PlannedChange
 from ...core.times import age_of, moment_of
 from ...core.verification import without_effect
 from ..client import RepoClient

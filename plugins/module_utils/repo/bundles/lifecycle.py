@@ -15,9 +15,9 @@ from ...core.http.writes import Verify
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, Seconds
 from ...core.plan import without_none
-from ...core.polling import PollInterval
+from ...core.progress import PollInterval
 from ..client import object_of, objects, repository_key
-from ..platform.interface import LIFECYCLE, PlatformClient
+from ..interface import LIFECYCLE, PlatformClient
 
 _API = "api/v2"
 COMPLETED = "COMPLETED"

@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.errors import ToolchainError, shorten
+from ...core.globs import has_wildcards, matcher
 from ...core.http.messages import Response, unexpected_body
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
-from ...core.paths.globs import has_wildcards, matcher
 from ...core.plan import Plan, without_none
 from ...core.times import moment_of
 from ...core.verification import without_effect
 from ..client import object_of, objects
-from ..platform.interface import InterfaceMissing
+from ..interface import InterfaceMissing
 from .lifecycle import COMPLETED, Bundle, BundleWaitOptions, Progress, progress_of
 
 _NONE: Mapping[str, Any] = {"id": None, "status": None, "sites": []}

@@ -14,7 +14,7 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Plan, ReadOnly, unchanged, without_none
 from ..client import repository_key
-from ..platform.interface import LIFECYCLE, PlatformClient
+from ..interface import LIFECYCLE, PlatformClient
 from .lifecycle import Bundle, BundleOptions, pages, require_name
 from .release_bundle_promote import read_promotions
 

@@ -9,21 +9,30 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from ...core.errors import ToolchainError, invalid
+from ...core.globs import hint
 from ...core.module.descriptor import Descriptor, reads, writes
-from ...core.module.objects import attempt_each, failure_of
+from ...core.module.sealing import PlannedChange
 from ...core.module.task import Task
 from ...core.module.typed_options import NotNegative, Positive
-from ...core.paths.globs import hint
+from ...core.operations.objects import attempt_each, failure_of
 from ...core.plan import Plan
-from ...core.plans.sealing import PlannedChange
 from ...core.progress import ProgressCounter
 from .. import aql, repositories
 from ..client import RepoClient
 from ..items import listing
-from .image_parts import ImageParts
-from .image_reading import ImageReader, complete_rows
-from .items import CleanupItem, CleanupVerdict, folders_above, items_in, paths_in
-from .rules import ROOT, CleanupRule, RuleOptions, matches, rules_of
+from .image_parts import ImageParts, ImageReader, complete_rows
+from .rules import (
+    ROOT,
+    CleanupItem,
+    CleanupRule,
+    CleanupVerdict,
+    RuleOptions,
+    folders_above,
+    items_in,
+    matches,
+    paths_in,
+    rules_of,
+)
 
 #: Maximum number of paths in an error message.
 _NAMED = 3

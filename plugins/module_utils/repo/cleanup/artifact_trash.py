@@ -19,9 +19,9 @@ from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.rules import Rule
+from ...core.module.sealing import Divisible, PlannedChange
 from ...core.module.task import Task
 from ...core.plan import Action, Operation, Plan, ReadOnly, unchanged
-from ...core.plans.sealing import Divisible, PlannedChange
 from ...core.verification import without_effect
 from .. import aql, repositories
 from ..client import RepoClient, join, objects_of, refuse_glob, repository_key, segments

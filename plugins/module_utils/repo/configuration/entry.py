@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The options of a repository, and checks for contradictions between them [C11.2]."""
+"""The options of a repository, and checks for contradictions between them [C11.2].
+
+A field is named like its option, or `settings.NAME` for an entry of the option `settings`.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,216 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from ...core.errors import ToolchainError, invalid
+from ...core.json_text import as_text
+from ...core.module.input_check import Place, check_options
 from ...core.module.rules import Rule
 from ...core.module.typed_options import Option
-from .fields import checked_settings
+from ...core.plan import Comparison, exact, unordered
+
+#: Options, and the names of their fields in the server's API.
+NAMES = {
+    "description": "description",
+    "notes": "notes",
+    "includes": "includesPattern",
+    "excludes": "excludesPattern",
+    "layout": "repoLayoutRef",
+    "project": "projectKey",
+    "environments": "environments",
+    "remote_url": "url",
+    "remote_username": "username",
+    "remote_password": "password",
+    "repositories": "repositories",
+    "default_deployment_repo": "defaultDeploymentRepo",
+    "members": "members",
+}
+_OPTION_OF = {
+    **{name: option for option, name in NAMES.items()},
+    "key": "key",
+    "rclass": "rclass",
+    "packageType": "package_type",
+}
+#: Options whose fields some releases omit if they are empty.
+_EMPTY_TEXTS = ("description", "notes", "remote_username", "default_deployment_repo")
+_EVERYTHING = "**/*"
+_SETTINGS = "settings."
+
+_BOOLEANS = """
+    allowAnyHostAuth archiveBrowsingEnabled artifactoryRequestsCanRetrieveRemoteArtifacts blackedOut
+    blockMismatchingMimeTypes blockPushingSchema1 bypassHeadRequests calculateYumMetadata
+    cargoAnonymousAccess cdnRedirect ddebSupported debianTrivialLayout disableProxy
+    disableUrlNormalization downloadRedirect enableCookieManagement enableFileListsIndexing
+    enableTokenAuthentication externalDependenciesEnabled fetchJarsEagerly fetchSourcesEagerly
+    forceMavenAuthentication forceNugetAuthentication handleReleases handleSnapshots hardFail
+    listRemoteFolderItems offline priorityResolution propagateQueryParams rejectInvalidJars
+    resolveDockerTagsByTimestamp retrieveSha256FromServer shareConfiguration storeArtifactsLocally
+    suppressPomConsistencyChecks synchronizeProperties xrayIndex
+"""
+_NUMBERS = """
+    assumedOfflinePeriodSecs dockerTagRetention maxUniqueSnapshots maxUniqueTags
+    metadataRetrievalTimeoutSecs missedRetrievalCachePeriodSecs retrievalCachePeriodSecs
+    signedUrlTtl socketTimeoutMillis unusedArtifactsCleanupPeriodHours
+    virtualRetrievalCachePeriodSecs xrayDataTtl yumRootDepth
+"""
+_TEXTS = """
+    clientTlsCertificate dockerProjectId externalDependenciesRemoteRepo keyPair localAddress
+    mismatchingMimeTypesOverrideList primaryKeyPairRef proxy pyPIRegistryUrl pyPIRepositorySuffix
+    queryParams remoteRepoLayoutRef secondaryKeyPairRef terraformType vcsGitDownloadUrl
+    yumGroupFileNames
+"""
+_LISTS = "externalDependenciesPatterns optionalIndexCompressionFormats propertySets"
+_CHOICES = {
+    "checksumPolicyType": ("client-checksums", "server-generated-checksums"),
+    "dockerApiVersion": ("V1", "V2"),
+    "pomRepositoryReferencesCleanupPolicy": (
+        "discard_active_reference",
+        "discard_any_reference",
+        "nothing",
+    ),
+    "remoteRepoChecksumPolicyType": (
+        "generate-if-absent",
+        "fail",
+        "ignore-and-generate",
+        "pass-thru",
+    ),
+    "snapshotVersionBehavior": ("unique", "non-unique", "deployer"),
+}
+#: Argument specs of the known settings. Other settings are sent to the server unchanged.
+_TABLE: dict[str, dict[str, Any]] = {
+    **{name: {"type": "bool"} for name in _BOOLEANS.split()},
+    **{name: {"type": "int"} for name in _NUMBERS.split()},
+    **{name: {"type": "str", "empty": True} for name in _TEXTS.split()},
+    **{name: {"type": "list", "elements": "str"} for name in _LISTS.split()},
+    **{name: {"type": "str"} for name in _CHOICES},
+    "contentSynchronisation": {"type": "dict"},
+}
+
+
+def checked_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings with converted types, without `None` values.
+
+    Raises `invalid` for a value of the wrong type, and for a setting that has a separate option.
+    """
+    for name in settings:
+        option = _OPTION_OF.get(str(name))
+        if option is not None:
+            raise invalid(f"settings.{name}: use the option {option} instead")
+    known = {name: settings[name] for name in settings if name in _TABLE}
+    found = {**settings, **check_options(_TABLE, known, Place("settings"))}
+    for name, choices in _CHOICES.items():
+        if found.get(name) is not None and found[name] not in choices:
+            raise invalid(
+                f"settings.{name} is '{found[name]}', but must be one of {', '.join(choices)}"
+            )
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def is_known(name: str) -> bool:
+    """Return whether a field has an option or is a known setting."""
+    return not name.startswith(_SETTINGS) or name.removeprefix(_SETTINGS) in _TABLE
+
+
+def server_name(name: str) -> str:
+    """Return the name of a field in the server's API."""
+    return name.removeprefix(_SETTINGS) if name.startswith(_SETTINGS) else NAMES[name]
+
+
+def state_of(config: Mapping[str, Any], names: Mapping[str, Any]) -> dict[str, Any]:
+    """Return fields of a configuration in the format of the options.
+
+    A field that the server omits is left out, unless its wanted value is empty.
+
+    :param names: fields to return, with their wanted values
+    """
+    found: dict[str, Any] = {}
+    for name, wanted in names.items():
+        value = _from_server(name, config.get(server_name(name)))
+        if value is None and wanted in ("", []) and is_known(name):
+            value = wanted
+        if value is None and name == "settings.disableProxy":
+            # server fact [repo-60]: some releases omit it; it has no effect if a proxy is set
+            value = not config.get("proxy") and wanted
+        if value is not None:
+            found[name] = value
+    return found
+
+
+def payload_of(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return fields with the names and formats of the server's API."""
+    return {server_name(name): _for_server(name, value) for name, value in state.items()}
+
+
+def project_of(config: Mapping[str, Any] | None) -> str:
+    """Return the project key of a repository; "" without a project.
+
+    Server fact [repo-60]: the project `default` means no project.
+    """
+    found = (config or {}).get("projectKey")
+    return "" if found in (None, "default") else str(found)
+
+
+def _from_server(name: str, value: Any) -> Any:
+    if name in ("includes", "excludes"):
+        return [part for pattern in str(value or "").split(",") if (part := pattern.strip())]
+    if name == "project":
+        return project_of({"projectKey": value})
+    if name == "members" and isinstance(value, list):
+        return [
+            {"url": as_text(member.get("url")), "enabled": member.get("enabled") is not False}
+            for member in value
+            if isinstance(member, Mapping)
+        ]
+    if value is None and name in _EMPTY_TEXTS:
+        return ""
+    return [] if value is None and name in ("environments", "repositories") else value
+
+
+def _for_server(name: str, value: Any) -> Any:
+    if name == "includes":
+        return ",".join(value) or _EVERYTHING
+    return ",".join(value) if name == "excludes" else value
+
+
+def _included(current: Any, desired: Any) -> tuple[bool, Any]:
+    return (current or [_EVERYTHING]) == (desired or [_EVERYTHING]), desired
+
+
+def _member_list(current: Any, desired: Any) -> tuple[bool, Any]:
+    by_url = {member["url"].rstrip("/"): member["enabled"] for member in current or []}
+    return by_url == {member["url"].rstrip("/"): member["enabled"] for member in desired}, desired
+
+
+def _merged(current: Any, desired: Any) -> tuple[bool, Any]:
+    """Compare only the wanted members of a mapping; other members keep their values."""
+    after = merge(current, desired)
+    return after == current, after
+
+
+def merge(current: Any, wanted: Any) -> Any:
+    """Merge the wanted members into a mapping recursively; replace any other value."""
+    if not isinstance(current, Mapping) or not isinstance(wanted, Mapping):
+        return wanted
+    merged = {name: merge(current.get(name), value) for name, value in wanted.items()}
+    return {**current, **merged}
+
+
+_OF_OPTIONS: Mapping[str, Comparison] = {
+    "includes": _included,
+    "environments": unordered,
+    "members": _member_list,
+}
+
+
+def comparison(name: str, wanted: Any) -> Comparison:
+    """Return the function that compares a field with its wanted value."""
+    if name.removeprefix(_SETTINGS) in _LISTS.split():
+        return unordered
+    return _merged if isinstance(wanted, Mapping) else _OF_OPTIONS.get(name, exact)
+
+
+def settings_name(name: str) -> str:
+    """Return the field name of a setting."""
+    return f"{_SETTINGS}{name}"
+
 
 RepositoryClass: TypeAlias = Literal["local", "remote", "virtual", "federated"]
 _BAD_KEY = re.compile(r"[\s/\\:|?*\"<>\x00-\x1f]")

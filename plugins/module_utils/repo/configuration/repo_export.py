@@ -8,20 +8,21 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ...core.errors import ToolchainError, invalid
-from ...core.export.service_export import PASSWORD, ExportOptions, ServiceExport, ServiceState
 from ...core.module import typed_options
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
+from ...core.operations.service_export import PASSWORD, ExportOptions, ServiceExport, ServiceState
 from ...core.secret import is_secret_name
 from ..access.directory import GROUPS, PERMISSIONS, USERS, Directory
-from ..access.permission_shapes import from_access, from_older
+from ..access.permission_store import from_access, from_older
 from ..access.repo_group import OWN_REALMS, group_of
 from ..access.repo_user import user_of
 from ..client import RepoClient
 from .catalogue import Config, RepositoryCatalogue, require_whole
-from .entry import RepositoryEntry, canonical
-from .fields import (
+from .entry import (
     NAMES,
+    RepositoryEntry,
+    canonical,
     checked_settings,
     comparison,
     is_known,

@@ -11,16 +11,17 @@ from typing import Annotated, Any, ClassVar, TypeAlias
 from ...core.errors import ToolchainError, invalid
 from ...core.json_text import as_text
 from ...core.module.descriptor import Descriptor, reads, writes
-from ...core.module.objects import Item, ItemKind, Objects, attempt_each, entries_of
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
+from ...core.operations.objects import Item, ItemKind, Objects, attempt_each, entries_of
 from ...core.plan import Plan, plan
 from ..client import RepoClient
 from ..items.listing import listing
-from .catalogue import Config, RepositoryCatalogue, require_whole, without_secrets
-from .entry import RepositoryEntry, canonical
-from .fields import (
+from .catalogue import Config, RepositoryCatalogue, Writer, require_whole, without_secrets
+from .entry import (
     NAMES,
+    RepositoryEntry,
+    canonical,
     comparison,
     is_known,
     payload_of,
@@ -29,7 +30,6 @@ from .fields import (
     settings_name,
     state_of,
 )
-from .writing import Writer
 
 RepositoryItem: TypeAlias = "Item[RepositoryEntry, Config]"
 

@@ -12,8 +12,7 @@ from typing import Any
 
 from ...core.errors import ToolchainError, invalid
 from ...core.module import typed_options
-from .entry import RepositoryEntry
-from .fields import is_known, settings_name
+from .entry import RepositoryEntry, is_known, settings_name
 
 _TYPE = re.compile(r"artifactory_(local|remote|virtual|federated)_(\w+)_repository")
 #: Names in resource types, each with its package type and the settings that it implies.

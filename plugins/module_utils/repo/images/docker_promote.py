@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
-from ...core.module.objects import attempt_each, failure_of
 from ...core.module.task import Task
+from ...core.operations.objects import attempt_each, failure_of
 from ...core.plan import Action, Plan, without_none
 from ...core.verification import without_effect
 from .. import repositories

@@ -11,11 +11,11 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid, shorten
+from ...core.globs import Patterns
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText, Positive
-from ...core.paths.globs import Patterns
 from ...core.plan import Action, Operation, Plan, Predicting, plan
 from .. import aql, properties
 from ..client import (
@@ -32,7 +32,7 @@ from ..progress import TransferProgress
 from ..properties import Properties, properties_of
 from ..repositories import deployment_target
 from . import listing
-from .archives import entries_of
+from .deployment import entries_of
 from .file_states import FileState, common_folder, read_moved, read_states, with_known_content
 from .listing import StoredItem
 from .sources import (

@@ -19,10 +19,10 @@ from typing import IO, Any, Protocol
 
 from ...core.concurrency import spread
 from ...core.errors import invalid
-from ...core.paths.globs import Patterns, has_wildcards, matcher
+from ...core.globs import Patterns, has_wildcards, matcher
 from ..client import INSIDE_ARCHIVE, is_inside_archive, join, segments
-from ..digests import Digests, digests_of, digests_of_bytes
 from ..properties import Properties
+from .listing import Digests, digests_of, digests_of_bytes
 
 #: Maximum size in bytes of a file that is kept in memory.
 _SMALL = 64 * 1024

@@ -12,10 +12,9 @@ from ...core.errors import ToolchainError, shorten
 from ...core.http.messages import Response
 from ...core.verification import without_effect
 from ..client import RepoClient, item_path
-from ..digests import Digests
 from . import listing
 from .file_states import common_folder
-from .listing import UNKNOWN_ITEM, StoredItem
+from .listing import UNKNOWN_ITEM, Digests, StoredItem
 from .sources import HeldContent, LocalFile, WantedFile
 
 _MAY_OVERWRITE = (

@@ -12,10 +12,10 @@ from typing import Annotated, Any, ClassVar
 
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid, shorten
+from ...core.globs import Patterns, has_wildcards
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, Positive
-from ...core.paths.globs import Patterns, has_wildcards
 from ...core.plan import Action, Plan
 from ...core.verification import without_effect
 from .. import repositories

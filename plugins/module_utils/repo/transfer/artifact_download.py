@@ -15,22 +15,20 @@ from posixpath import commonpath
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from ...core.concurrency import bounded, spread
-from ...core.destination import safe_paths
 from ...core.errors import ToolchainError, invalid, shorten
-from ...core.files import make_folders, require_replaceable
+from ...core.files import make_folders, require_replaceable, safe_paths
+from ...core.globs import Patterns
 from ...core.http.file_download import Fetched, RemoteContent, download_file, fetch_digests
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import NotNegative, Option, PathText, Positive
-from ...core.paths.globs import Patterns
 from ...core.plan import Action, Plan
 from ...core.times import moment_of
 from .. import aql
 from ..builds.records import Aggregated, BuildKey
 from ..client import RepoClient, item_path, join, object_of, repository_key, segments
-from ..digests import Digests, digests_of
-from ..items.listing import UNKNOWN_ITEM
+from ..items.listing import UNKNOWN_ITEM, Digests, digests_of
 from ..progress import TransferProgress
 from .build_files import FilesOfBuilds, find_build_files
 from .remote_files import (

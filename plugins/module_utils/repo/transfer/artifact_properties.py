@@ -9,10 +9,10 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid
+from ...core.globs import Patterns, has_wildcards
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, Positive
-from ...core.paths.globs import Patterns, has_wildcards
 from ...core.plan import Plan
 from ...core.progress import ProgressCounter
 from .. import properties

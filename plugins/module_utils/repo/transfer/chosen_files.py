@@ -9,7 +9,7 @@ from posixpath import commonpath
 
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid
-from ...core.paths.globs import fixed_part, has_wildcards, matcher
+from ...core.globs import fixed_part, has_wildcards, matcher
 from .. import repositories
 from ..client import RepoClient, join, repository_key
 from ..items import listing

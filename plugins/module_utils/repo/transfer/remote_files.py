@@ -10,8 +10,8 @@ from typing import Any
 
 from ...core.concurrency import bounded
 from ...core.errors import ToolchainError, invalid
+from ...core.globs import Patterns, fixed_part, has_wildcards, hint, matcher
 from ...core.json_text import as_text
-from ...core.paths.globs import Patterns, fixed_part, has_wildcards, hint, matcher
 from .. import aql, properties, repositories
 from ..client import RepoClient, join, segments
 from ..items import listing

@@ -11,11 +11,10 @@ from ...core.errors import ToolchainError, invalid
 from ...core.http.messages import expected
 from ...core.json_text import as_text, member
 from ...core.plan import Change
-from ..fields.documents import plain_lines, text_of, to_document
+from ..issues.documents import plain_lines, text_of, to_document
 from ..pagination import read_all
-from .edits import Edit
 from .issue_options import IssueOptions
-from .site import Site, TrackerIssue, identity
+from .site import Edit, Site, TrackerIssue, identity
 
 _PAGE_SIZE = 1000
 _ADDING, _EDITING = ("ADD_COMMENTS",), ("EDIT_OWN_COMMENTS",)

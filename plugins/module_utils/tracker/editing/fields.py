@@ -10,10 +10,9 @@ from typing import Any
 from ...core.errors import ToolchainError
 from ...core.module.task import Task
 from ...core.plan import Change
-from ..fields.documents import is_document, text_of
-from ..fields.field_values import missing, same, shown
-from .edits import Edit
-from .site import Site, TrackerIssue
+from ..issues.documents import is_document, text_of
+from ..issues.field_values import missing, same, shown
+from .site import Edit, Site, TrackerIssue
 
 #: Maximum number of allowed values in a message.
 _MAX_NAMED = 10

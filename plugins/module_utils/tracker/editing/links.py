@@ -12,8 +12,7 @@ from ...core.errors import ToolchainError, invalid
 from ...core.http.messages import expected
 from ...core.json_text import as_text
 from ...core.plan import Change
-from .edits import Edit
-from .site import Site, TrackerIssue
+from .site import Edit, Site, TrackerIssue
 
 
 @dataclass(frozen=True)

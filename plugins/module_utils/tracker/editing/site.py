@@ -3,17 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 from ...core.address import path
-from ...core.connection.cloud import is_cloud
+from ...core.connection.connection import is_cloud
 from ...core.errors import ToolchainError
 from ...core.http.messages import expected, unexpected_body
 from ...core.json_text import member
 from ...core.module.task import Task
+from ...core.plan import Change
 from ..accounts import Accounts
 from ..client import TrackerClient, not_visible
 from ..permissions import describe_missing, lacking
@@ -142,3 +143,33 @@ def issue_of(record: Any) -> TrackerIssue | None:
         fields if isinstance(fields, Mapping) else {},
         editable if isinstance(editable, Mapping) else None,
     )
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A write to an issue, with its changes and the permissions that it needs."""
+
+    changes: tuple[Change, ...]
+    write: Callable[[], None]
+    needs: tuple[str, ...]
+
+
+class Part(Protocol):
+    """A managed part: fields, links, attachments, a comment, watchers or the status."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the ids of the fields that the part compares."""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Return the permissions for creating an issue with this part [tracker-28]."""
+
+    def differs(self, issue: TrackerIssue) -> bool:
+        """Return whether the fields of an issue differ, or cannot show that they are equal."""
+
+    def edits(self, issue: TrackerIssue) -> list[Edit]:
+        """Return the writes for an issue. Raises the errors that the server would return."""
+
+    def expected(self) -> tuple[Change, ...]:
+        """Return the values for a new issue."""

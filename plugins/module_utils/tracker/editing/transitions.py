@@ -10,10 +10,9 @@ from ...core.errors import ToolchainError, invalid
 from ...core.http.messages import expected, unexpected_body
 from ...core.json_text import as_text, member
 from ...core.plan import Change
-from ..fields.field_values import shown
-from .edits import Edit
+from ..issues.field_values import shown
 from .fields import WantedField
-from .site import Site, TrackerIssue
+from .site import Edit, Site, TrackerIssue
 
 Transition = Mapping[str, Any]
 

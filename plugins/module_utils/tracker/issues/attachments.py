@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from ...core import address
 from ...core.errors import ToolchainError, looks_like_html, shorten
 from ...core.http import messages
-from ...core.http.download import head_of
+from ...core.http.file_download import head_of
 from ...core.secret import clean_url
 from ..client import TrackerClient
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from ...core.concurrency import bounded
 from ...core.errors import ToolchainError, invalid
 from ...core.files import atomic_write, make_folders, require_replaceable
+from ...core.globs import Patterns
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.module.typed_options import NotNegative, PathText, Positive
-from ...core.paths.globs import Patterns
 from ...core.plan import Plan, plan
 from ..client import TrackerClient
 from .attachments import Attachment, AttachmentContents

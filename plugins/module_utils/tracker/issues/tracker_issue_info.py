@@ -16,7 +16,7 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Positive
 from ...core.plan import Plan, ReadOnly, unchanged
 from ..client import TrackerClient, not_visible
-from ..search.seen_fields import MissingParts
+from .seen_fields import MissingParts
 
 Issue = dict[str, Any]
 

@@ -10,8 +10,8 @@ from typing import Protocol, TypeVar
 
 from ...core.concurrency import first_alone
 from ...core.errors import ToolchainError
-from ...core.module.objects import Item, ItemKind
 from ...core.module.task import Task
+from ...core.operations.objects import Item, ItemKind
 from ...core.plan import Plan, remaining
 from .. import permissions
 from ..client import TrackerClient

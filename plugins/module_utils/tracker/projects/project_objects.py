@@ -16,7 +16,7 @@ from ...core.errors import ToolchainError, invalid
 from ...core.http.messages import expected, json_or_none, unexpected_body
 from ...core.plan import Comparison, plan
 from ..client import TrackerClient
-from ..fields.documents import plain_lines
+from ..issues.documents import plain_lines
 
 _API = "rest/api/2"
 _LONGEST = 255

@@ -8,20 +8,18 @@ from typing import Any, ClassVar
 
 from ...core.concurrency import first_alone
 from ...core.errors import ToolchainError, invalid
-from ...core.export.service_export import ExportOptions, ServiceExport, ServiceState
 from ...core.module import typed_options
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.module.typed_options import Positive
+from ...core.operations.service_export import ExportOptions, ServiceExport, ServiceState
 from ...core.progress import ProgressCounter
 from ..client import TrackerClient
-from .components import Component, ProjectComponents
 from .project_objects import same_name
-from .project_roles import ProjectRole, ProjectRoles
-from .tracker_component import ComponentEntry
+from .tracker_component import Component, ComponentEntry, ProjectComponents
 from .tracker_project_info import TrackerProjectInfoOperation, TrackerProjectInfoOptions
-from .tracker_version import TrackerVersionOptions
-from .versions import NO_DATE, ProjectVersions, Version
+from .tracker_project_role import ProjectRole, ProjectRoles
+from .tracker_version import NO_DATE, ProjectVersions, TrackerVersionOptions, Version
 
 _NOT_EXPORTED = (
     "Only versions, components and roles are exported, not issues, workflows and schemes.",

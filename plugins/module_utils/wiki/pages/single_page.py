@@ -15,16 +15,20 @@ from ...core.plan import Change, Plan, unchanged, without_none
 from .. import predicted_pages
 from ..attachments import PageAttachments, files_of
 from ..client import WikiClient
+from ..formats.comparison import BodyComparison, alike, readable
+from ..formats.inline_comments import comment_counts
+from ..formats.parser import parse
 from ..labels import PageLabels
-from ..page import Page
-from ..permissions import of_the_page, require
-from ..storage.comparison import BodyComparison, alike, readable
-from ..storage.inline_comments import comment_counts
-from ..storage.parser import parse
-from .desired_page import DesiredPage, desired_page
-from .page_options import PageOptions
-from .page_restrictions import PageAddition, PageRestrictions, changes_of, restrict_of
-from .restrictions import EXPANSION, Restrictions
+from ..page import Page, of_the_page, require
+from .desired_page import DesiredPage, PageOptions, desired_page
+from .restrictions import (
+    EXPANSION,
+    PageAddition,
+    PageRestrictions,
+    Restrictions,
+    changes_of,
+    restrict_of,
+)
 from .saving import PageWriter, trash
 
 #: Changes that create a new version of a page.

@@ -8,16 +8,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal
 
-from ...core.accounting import Accounting
 from ...core.errors import ToolchainError, invalid, shorten
+from ...core.http.messages import Accounting
 from ...core.module.descriptor import Descriptor, writes
-from ...core.module.objects import Item, ItemKind, Objects, attempt_each
 from ...core.module.task import Task
 from ...core.module.typed_options import Positive
+from ...core.operations.objects import Item, ItemKind, Objects, attempt_each
 from ...core.plan import Plan, unchanged
+from ..formats.parser import excerpt, joined
 from ..page import Page
-from ..storage.excerpt import excerpt, joined
-from .page_options import PageFields, PageOptions
+from .desired_page import PageFields, PageOptions
 from .single_page import SinglePage
 
 _BODY = ["body", "src"]

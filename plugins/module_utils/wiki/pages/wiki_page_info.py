@@ -12,7 +12,7 @@ from ...core.module.task import Task
 from ...core.plan import Plan, ReadOnly, unchanged
 from ..client import WikiClient
 from ..page import Page
-from .page_options import PageAddress
+from .desired_page import PageAddress
 
 
 @dataclass(frozen=True)

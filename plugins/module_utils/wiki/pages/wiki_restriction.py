@@ -9,18 +9,23 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
-from ...core.module.objects import Item, ItemKind, Objects, attempt_each, entries_of
 from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
+from ...core.operations.objects import Item, ItemKind, Objects, attempt_each, entries_of
 from ...core.plan import Plan, plan
 from .. import predicted_pages
 from ..client import WikiClient
-from ..names import composed
-from ..page import Page
-from ..permissions import require
-from .page_restrictions import RestrictedOperations
-from .restrictions import EXPANSION, OPERATIONS, PageRights, Restrictions, merged, unrestricted
+from ..page import Page, composed, require
+from .restrictions import (
+    EXPANSION,
+    OPERATIONS,
+    PageRights,
+    RestrictedOperations,
+    Restrictions,
+    merged,
+    unrestricted,
+)
 
 #: Maximum number of pages that are read concurrently.
 _PARALLEL = 4

@@ -7,12 +7,12 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ...core.plans.sealing import PlannedChange
+from ...core.module.sealing import PlannedChange
+from ..formats.comparison import readable
+from ..formats.parser import excerpt
 from ..page import Page
-from ..pages.page_restrictions import PageAddition, restrict_of
-from ..storage.comparison import readable
-from ..storage.excerpt import excerpt
-from .marks import TreeMark, mark_of
+from ..pages.restrictions import PageAddition, restrict_of
+from .existing_pages import TreeMark, mark_of
 from .source_files import ROOT
 from .wanted_pages import WantedPage, title_key
 

@@ -12,13 +12,12 @@ from ...core.errors import ToolchainError, invalid
 from ...core.json_text import member
 from ..attachments import PageAttachmentOptions, PageAttachments, files_of
 from ..client import WikiClient
+from ..formats.comparison import alike
+from ..formats.inline_comments import comment_counts, with_comments
 from ..labels import PageLabels
 from ..page import Page
-from ..pages.page_restrictions import PageAddition, PageRestrictions, changes_of
-from ..storage.comparison import alike
-from ..storage.inline_comments import comment_counts, with_comments
-from .existing_pages import ExistingTree, TreeReader, titles_of
-from .marks import KEY, TreeMark, mark_of
+from ..pages.restrictions import PageAddition, PageRestrictions, changes_of
+from .existing_pages import KEY, ExistingTree, TreeMark, TreeReader, mark_of, titles_of
 from .page_plan import SAVED, PagePlan
 from .source_files import ROOT, key_of
 from .wanted_pages import WantedPage, title_key

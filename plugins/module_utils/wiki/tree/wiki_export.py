@@ -15,30 +15,26 @@ from ansible.module_utils.common.yaml import yaml_dump
 
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid
-from ...core.export.file_content import FileContent, KeptFiles
-from ...core.export.file_names import FileNames
-from ...core.export.service_export import ExportOptions, ServiceExport, ServiceState
 from ...core.json_text import member
 from ...core.module import typed_options
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import NotNegative, Option, Positive
+from ...core.operations.export_folder import FileContent, FileNames, KeptFiles
+from ...core.operations.service_export import ExportOptions, ServiceExport, ServiceState
 from ...core.progress import ProgressCounter
 from ..attachments import StoredAttachment, entries_of, stored_of, wrong_name
 from ..client import WikiClient
-from ..markdown.attachment_names import attachment_key
-from ..markdown.front_matter import split_front_matter
-from ..names import wrong_title
-from ..page import Page, label_names
+from ..formats.front_matter import split_front_matter
+from ..formats.markup import attachment_key
+from ..formats.parser import Malformed, parse
+from ..page import Page, label_names, wrong_title
 from ..pages.restrictions import EXPANSION as RESTRICTIONS
 from ..pages.restrictions import OPERATIONS, PageRights, Restrictions
-from ..pages.spaces import Spaces
-from ..pages.wiki_space import SpaceEntry, SpacePermission
-from ..storage.page_file import named_attachments
-from ..storage.parser import Malformed, parse
-from .existing_pages import ExistingTree, TreeReader
-from .marks import EXPANSION
+from ..pages.wiki_space import SpaceEntry, SpacePermission, Spaces
+from .existing_pages import EXPANSION, ExistingTree, TreeReader
+from .source_files import named_attachments
 from .wanted_pages import title_key
 
 _MORE = (EXPANSION, "space.homepage", "children.page")

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Respond to an input that a pipeline build waits for: `ci_build_input` [C3.7, ci-28]."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, Literal
+from urllib.parse import quote
+
+from ...core.errors import ToolchainError, invalid
+from ...core.module.descriptor import Descriptor, writes
+from ...core.module.task import Task
+from ...core.plan import Plan, unchanged, without_none
+from ...core.verification import without_effect
+from ..client import BUILD, CANCEL, SEES_JOB, object_of, require_confirmation, server_of
+from ..job_address import JobName, build_path, build_segment, job_of
+from . import records
+from .parameters import Parameters, text
+from .records import described, pending_inputs
+
+#: Number of verification reads, and seconds between them.
+_ATTEMPTS, _PAUSE = 3, 0.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class CiBuildInputOptions:
+    """The options of `ci_build_input`."""
+
+    job: JobName
+    build: str
+    input_id: str | None = None
+    action: Literal["proceed", "abort"] = "proceed"
+    parameters: Parameters | None = None
+    missing_ok: bool = False
+
+
+class CiBuildInputOperation:
+    """Selects one of the inputs that the build waits for, and responds to it once."""
+
+    descriptor: ClassVar = Descriptor(
+        "ci",
+        {
+            **dict.fromkeys(
+                ("proceed", "proceed with parameters"), writes(*SEES_JOB, unforeseen=(BUILD,))
+            ),
+            # server fact [ci-28]: one of the two permissions is enough
+            "abort": writes(*SEES_JOB, unforeseen=(BUILD, CANCEL)),
+        },
+        kind="build",
+        name="{job}/{build}",
+    )
+
+    def __init__(self, task: Task, options: CiBuildInputOptions) -> None:
+        self._options = options
+        self._parameters = without_none(options.parameters or {})
+        if options.action == "abort" and self._parameters:
+            raise invalid("parameters cannot be combined with action: abort: omit them")
+        self._job = job_of(options.job, task.connection.url)
+        self._segment = build_segment(options.build)
+        build = f"build {self._segment} of the job '{self._job.name}'"
+        self._purpose = f"responding to an input of {build}"
+        self._server = server_of(task)
+
+    def plan(self) -> Plan:
+        build = self._read(self._segment)
+        pending = self._find(pending_inputs(build))
+        if pending is None:
+            return unchanged({"input": None})
+        parameters = self._typed_parameters(pending) if self._options.action == "proceed" else {}
+        shown = {"build": records.number_of(build.get("number")), "id": pending["id"]}
+        values = {
+            "id": pending["id"],
+            "message": pending["message"],
+            "action": self._options.action,
+        }
+        plan = Plan({"input": shown}, {"input": {**shown, "action": values["action"]}}, "run")
+        return plan.with_result(input=values).with_data(parameters)
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        number, input_id = plan.before["input"]["build"], plan.before["input"]["id"]
+        request: str = self._options.action
+        form = {}
+        if request == "proceed" and not plan.data:
+            request = "proceedEmpty"
+        elif request == "proceed":
+            values = [{"name": name, "value": value} for name, value in plan.data.items()]
+            form = {"json": json.dumps({"parameter": values})}
+        self._server.write(
+            self._purpose,
+            "POST",
+            # server fact [ci-28]: the id is percent-encoded in the path
+            f"{build_path(self._job, number)}/input/{quote(input_id, safe='')}/{request}",
+            form=form,
+            expect=(200, 201, 202, 204, 302, 303),
+            validate=partial(require_confirmation, self._server),
+            verify=partial(self._is_answered, str(number), input_id),
+        )
+        self._require_answered(str(number), input_id)
+        return {}
+
+    def _require_answered(self, number: str, input_id: str) -> None:
+        """Raise `failed` if the build still waits for the input, or was aborted by another user.
+
+        Server fact [ci-6]: the server responds to a success with 302, which a proxy may also send.
+        """
+        for _attempt in range(_ATTEMPTS):
+            done = self._is_answered(number, input_id)
+            if done:
+                return
+            if done is None:
+                raise ToolchainError(
+                    "failed",
+                    f"{self._purpose}: the build was aborted, and it is unknown whether it had"
+                    " received the input before",
+                )
+            time.sleep(_PAUSE)
+        raise without_effect(self._purpose, "the build still waits for the input", changed=False)
+
+    def _read(self, segment: str) -> Mapping[str, Any]:
+        fields = records.FOLLOWED_FIELDS
+        return object_of(
+            records.build_response(self._server, self._purpose, self._job, segment, fields)
+        )
+
+    def _find(self, waiting: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+        """Return the pending input that the options select.
+
+        Returns `None` if there is none and `missing_ok` is set.
+        """
+        wanted = self._options.input_id
+        # server fact [ci-28]: the server capitalizes the id that the pipeline script sets
+        names = (wanted, f"{wanted[:1].upper()}{wanted[1:]}") if wanted else ()
+        found = [pending for pending in waiting if not names or pending["id"] in names]
+        known = "; ".join(described(pending) for pending in waiting)
+        if len(found) > 1:
+            raise invalid(f"set input_id, because the build waits for more than one input: {known}")
+        if found:
+            return found[0]
+        if self._options.missing_ok:
+            return None
+        which = f"the input {wanted}" if wanted else "an input"
+        raise ToolchainError(
+            "not_found",
+            f"{self._purpose}: the build does not wait for {which}"
+            + (f", but for {known}" if known else ""),
+        )
+
+    def _typed_parameters(self, pending: Mapping[str, Any]) -> dict[str, object]:
+        """Return the typed values of the parameters.
+
+        Raises `invalid` for a missing parameter, without which the server would continue, and for a
+        parameter that the input does not have.
+        """
+        values = self._parameters
+        types = {entry["name"]: entry["type"] for entry in pending["parameters"]}
+        for names, words in (
+            (sorted(set(values) - set(types)), "has no parameter"),
+            (sorted(set(types) - set(values)), "needs the parameter"),
+        ):
+            if names:
+                has = f"it has {', '.join(types)}" if types else "it has none"
+                raise invalid(f"parameters: {described(pending)} {words} {', '.join(names)}: {has}")
+        return {name: _value(name, values[name], kind) for name, kind in types.items()}
+
+    def _is_answered(self, number: str, input_id: str) -> bool | None:
+        """Return whether the build no longer waits for the input.
+
+        Returns `None` if the build was aborted, possibly by another user.
+        """
+        build = self._read(number)
+        if any(pending["id"] == input_id for pending in pending_inputs(build)):
+            return False
+        if self._options.action == "proceed" and build.get("result") == "ABORTED":
+            return None
+        return True
+
+
+def _value(name: str, value: object, kind: str) -> object:
+    """Return the value of a parameter with the type that the server expects.
+
+    Raises `invalid` for a boolean parameter with another value.
+    """
+    if "BooleanParameter" not in kind:
+        return text(value)
+    if text(value).lower() not in ("true", "false"):
+        raise invalid(f"parameters.{name} is a boolean: use true or false")
+    return text(value).lower() == "true"

@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Create, update and delete views of jobs, on the server or in a folder: `ci_view` [C3.22]."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
+
+from ...core.address import path
+from ...core.errors import ToolchainError, invalid
+from ...core.module.descriptor import Descriptor, reads, writes
+from ...core.module.rules import Rule
+from ...core.module.task import Task
+from ...core.module.typed_options import Option, PathText
+from ...core.operations.objects import Item, ItemKind, Objects, entries_of
+from ...core.plan import Plan, plan, remaining, unchanged, unordered, without_none
+from ...core.verification import DOING
+from ..client import (
+    CONFIGURE_VIEW,
+    CREATE_VIEW,
+    DELETE_VIEW,
+    READ_SERVER,
+    READ_VIEW,
+    part,
+    server_of,
+)
+from ..job_address import Job, job_of
+from ..server_objects import ServerObjects
+from ..xml_reader import XmlElement, child_of, put, text_of, wanted_configuration
+from . import configuration
+
+_LIST = "hudson.model.ListView"
+_BAD_NAME = re.compile(r"[?*/\\%!@#$^&|<>\[\]:;\x00-\x1f\x7f]|^\s|\s$|^\.{1,2}$")
+_FIELDS = ("description", "jobs", "regex")
+_COMPARISONS = {"jobs": unordered}
+_COLUMNS = ("Status", "Weather", "Job", "LastSuccess", "LastFailure", "LastDuration", "BuildButton")
+
+
+@dataclass(frozen=True)
+class CiViewEntry:
+    """The options of a view."""
+
+    option_rules: ClassVar[tuple[Rule, ...]] = (
+        Rule("state=absent", forbids=(*_FIELDS, "config", "src")),
+        Rule("config", "src", forbids=_FIELDS),
+    )
+
+    name: str
+    folder: str | None = None
+    jobs: list[str] | None = None
+    regex: Annotated[str | None, Option(empty=True)] = None
+    description: Annotated[str | None, Option(empty=True)] = None
+    config: Annotated[str | None, Option(private=True)] = None
+    src: PathText | None = None
+    state: Literal["present", "absent"] = "present"
+
+    def check(self) -> None:
+        """Raise `invalid` for an invalid name."""
+        if _BAD_NAME.search(self.name):
+            raise invalid(f"name '{self.name}' is not a valid view name")
+
+
+@dataclass(frozen=True)
+class CiViewOptions(CiViewEntry):
+    """The options of `ci_view`."""
+
+    entries: Annotated[list[CiViewEntry] | None, Option(empty=False)] = None
+
+
+class Views(ItemKind[CiViewEntry, XmlElement]):
+    """Compares and writes views [ci-42]."""
+
+    noun = "view"
+    accepts_server = True
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(task)
+        self._objects = ServerObjects(server_of(task))
+        self._configs: dict[str, XmlElement | None] = {}
+
+    def name(self, entry: CiViewEntry) -> str:
+        folder = self._folder(entry)
+        name = entry.name if folder is None else f"{folder.name}/{entry.name}"
+        if name not in self._configs:
+            self._configs[name] = wanted_configuration("view", entry.name, entry.config, entry.src)
+        return name
+
+    def compare(self, item: Item[CiViewEntry, XmlElement]) -> Plan:
+        entry, config = item.entry, self._configs[item.name]
+        live = item.state = self._read(item)
+        if live is None:
+            self._require_folder(entry)
+        if entry.state == "absent":
+            if live is not None:
+                self._require_deletable(entry)
+            return plan(None if live is None else _fields(live), None).with_result(view=None)
+        if config is not None:
+            before, after = configuration.compared(live and _sorted(live), _sorted(config))
+            found = plan(None if live is None else {"config": before}, {"config": after})
+            return found.with_result(view=self._returned(entry, _fields(config)))
+        if live is not None and live.name != _LIST and (entry.jobs or entry.regex):
+            raise ToolchainError(
+                "conflict",
+                f"the view '{item.name}' is a {live.name}, which has no list of jobs: set config or"
+                " src instead of jobs and regex",
+            )
+        wanted = without_none(vars(entry), _FIELDS)
+        if live is None:
+            wanted = wanted or _fields(_new_view())
+        found = plan(None if live is None else _fields(live), wanted, _COMPARISONS)
+        return found.with_result(view=self._returned(entry, found.after))
+
+    def write(self, item: Item[CiViewEntry, XmlElement]) -> None:
+        entry, action = item.entry, item.plan.action
+        purpose = f"{DOING[action]} {self.title(item)}"
+
+        def done() -> bool:
+            return self.is_done(item) is True
+
+        if action == "delete":
+            self._objects.delete(purpose, self._path(entry), done)
+            return
+        root = self._configs[item.name] or self._document(entry, self._read(item))
+        if action == "update":
+            address = f"{self._path(entry)}/config.xml"
+            self._objects.send(purpose, address, root, done, repeatable=True)
+            return
+        address, query = f"{self._parent_path(entry)}createView", {"name": entry.name}
+        try:
+            self._objects.send(purpose, address, root, done, query=query)
+        except ToolchainError as error:
+            # another host may have created the view at the same time
+            if error.status != 400 or not done():
+                raise
+
+    def left(self, item: Item[CiViewEntry, XmlElement]) -> Plan:
+        live, config = self._read(item), self._configs[item.name]
+        if live is None or config is None or item.plan.action == "delete":
+            return remaining(item.plan, None if live is None else _fields(live), _COMPARISONS)
+        found = configuration.drift(_sorted(live), _sorted(config))
+        return configuration.left_of(item.plan, unchanged(), found, "missing", "changed")
+
+    def _read(self, item: Item[CiViewEntry, XmlElement]) -> XmlElement | None:
+        return self._objects.document(f"reading {self.title(item)}", self._path(item.entry))
+
+    def _document(self, entry: CiViewEntry, live: XmlElement | None) -> XmlElement:
+        """Return the XML of the view to send."""
+        root = _new_view() if live is None else deepcopy(live)
+        put(root, "name", entry.name)
+        for option, element in (("description", "description"), ("regex", "includeRegex")):
+            if getattr(entry, option) is not None:
+                put(root, element, getattr(entry, option))
+        if entry.jobs is not None:
+            _put_jobs(root, entry.jobs)
+        return root
+
+    def _require_folder(self, entry: CiViewEntry) -> None:
+        folder = self._folder(entry)
+        if folder is None:
+            return
+        purpose = f"reading the folder '{folder.name}'"
+        shown = self._objects.shown(purpose, folder.path, "fullName,jobs[name]{0,1}")
+        folder.require_spelling(part(shown), purpose)
+        predicted = self._task.predictions.get("job", folder.name)
+        if "jobs" not in part(predicted if shown is None else shown):
+            raise ToolchainError(
+                "not_found",
+                f"the folder '{folder.name}' does not exist, or is a job",
+                status=404,
+            )
+
+    def _require_deletable(self, entry: CiViewEntry) -> None:
+        """Raise `invalid` for the primary view."""
+        parent = self._parent_path(entry).rstrip("/")
+        purpose = f"reading the views of the view '{self.name(entry)}'"
+        response = self._objects.read(
+            purpose, f"{parent}/api/json".lstrip("/"), "primaryView[name]"
+        )
+        primary = {} if response is None else part(part(response.json()).get("primaryView"))
+        if primary.get("name") == entry.name:
+            raise invalid(f"the view '{entry.name}' is the primary view; it cannot be deleted")
+
+    def _returned(self, entry: CiViewEntry, fields: Mapping[str, Any]) -> dict[str, Any]:
+        folder = self._folder(entry)
+        shown = {"description": "", "jobs": [], "regex": "", **fields}
+        shown["jobs"] = sorted(shown["jobs"], key=str.casefold)
+        return {**shown, "name": entry.name, "folder": "" if folder is None else folder.name}
+
+    def _folder(self, entry: CiViewEntry) -> Job | None:
+        if not entry.folder:
+            return None
+        try:
+            return job_of(entry.folder, self._task.connection.url)
+        except ToolchainError as error:
+            raise invalid(f"folder '{entry.folder}' cannot be used: {error.message}") from None
+
+    def _parent_path(self, entry: CiViewEntry) -> str:
+        folder = self._folder(entry)
+        return "" if folder is None else f"{folder.path}/"
+
+    def _path(self, entry: CiViewEntry) -> str:
+        return f"{self._parent_path(entry)}view/{path(entry.name)}"
+
+
+def _fields(live: XmlElement) -> dict[str, Any]:
+    names = child_of(live, "jobNames")
+    listed = [] if names is None else [child for child in names.children if child.name == "string"]
+    return {
+        "description": text_of(live, "description"),
+        "jobs": sorted((element.text.strip() for element in listed), key=str.casefold),
+        "regex": text_of(live, "includeRegex"),
+    }
+
+
+def _put_jobs(root: XmlElement, names: Sequence[str]) -> None:
+    job_names = child_of(root, "jobNames")
+    if job_names is None:
+        job_names = XmlElement("jobNames")
+        root.children.append(job_names)
+    # the server sorts the names, and requires the comparator as the first element
+    kept = [child for child in job_names.children if child.name != "string"]
+    ordered = sorted(set(names), key=str.casefold)
+    job_names.children = [*kept, *(XmlElement("string", text=name) for name in ordered)]
+
+
+def _new_view() -> XmlElement:
+    comparator = XmlElement("comparator", {"class": "hudson.util.CaseInsensitiveComparator"})
+    columns = [XmlElement(f"hudson.views.{name}Column") for name in _COLUMNS]
+    return XmlElement(
+        _LIST,
+        children=[
+            XmlElement("name"),
+            XmlElement("jobNames", children=[comparator]),
+            XmlElement("columns", children=columns),
+        ],
+    )
+
+
+def _sorted(root: XmlElement) -> XmlElement:
+    """Return a copy with sorted jobs, because their order has no meaning."""
+    copy = deepcopy(root)
+    job_names = child_of(copy, "jobNames")
+    if job_names is not None:
+        job_names.children = sorted(
+            (child for child in job_names.children if child.name == "string"),
+            key=lambda child: child.text.strip().casefold(),
+        )
+    return copy
+
+
+class CiViewOperation(Objects[CiViewEntry, Any]):
+    """Manages a view, or the views of `entries`."""
+
+    descriptor: ClassVar = Descriptor(
+        "ci",
+        {
+            "read": reads(READ_SERVER, READ_VIEW),
+            "create": writes(READ_SERVER, READ_VIEW, unforeseen=(CREATE_VIEW,)),
+            "update": writes(READ_SERVER, READ_VIEW, unforeseen=(CONFIGURE_VIEW,)),
+            "delete": writes(READ_SERVER, READ_VIEW, unforeseen=(DELETE_VIEW,)),
+        },
+        kind="view",
+        name="{name}",
+        listed="results",
+    )
+
+    def __init__(self, task: Task, options: CiViewOptions) -> None:
+        super().__init__(Views(task), *entries_of(options, CiViewEntry))

@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Compare plugins with a baseline, which is an option or a lock file.
+
+The lock file has the format of the server's plugin installation manager (`plugins.txt`): a line
+`name:version` per plugin, and comments after `#`.
+
+The server compares versions with `hudson.util.VersionNumber` of its library lib-version-number:
+numbers by value, without trailing zeros. The qualifiers `snapshot` to `rc` come before the release,
+all other qualifiers after it. `-` before a number opens a nested list, so `1-1` is between `1` and
+`1.1`. Versions with a commit, such as `1371.vfee6b_095f0a_3`, are ordered by the number before it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import zip_longest
+from typing import Any, TypeAlias
+
+from ...core.errors import invalid
+from .plugin_list import Plugin
+
+#: A number, a qualifier, a nested list, or `_ANY`.
+_Item: TypeAlias = "int | str | float | list[Any]"
+
+_TOKEN = re.compile(r"[0-9]+|[.*-]|[^0-9.*-]+")
+_SNAPSHOT = re.compile(r"(-[0-9]{8}\.[0-9]{6}-[0-9]+|-SNAPSHOT)( \(.*\))?$")
+_QUALIFIERS = ("snapshot", "alpha", "beta", "milestone", "rc", "", "sp")
+_ALIASES = {"ga": "", "final": "", "cr": "rc", "ea": "rc"}
+_BEFORE_NUMBER = {"a": "alpha", "b": "beta", "m": "milestone"}
+_RELEASE = _QUALIFIERS.index("")
+#: Maximum number of characters to compare. No real version is longer.
+_MAX_LENGTH = 200
+#: Item for `*` in `1.*`, which is newer than any other item.
+_ANY = math.inf
+_RANKS: dict[type, int] = {str: 0, list: 1, int: 2, float: 3}
+
+
+def is_older(version: str, than: str) -> bool:
+    """Return whether `version` is older than `than`. Builds of the same snapshot count as equal."""
+    return _order(_parsed(version), _parsed(than)) < 0
+
+
+def is_newer(version: str, other: str) -> bool:
+    """Return whether `version` is newer than `other`."""
+    return is_older(other, than=version)
+
+
+def _parsed(version: str) -> list[Any]:
+    """Parse a version into items. A `-` between two numbers opens a nested list."""
+    text = version.strip()[:_MAX_LENGTH]
+    tokens = _TOKEN.findall(_SNAPSHOT.sub("-SNAPSHOT", text).lower())
+    items: list[Any] = []
+    lists = [items]
+    for before, token, following in zip([".", *tokens], tokens, [*tokens[1:], ""], strict=False):
+        if token in (".", "-"):
+            if before in (".", "-"):
+                items.append(0)
+            if token == "-" and before.isdigit():
+                _trim(items)
+                if following.isdigit():
+                    items.append([])
+                    items = items[-1]
+                    lists.append(items)
+        elif token == "*":
+            items.append(_ANY)
+        else:
+            items.append(int(token) if token.isdigit() else _qualifier(token, following))
+    for nested in reversed(lists):
+        _trim(nested)
+    return lists[0]
+
+
+def _qualifier(token: str, following: str) -> str:
+    text = _BEFORE_NUMBER.get(token, token) if following.isdigit() else token
+    return _ALIASES.get(text, text)
+
+
+def _trim(items: list[Any]) -> None:
+    """Remove items at the end that do not change the order: 0, "" and empty lists."""
+    while items and items[-1] in (0, "", []):
+        items.pop()
+
+
+def _order(left: _Item, right: _Item) -> int:
+    """Return a negative number, zero or a positive number if `left` is older than, equal to or
+    newer than `right`.
+    """
+    if isinstance(left, list) and isinstance(right, list):
+        pairs = zip_longest(left, right)
+        return next((order for a, b in pairs if (order := _item_order(a, b))), 0)
+    left_rank, right_rank = _RANKS[type(left)], _RANKS[type(right)]
+    if left_rank != right_rank:
+        return left_rank - right_rank
+    key, other_key = _key(left), _key(right)
+    return int(key > other_key) - int(key < other_key)
+
+
+def _item_order(left: _Item | None, right: _Item | None) -> int:
+    if left is None:
+        return 0 if right is None else -_order_against_end(right)
+    return _order_against_end(left) if right is None else _order(left, right)
+
+
+def _order_against_end(item: _Item) -> int:
+    """Compare a version with an additional item to the version without the item.
+
+    Returns a negative number if the longer version is older, a positive number if it is newer.
+    """
+    if isinstance(item, list):
+        return _order_against_end(item[0]) if item else 0
+    if isinstance(item, str):
+        return -1 if _key(item) < (_RELEASE, "") else int(_key(item) > (_RELEASE, ""))
+    return int(item > 0)
+
+
+def _key(item: _Item) -> Any:
+    """Return the sort key for items of the same type."""
+    if not isinstance(item, str):
+        return item
+    if item in _QUALIFIERS:
+        return _QUALIFIERS.index(item), ""
+    return len(_QUALIFIERS), item
+
+
+_HEAD = "# Plugins of the CI server, name:version; written by delivery.toolchain.ci_plugin_info\n"
+#: Values in a lock file that accept any version.
+_ANY_VERSION = ("latest", "experimental")
+#: Versions that can be compared. Ranges and `5.x` are not versions.
+_VERSION = re.compile(r"(?=\D*\d)(?!.*\.x\Z)\w[\w.+-]*", re.ASCII)
+_ACTIVE_STATES = ("present", "enabled")
+_INACTIVE_STATES = ("absent", "disabled")
+
+#: Plugin name to minimum version; `None` accepts any version.
+Baseline: TypeAlias = "Mapping[str, str | None]"
+
+
+def of_option(required: Any) -> dict[str, str | None]:
+    """Return the baseline in the option `required`, a list of entries or a dict."""
+    unwanted_states = unwanted_of(required)
+    if isinstance(required, Mapping):
+        pairs = list(required.items())
+    else:
+        pairs = [(entry["name"], entry.get("version")) for entry in required]
+        pairs = [pair for pair in pairs if pair[0] not in unwanted_states]
+    invalid_names = [name for name, version in pairs if not isinstance(version, (str, type(None)))]
+    if invalid_names:
+        raise invalid(
+            f"required: the version of {', '.join(map(str, invalid_names))} is not a string"
+        )
+    found: dict[str, str | None] = {}
+    for name, version in pairs:
+        minimum = _minimum_or_any(version, f"required: the version of {name}")
+        if found.setdefault(str(name), minimum) != minimum:
+            raise invalid(f"required: {name} is listed twice, with different versions")
+    return found
+
+
+def unwanted_of(required: Any) -> dict[str, str]:
+    """Return the plugins in the option `required` that must not be active, by name.
+
+    The value is `absent` or `disabled`.
+    """
+    if isinstance(required, Mapping):
+        return {}
+    if not isinstance(required, Sequence) or isinstance(required, str):
+        raise invalid(
+            "required must be a list of entries with name and version, or a dict of name to version"
+        )
+    states: dict[str, set[str]] = {}
+    for entry in required:
+        name, state = _state(entry)
+        states.setdefault(name, set()).add("enabled" if state in _ACTIVE_STATES else state)
+    duplicates = [name for name, found in states.items() if len(found) > 1]
+    if duplicates:
+        raise invalid(f"required: {duplicates[0]} is listed twice, with different states")
+    return {name: state for name, (state,) in states.items() if state in _INACTIVE_STATES}
+
+
+def of_lock(text: str, file: str) -> dict[str, str | None]:
+    """Return the baseline in a lock file."""
+    found: dict[str, str | None] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        entry = line.partition("#")[0].strip()
+        if not entry:
+            continue
+        name, _colon, rest = entry.partition(":")
+        if not name or len(entry.split()) != 1:
+            raise invalid(f"{file}, line {number}: '{entry}' is not name:version")
+        # name:version:url, where version may be incrementals;group;version
+        version = rest.partition(":")[0].rpartition(";")[2]
+        found[name] = _minimum_or_any(version, f"{file}, line {number}: the version")
+    return found
+
+
+def lock_of(plugins: Iterable[Plugin]) -> str:
+    """Return the content of a lock file for the active plugins.
+
+    Inactive plugins are omitted, because a check would report them.
+    """
+    loaded = (plugin for plugin in plugins if plugin.works)
+    return _HEAD + "".join(f"{plugin.short_name}:{plugin.version}\n" for plugin in loaded)
+
+
+def compliance(
+    plugins: Iterable[Plugin], baseline: Baseline, unwanted_states: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Compare the plugins with a baseline. Return the differences as return values of the module.
+
+    :param unwanted_states: plugins that must not be active, from `unwanted_of`
+    """
+    installed = {plugin.short_name: plugin for plugin in plugins}
+    disabled = [name for name, state in (unwanted_states or {}).items() if state == "disabled"]
+    missing = sorted({*baseline, *disabled} - set(installed))
+    inactive = sorted(name for name in baseline if name in installed and not installed[name].works)
+    outdated = [
+        {"name": name, "installed": installed[name].version, "required": version}
+        for name, version in sorted(baseline.items())
+        if version is not None and name in installed and is_older(installed[name].version, version)
+    ]
+    unwanted = [
+        {"name": name, "installed": installed[name].version, "state": state}
+        for name, state in sorted((unwanted_states or {}).items())
+        if name in installed and not _is_in_state(installed[name], state)
+    ]
+    return {
+        "missing": missing,
+        "outdated": outdated,
+        "inactive": inactive,
+        "unwanted": unwanted,
+        "compliant": not (missing or outdated or inactive or unwanted),
+    }
+
+
+def _is_in_state(plugin: Plugin, state: str) -> bool:
+    """Return whether a plugin is in a state, or will be after a restart [ci-22].
+
+    :param state: `absent` or `disabled`
+    """
+    return plugin.deleted is True or (state == "disabled" and plugin.enabled is False)
+
+
+def not_in_lock(plugins: Iterable[Plugin], baseline: Baseline) -> dict[str, Any]:
+    """Return the return values for plugins that the lock file lacks or has in older versions."""
+    extra, newer = [], []
+    for plugin in plugins:
+        locked = baseline.get(plugin.short_name)
+        if plugin.short_name not in baseline:
+            extra.append(plugin.short_name)
+        elif locked is not None and is_newer(plugin.version, locked):
+            entry = {"name": plugin.short_name, "installed": plugin.version, "required": locked}
+            newer.append(entry)
+    return {"extra": extra, "newer": newer}
+
+
+def _state(entry: Any) -> tuple[str, str]:
+    """Return name and state of an entry of `required`."""
+    known = {"name", "version", "state"}
+    if not isinstance(entry, Mapping) or not entry.get("name") or set(entry) - known:
+        raise invalid(f"required: {entry!r} is not a dict of name, version and state")
+    name, state = str(entry["name"]), entry.get("state") or "present"
+    if state not in (*_ACTIVE_STATES, *_INACTIVE_STATES):
+        message = ", ".join((*_ACTIVE_STATES, *_INACTIVE_STATES))
+        raise invalid(f"required: the state of {name} is {state!r}: set it to one of {message}")
+    if state in _INACTIVE_STATES and entry.get("version"):
+        raise invalid(
+            f"required: version of {name} cannot be combined with state: {state}: omit it"
+        )
+    return name, state
+
+
+def least_version(version: str | None, option: str) -> str | None:
+    """Return a minimum version, or `None` if it is empty. Raises `invalid` for other values.
+
+    :param option: name of the option for messages
+    """
+    text = "" if version is None else version.strip()
+    if text and not _VERSION.fullmatch(text):
+        raise invalid(
+            f"{option} is '{text}': set it to a minimum version such as 5.2.2, or omit it to accept"
+            " any version"
+        )
+    return text or None
+
+
+def _minimum_or_any(version: str | None, option: str) -> str | None:
+    text = "" if version is None else version.strip()
+    return None if text in _ANY_VERSION else least_version(text, option)

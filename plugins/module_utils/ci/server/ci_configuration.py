@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Apply configuration as code to the server: `ci_configuration` [C3.23]."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar
+
+from ansible.module_utils.common.yaml import HAS_YAML, yaml_dump, yaml_load
+
+from ...core.errors import invalid, listed, shorten
+from ...core.files import read_text
+from ...core.http.messages import Response, json_or_none
+from ...core.module.descriptor import Descriptor, reads, writes
+from ...core.module.task import Task
+from ...core.module.typed_options import NotNegative, Option, PathText
+from ...core.plan import Plan, unchanged
+from ...core.verification import not_saved, not_taken
+from ..client import ADMINISTER, READ_SERVER, SYSTEM_READ, objects, refuse_page, server_of
+from .casc_comparison import (
+    PLUGIN_PATH,
+    ConfigurationComparison,
+    compared,
+    hide_secrets,
+    live_configuration,
+    sections,
+    without_failed,
+)
+
+_YAML = {"Content-Type": "application/x-yaml; charset=utf-8"}
+_MAX_UNCLEAR = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class CiConfigurationOptions:
+    """The options of `ci_configuration`."""
+
+    config: Annotated[Any, Option(values="json", private=True)] = None
+    src: PathText | None = None
+    replaces: list[str] = field(default_factory=list)
+    max_deletions: NotNegative = 0
+
+    constraints: ClassVar[dict[str, Any]] = {
+        "mutually_exclusive": [["config", "src"]],
+        "required_one_of": [["config", "src"]],
+    }
+
+
+class CiConfigurationOperation:
+    """Compares a configuration with the server's export, and sends the sections that differ."""
+
+    descriptor: ClassVar = Descriptor(
+        "ci",
+        {
+            "read": reads(READ_SERVER, SYSTEM_READ),
+            "configure": writes(ADMINISTER),
+        },
+        kind="configuration",
+        name="{name}",
+    )
+
+    def __init__(self, task: Task, options: CiConfigurationOptions) -> None:
+        if not HAS_YAML:
+            raise invalid("PyYAML is missing: install it on the host that runs the task")
+        self._task, self._options, self._server = task, options, server_of(task)
+        self._wanted = _parsed(options)
+        hide_secrets(task, self._wanted)
+
+    def plan(self) -> Plan:
+        live = live_configuration(self._server)
+        hide_secrets(self._task, self._wanted, live)
+        found = compared(self._wanted, live)
+        if found.unclear:
+            raise invalid("; ".join(found.unclear[:_MAX_UNCLEAR]))
+        result = {
+            "changes": found.changes,
+            "unknown": found.unknown,
+            "configuration": {"name": ", ".join(map(str, self._wanted))},
+        }
+        if found.unknown:
+            self._task.warn(f"cannot compare the configuration at {listed(found.unknown)}")
+        if not found.changes:
+            return unchanged(result)
+        self._require_allowed_removals(found)
+        sent, lost = without_failed(sections(self._wanted, live))
+        if lost:
+            self._task.warn(
+                f"the server cannot export {listed(lost)} and may reset it: set it in the"
+                " configuration"
+            )
+        body = str(yaml_dump(sent, allow_unicode=True, sort_keys=False)).encode()
+        self._check(body)
+        before = {change["path"]: change["before"] for change in found.changes}
+        after = {change["path"]: change["after"] for change in found.changes}
+        return Plan(before, after, "update", result=result, data=(body, live))
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        body, before = plan.data
+        # server fact [ci-43]: releases before 2025 have only `apply`
+        for action in ("configure", "apply"):
+            response = self._server.write(
+                "configuring the server",
+                "POST",
+                f"{PLUGIN_PATH}/{action}",
+                expect=(200, 400, 404),
+                validate=refuse_page,
+                verify=lambda: not compared(self._wanted, live_configuration(self._server)).changes,
+                headers=_YAML,
+                body=body,
+            )
+            if response.status == 400:
+                raise response.error("rejected", _messages(response))
+            if response.status != 404:
+                break
+        else:
+            raise response.error("not_found", "the server has neither configure nor apply")
+        live = live_configuration(self._server)
+        left = [change["path"] for change in compared(self._wanted, live).changes]
+        if left and live == before:
+            self._task.warn(not_taken("configuring the server", left))
+            unknown = [*plan.result["unknown"], *left]
+            return {"changed": False, "changes": [], "unknown": unknown}
+        if left:
+            raise not_saved("configuring the server", left, changed=True)
+        return {}
+
+    def _require_allowed_removals(self, found: ConfigurationComparison) -> None:
+        """Raise `invalid` if list items would be removed that `replaces` and `max_deletions` do not
+        allow.
+        """
+        for path, names in found.lost.items():
+            if path not in self._options.replaces:
+                raise invalid(
+                    f"{path}: the server would remove {listed(names)} from this"
+                    f" list. Add these items to the list, or add {path} to replaces"
+                )
+        count = sum(map(len, found.lost.values()))
+        if count > self._options.max_deletions:
+            raise invalid(
+                f"{count} list items would be removed, but max_deletions is"
+                f" {self._options.max_deletions}: increase it, or keep more items"
+            )
+
+    def _check(self, body: bytes) -> None:
+        """Let the server validate the configuration before it is sent. Raises `rejected`."""
+        response = self._server.read(
+            "checking the configuration",
+            f"{PLUGIN_PATH}/check",
+            method="POST",
+            expect=(200, 400),
+            headers=_YAML,
+            body=body,
+        )
+        if response.status == 400:
+            raise response.error("rejected", _messages(response))
+        for obj in objects(json_or_none(response.body)):
+            self._task.warn(f"checking the configuration: {obj.get('message')}")
+
+
+def _parsed(options: CiConfigurationOptions) -> Mapping[str, Any]:
+    """Return the desired configuration. Raises `invalid` if it is not a YAML mapping."""
+    name, content = "config", options.config
+    if options.src is not None:
+        name, content = "src", read_text(options.src, "the configuration in src")
+    if isinstance(content, str):
+        try:
+            content = yaml_load(content)
+        except Exception:  # noqa: BLE001 - PyYAML, and its exceptions, may be missing
+            raise invalid(f"{name} is not YAML") from None
+    if not isinstance(content, Mapping) or not content:
+        raise invalid(f"{name} is not a mapping with sections such as jenkins or unclassified")
+    return content
+
+
+def _messages(response: Response) -> str:
+    found = [str(obj.get("message")) for obj in objects(json_or_none(response.body))]
+    return shorten("; ".join(found)) if found else "the server rejected the configuration"

@@ -1,0 +1,522 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Create, update and delete nodes, and take them offline: `ci_node` [C3.21]."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
+
+from ...core.address import path
+from ...core.errors import ToolchainError, invalid
+from ...core.json_text import as_text
+from ...core.module.descriptor import Descriptor, reads, writes
+from ...core.module.rules import Rule
+from ...core.module.task import Task
+from ...core.module.typed_options import Option, PathText, Positive
+from ...core.operations.objects import Item, ItemKind, Objects, entries_of
+from ...core.plan import Plan, plan, remaining, unordered, without_none
+from ...core.progress import PollInterval
+from ..client import (
+    CONFIGURE_NODE,
+    CONNECT_NODE,
+    CREATE_NODE,
+    DELETE_NODE,
+    DISCONNECT_NODE,
+    READ_NODE,
+    READ_SERVER,
+    objects,
+    server_of,
+)
+from ..jobs import configuration
+from ..server_objects import ServerObjects
+from ..xml_reader import XmlElement, put, text_of, wanted_configuration
+
+BUILT_IN = "(built-in)"
+_PACKAGE = "hudson.slaves"
+_CLASS = f"{_PACKAGE}.DumbSlave"
+_NAMES_OF_BUILT_IN = (BUILT_IN, "built-in", "master", "(master)")
+_TREE = "displayName,offline,temporarilyOffline,offlineCauseReason,idle,numExecutors"
+_LABELS = "assignedLabels[name]"
+#: Elements in which some releases store that a user has taken the node offline.
+_OFFLINE = ("temporaryOfflineCause", "temporarilyOffline")
+
+
+def canonical(name: str) -> str:
+    """Return the name of a node, and `(built-in)` for all names of the built-in node."""
+    return BUILT_IN if name.lower() in _NAMES_OF_BUILT_IN else name
+
+
+@dataclass(frozen=True)
+class NodeState:
+    """State of a node.
+
+    :param offline: whether the node is offline for any reason
+    :param temporarily_offline: whether a user has taken the node offline
+    :param offline_reason: reason that this user gave
+    """
+
+    name: str
+    offline: bool
+    temporarily_offline: bool
+    offline_reason: str
+    labels: tuple[str, ...]
+    executors: int
+    idle: bool
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**vars(self), "labels": list(self.labels)}
+
+
+class NodeStore:
+    """Reads and writes the nodes of a server."""
+
+    def __init__(self, task: Task) -> None:
+        self._objects = ServerObjects(server_of(task))
+        #: Paths of the built-in node in the releases of the server, the one to use first.
+        self._built_in = ["computer/(built-in)", "computer/(master)"]
+
+    def state(self, name: str) -> NodeState | None:
+        """Return the state of a node, or `None` if the node does not exist."""
+        purpose = f"reading the node '{name}'"
+        shown = self._objects.shown(purpose, self._path(name), f"{_TREE},{_LABELS}")
+        if shown is None and name == BUILT_IN and len(self._built_in) > 1:
+            self._built_in.pop(0)
+            return self.state(name)
+        return None if shown is None else _state(name, shown)
+
+    def all(self) -> list[NodeState]:
+        purpose = "listing the nodes"
+        shown = self._objects.shown(purpose, "computer", f"computer[_class,{_TREE},{_LABELS}]")
+        if shown is None:
+            raise ToolchainError(
+                "not_found", f"{purpose}: the server returned no list of nodes", status=404
+            )
+        if not isinstance(shown.get("computer"), list):
+            raise ToolchainError("protocol", f"{purpose}: the response has no list of nodes")
+        return [_state(_name(obj), obj) for obj in objects(shown["computer"])]
+
+    def configuration(self, name: str) -> XmlElement | None:
+        return self._objects.document(f"reading the node '{name}'", self._path(name))
+
+    def create(self, name: str, fields: Mapping[str, Any]) -> None:
+        """Create a node that waits for its agent to connect, with these form fields."""
+        form = {
+            "name": name,
+            "type": _CLASS,
+            "json": json.dumps(
+                {
+                    "name": name,
+                    **fields,
+                    "type": _CLASS,
+                    "retentionStrategy": {
+                        "stapler-class": "hudson.slaves.RetentionStrategy$Always"
+                    },
+                    "nodeProperties": {"stapler-class-bag": "true"},
+                    "launcher": {"stapler-class": f"{_PACKAGE}.JNLPLauncher"},
+                }
+            ),
+        }
+        purpose = f"creating the node '{name}'"
+        verify = self._shows(name)
+        try:
+            self._objects.write(purpose, "computer/doCreateItem", verify, form=form)
+        except ToolchainError as error:
+            # another host may have created the node at the same time
+            if error.status != 400 or not verify():
+                raise
+
+    def save(self, name: str, root: XmlElement, verify: Callable[[], bool]) -> None:
+        purpose = f"changing the node '{name}'"
+        config_path = f"{self._path(name)}/config.xml"
+        self._objects.send(purpose, config_path, root, verify, repeatable=True)
+
+    def delete(self, name: str) -> None:
+        exists = self._shows(name)
+        self._objects.delete(f"deleting the node '{name}'", self._path(name), lambda: not exists())
+
+    def toggle(self, name: str, *, offline: bool, reason: str) -> None:
+        """Take a node offline, or bring it online.
+
+        The request toggles the state, so the caller must have checked the current state.
+        """
+        doing = (
+            f"taking the node '{name}' offline" if offline else f"bringing the node '{name}' online"
+        )
+        self._objects.write(
+            doing,
+            f"{self._path(name)}/toggleOffline",
+            self._shows(name, temporarily_offline=offline),
+            form={"offlineMessage": reason if offline else ""},
+        )
+
+    def change_reason(self, name: str, reason: str) -> None:
+        self._objects.write(
+            f"changing the offline reason of the node '{name}'",
+            f"{self._path(name)}/changeOfflineCause",
+            self._shows(name, offline_reason=reason),
+            form={"offlineMessage": reason},
+            repeatable=True,
+        )
+
+    def _shows(self, name: str, **values: Any) -> Callable[[], bool]:
+        """Return a function that returns whether a node exists, with these values."""
+
+        def shows() -> bool:
+            state = self.state(name)
+            return state is not None and values.items() <= vars(state).items()
+
+        return shows
+
+    def _path(self, name: str) -> str:
+        return self._built_in[0] if name == BUILT_IN else f"computer/{path(name)}"
+
+
+def _name(shown: Mapping[str, Any]) -> str:
+    """Return the name of a listed node. The displayed name of the built-in node is localized."""
+    is_built_in = str(shown.get("_class")).endswith("$MasterComputer")
+    return BUILT_IN if is_built_in else as_text(shown.get("displayName"))
+
+
+def _state(name: str, shown: Mapping[str, Any]) -> NodeState:
+    names = {name, as_text(shown.get("displayName")), ""}
+    labels = {as_text(obj.get("name")) for obj in objects(shown.get("assignedLabels"))} - names
+    taken_offline = shown.get("temporarilyOffline") is True
+    return NodeState(
+        name,
+        shown.get("offline") is True,
+        taken_offline,
+        _reason(str(shown.get("offlineCauseReason") or "")) if taken_offline else "",
+        tuple(sorted(labels)),
+        int(shown.get("numExecutors") or 0),
+        shown.get("idle") is not False,
+    )
+
+
+def _reason(shown: str) -> str:
+    """Return the reason that a user gave for taking a node offline.
+
+    Server fact [ci-41]: the server returns it as `Disconnected by USER : REASON`.
+    """
+    _by, colon, reason = shown.partition(" : ")
+    if colon:
+        return reason
+    return "" if shown.startswith("Disconnected by ") else shown
+
+
+def without_state(root: XmlElement) -> XmlElement:
+    """Return a copy of a configuration without the elements of `_OFFLINE`."""
+    copy = deepcopy(root)
+    copy.children = [child for child in copy.children if child.name not in _OFFLINE]
+    return copy
+
+
+def with_state_of(root: XmlElement, live: XmlElement) -> XmlElement:
+    """Return a copy of a configuration with the elements of `_OFFLINE` from `live`."""
+    copy = without_state(root)
+    copy.children += [child for child in live.children if child.name in _OFFLINE]
+    return copy
+
+
+#: Options to XML elements of the configuration.
+_ELEMENTS = {
+    "description": "description",
+    "executors": "numExecutors",
+    "remote_root": "remoteFS",
+    "labels": "label",
+    "mode": "mode",
+}
+_COMPARISONS = {"labels": unordered}
+#: Options that contain the complete configuration.
+_XML_OPTIONS = ("config", "src")
+_FORM_FIELDS = {
+    "description": "nodeDescription",
+    "executors": "numExecutors",
+    "remote_root": "remoteFS",
+    "labels": "labelString",
+    "mode": "mode",
+}
+_BAD_NAME = re.compile(r"[?*/\\%!@#$^&|<>\[\]:;\x00-\x1f\x7f]|^\s|\s$|^\.{1,2}$")
+_POLL_INTERVAL = 5
+
+
+@dataclass(frozen=True)
+class CiNodeEntry:
+    """The options of a node."""
+
+    option_rules: ClassVar[tuple[Rule, ...]] = (
+        Rule("state=absent", forbids=(*_ELEMENTS, *_XML_OPTIONS, "offline", "offline_reason")),
+        Rule("config", "src", forbids=tuple(_ELEMENTS)),
+        Rule("offline_reason", requires="offline=true"),
+    )
+
+    name: str
+    description: Annotated[str | None, Option(empty=True)] = None
+    executors: Positive | None = None
+    remote_root: str | None = None
+    labels: list[str] | None = None
+    mode: Literal["normal", "exclusive"] | None = None
+    config: Annotated[str | None, Option(private=True)] = None
+    src: PathText | None = None
+    offline: bool | None = None
+    offline_reason: Annotated[str | None, Option(empty=True)] = None
+    force: bool = False
+    wait_timeout: Annotated[float, Option(least=0)] = 300
+    state: Literal["present", "absent"] = "present"
+
+    def check(self) -> None:
+        """Raise `invalid` for an invalid name or label, and for the built-in node."""
+        built_in = canonical(self.name) == BUILT_IN
+        if not built_in and _BAD_NAME.search(self.name):
+            raise invalid(f"name '{self.name}' is not a valid node name")
+        if built_in and self.state == "absent":
+            raise invalid("the built-in node cannot be deleted")
+        names = list(without_none(vars(self), (*_ELEMENTS, *_XML_OPTIONS)))
+        if built_in and names:
+            raise invalid(f"{names[0]} cannot be set for the built-in node: use ci_configuration")
+        for label in self.labels or ():
+            if re.search(r"\s", label):
+                raise invalid(f"labels: '{label}' must not contain blanks")
+
+
+@dataclass(frozen=True)
+class CiNodeOptions(CiNodeEntry):
+    """The options of `ci_node`."""
+
+    entries: Annotated[list[CiNodeEntry] | None, Option(empty=False)] = None
+
+
+@dataclass(frozen=True)
+class _Node:
+    """A node on the server.
+
+    :param root: configuration; `None` if it is not managed
+    """
+
+    state: NodeState
+    root: XmlElement | None
+
+
+class Nodes(ItemKind[CiNodeEntry, _Node]):
+    """Compares and writes nodes."""
+
+    noun = "node"
+    accepts_server = True
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(task)
+        self._store = NodeStore(task)
+        self._configs: dict[str, XmlElement | None] = {}
+
+    def name(self, entry: CiNodeEntry) -> str:
+        name = canonical(entry.name)
+        if name not in self._configs:
+            root = wanted_configuration("node", entry.name, entry.config, entry.src)
+            self._configs[name] = None if root is None else without_state(root)
+        return name
+
+    def compare(self, item: Item[CiNodeEntry, _Node]) -> Plan:
+        entry, config = item.entry, self._configs[item.name]
+        node = item.state = self._read(item.name, entry)
+        if entry.state == "absent":
+            return plan(None if node is None else _fields(node), None).with_result(node=None)
+        if node is None:
+            return self._creation(item)
+        fields, wanted = _fields(node), {**_wanted_fields(entry), **_wanted_state(entry)}
+        if config is not None and node.root is not None:
+            fields["config"], wanted["config"] = configuration.compared(
+                without_state(node.root), config
+            )
+        found = plan(fields, wanted, _COMPARISONS)
+        return found.with_result(node=_returned(node.state, found.after))
+
+    def _read(self, name: str, entry: CiNodeEntry) -> _Node | None:
+        state = self._store.state(name)
+        if state is None or not _is_configured(entry):
+            return None if state is None else _Node(state, None)
+        live = self._store.configuration(name)
+        return None if live is None else _Node(state, live)
+
+    def _creation(self, item: Item[CiNodeEntry, _Node]) -> Plan:
+        entry, name, config = item.entry, item.name, self._configs[item.name]
+        if name == BUILT_IN:
+            raise ToolchainError(
+                "not_found",
+                "the built-in node does not exist, or the account cannot see it",
+                status=404,
+            )
+        if entry.remote_root is None and config is None:
+            raise invalid(f"the node '{name}' is new: set remote_root, config or src")
+        wanted = {"executors": 1, "labels": [], "mode": "normal", **_wanted_fields(entry)}
+        if config is not None:
+            wanted = {"config": configuration.normalized(config)}
+        found = plan(None, {"name": name, **wanted, **_wanted_state(entry)})
+        state = NodeState(name, True, False, "", (), 1, True)
+        return found.with_result(node=_returned(state, found.after))
+
+    def write(self, item: Item[CiNodeEntry, _Node]) -> None:
+        entry, name = item.entry, item.name
+        if item.plan.action == "delete":
+            self._delete(entry, name)
+            return
+        wanted = _wanted_state(entry)
+        before = self._store.state(name)
+        if item.plan.action == "create":
+            self._store.create(name, _form(entry))
+        elif before is not None and before.temporarily_offline:
+            # server fact [ci-41]: some releases bring the node online with each save
+            wanted = {"offline": True, "offline_reason": before.offline_reason, **wanted}
+        self._save(item)
+        self._switch(name, wanted)
+
+    def left(self, item: Item[CiNodeEntry, _Node]) -> Plan:
+        node = item.state = self._read(item.name, item.entry)
+        if node is None or item.plan.action == "delete":
+            return remaining(item.plan, None if node is None else _fields(node))
+        item.returned = {"node": node.state.as_dict()}
+        offline = _wanted_state(item.entry).get("offline", item.plan.before.get("offline") or None)
+        if offline is not None and node.state.temporarily_offline is not offline:
+            raise ToolchainError(
+                "failed",
+                f"{self.title(item)} was taken offline or online by another user at the same time",
+            )
+        left = remaining(item.plan, _fields(node), _COMPARISONS, ("config",))
+        return left if node.root is None else self._left(item, left, node.root)
+
+    def _left(self, item: Item[CiNodeEntry, _Node], left: Plan, root: XmlElement) -> Plan:
+        """Add to a plan what differs in the configuration that an option sets as a whole."""
+        config = self._configs[item.name]
+        if config is None:
+            return left
+        found = configuration.drift(without_state(root), config)
+        return configuration.left_of(item.plan, left, found, "missing", "changed")
+
+    def _save(self, item: Item[CiNodeEntry, _Node]) -> None:
+        """Save the configuration if it differs."""
+
+        def left() -> XmlElement | None:
+            """Return the configuration if it differs."""
+            root = self._store.configuration(item.name)
+            if root is None:
+                return None
+            found = plan(configuration_of(root), _wanted_fields(item.entry), _COMPARISONS)
+            return root if self._left(item, found, root).changed else None
+
+        live, config = left() if _is_configured(item.entry) else None, self._configs[item.name]
+        if live is not None:
+            sent = _with_fields(live, item.entry) if config is None else with_state_of(config, live)
+            self._store.save(item.name, sent, lambda: left() is None)
+
+    def _switch(self, name: str, wanted: Mapping[str, Any]) -> None:
+        """Take the node offline or bring it online, and set the reason, if they differ."""
+        state = self._store.state(name) if wanted else None
+        if state is None:
+            return
+        offline, reason = bool(wanted["offline"]), wanted.get("offline_reason")
+        if state.temporarily_offline is not offline:
+            self._store.toggle(name, offline=offline, reason=reason or "")
+        elif offline and reason is not None and state.offline_reason != reason:
+            self._store.change_reason(name, reason)
+
+    def _delete(self, entry: CiNodeEntry, name: str) -> None:
+        polling = PollInterval(entry.wait_timeout, _POLL_INTERVAL)
+        while not entry.force:
+            state = self._store.state(name)
+            if state is None or state.idle:
+                break
+            polling.pause(f"the node '{name}' is running builds (set force=true to abort them)")
+        self._store.delete(name)
+
+
+def _is_configured(entry: CiNodeEntry) -> bool:
+    return bool(without_none(vars(entry), (*_ELEMENTS, *_XML_OPTIONS)))
+
+
+def configuration_of(live: XmlElement) -> dict[str, Any]:
+    """Return the values of the options in a node's configuration."""
+    executors = text_of(live, "numExecutors")
+    return {
+        "description": text_of(live, "description"),
+        "executors": int(executors) if executors.isdigit() else 1,
+        "remote_root": text_of(live, "remoteFS"),
+        "labels": sorted(text_of(live, "label").split()),
+        "mode": text_of(live, "mode").lower() or "normal",
+    }
+
+
+def _fields(node: _Node) -> dict[str, Any]:
+    """Return the current values of a node to compare with the options."""
+    return {
+        "name": node.state.name,
+        "offline": node.state.temporarily_offline,
+        "offline_reason": node.state.offline_reason,
+        **({} if node.root is None else configuration_of(node.root)),
+    }
+
+
+def _wanted_fields(entry: CiNodeEntry) -> dict[str, Any]:
+    return without_none(vars(entry), tuple(_ELEMENTS))
+
+
+def _wanted_state(entry: CiNodeEntry) -> dict[str, Any]:
+    if entry.offline is False:
+        return {"offline": False, "offline_reason": ""}
+    return without_none(vars(entry), ("offline", "offline_reason"))
+
+
+def _with_fields(live: XmlElement, entry: CiNodeEntry) -> XmlElement:
+    root = deepcopy(live)
+    for option, value in _wanted_fields(entry).items():
+        put(root, _ELEMENTS[option], _encoded(option, value))
+    return root
+
+
+def _form(entry: CiNodeEntry) -> dict[str, Any]:
+    fields = {"executors": 1, "mode": "normal", "labels": [], "remote_root": "/"}
+    fields |= _wanted_fields(entry)
+    return {_FORM_FIELDS[option]: _encoded(option, value) for option, value in fields.items()}
+
+
+def _encoded(option: str, value: Any) -> str:
+    if option == "labels":
+        return " ".join(value)
+    return str(value).upper() if option == "mode" else str(value)
+
+
+def _returned(state: NodeState, after: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the return value `node` as it will be after the task."""
+    shown = state.as_dict()
+    taken_offline = bool(after.get("offline", state.temporarily_offline))
+    return {
+        **shown,
+        "offline": taken_offline or (state.offline and not state.temporarily_offline),
+        "temporarily_offline": taken_offline,
+        "offline_reason": after.get("offline_reason", "") if taken_offline else "",
+        "labels": sorted(after.get("labels", shown["labels"])),
+        "executors": after.get("executors", shown["executors"]),
+    }
+
+
+class CiNodeOperation(Objects[CiNodeEntry, Any]):
+    """Manages a node, or the nodes of `entries`."""
+
+    descriptor: ClassVar = Descriptor(
+        "ci",
+        {
+            "read": reads(READ_SERVER, READ_NODE),
+            "create": writes(READ_SERVER, unforeseen=(CREATE_NODE, READ_NODE)),
+            "update": writes(READ_SERVER, READ_NODE, unforeseen=(CONFIGURE_NODE,)),
+            "take offline": writes(READ_SERVER, unforeseen=(DISCONNECT_NODE,)),
+            "bring online": writes(READ_SERVER, unforeseen=(CONNECT_NODE,)),
+            "delete": writes(READ_SERVER, unforeseen=(DELETE_NODE,)),
+        },
+        kind="node",
+        name="{name}",
+        listed="results",
+    )
+
+    def __init__(self, task: Task, options: CiNodeOptions) -> None:
+        super().__init__(Nodes(task), *entries_of(options, CiNodeEntry))

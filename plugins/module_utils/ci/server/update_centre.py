@@ -1,0 +1,560 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Read the plugins that the update centre offers, and install plugins through it [ci-22, ci-23].
+
+The update centre installs plugins in the background.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, ClassVar, Literal
+
+from ...core.errors import ToolchainError, invalid, shorten
+from ...core.http.messages import Response
+from ...core.http.transport import Transport
+from ...core.json_text import as_text
+from ...core.module.rules import Rule
+from ...core.progress import PollInterval
+from ..client import object_of, objects, part, require_confirmation
+from .baseline import is_older
+from .plugin_list import Plugin
+
+_PATH = "updateCenter/api/json"
+_JOBS = "jobs[id,type,errorMessage,status[type,success],plugin[name,version]]"
+_OFFER = "[name,version,dependencies]"
+_OFFERS = f"sites[availables{_OFFER},updates{_OFFER}]"
+_INSTALLATION = "InstallationJob"
+_RUNNING = ("", "Pending", "Installing")
+_NEEDS_RESTART = "SuccessButRequiresRestart"
+#: Maximum number of status reads before a requested installation must appear.
+_MAX_READS = 5
+
+
+@dataclass(frozen=True)
+class Installation:
+    """A job of the update centre that installs a plugin.
+
+    :param number: id of the job, which increases with time
+    :param state: name of the state on the server, for example `Installing`
+    :param reason: error message of a failed installation
+    """
+
+    number: int
+    name: str
+    version: str
+    state: str
+    reason: str
+
+    @property
+    def runs(self) -> bool:
+        return self.state in _RUNNING
+
+    @property
+    def waits(self) -> bool:
+        """Return whether the plugin is installed, but only loaded when the server restarts."""
+        return self.state == _NEEDS_RESTART
+
+    @property
+    def failed(self) -> bool:
+        return self.state == "Failure"
+
+
+@dataclass(frozen=True)
+class Offer:
+    """The newest version of a plugin on the update site.
+
+    :param needs: dependencies with their minimum versions
+    """
+
+    version: str
+    needs: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class CentreState:
+    """State of the update centre.
+
+    :param installations: installations since the start of the server, oldest first
+    :param restart_required: whether an installation requires a restart
+    """
+
+    installations: Sequence[Installation]
+    restart_required: bool
+
+    @property
+    def last(self) -> int:
+        return max((installation.number for installation in self.installations), default=0)
+
+    def newest(self, name: str) -> Installation | None:
+        """Return the newest installation of a plugin, or `None`."""
+        return next((found for found in reversed(self.installations) if found.name == name), None)
+
+    def coming(self, name: str) -> Installation | None:
+        """Return the newest installation of a plugin if it runs or waits for a restart."""
+        newest = self.newest(name)
+        return newest if newest is not None and (newest.waits or newest.runs) else None
+
+    def since(self, number: int) -> list[Installation]:
+        """Return the installations after the one with this number."""
+        return [found for found in self.installations if found.number > number]
+
+
+def read_state(server: Transport) -> CentreState:
+    """Return the state of the update centre. It is empty if the server has no update centre."""
+    response = server.read(
+        "reading the installations of plugins",
+        _PATH,
+        query={"tree": f"restartRequiredForCompletion,{_JOBS}"},
+        expect=(200, 404),
+    )
+    shown = {} if response.status == 404 else object_of(response)
+    found = [
+        _installation(job)
+        for job in objects(shown.get("jobs"))
+        if str(job.get("type") or _INSTALLATION) == _INSTALLATION and part(job.get("plugin"))
+    ]
+    found.sort(key=lambda installation: installation.number)
+    return CentreState(found, shown.get("restartRequiredForCompletion") is True)
+
+
+def _installation(job: Mapping[str, Any]) -> Installation:
+    plugin, status = part(job.get("plugin")), part(job.get("status"))
+    number = job.get("id")
+    return Installation(
+        number if isinstance(number, int) else 0,
+        as_text(plugin.get("name")),
+        str(plugin.get("version") or ""),
+        str(status.get("type") or ""),
+        shorten(str(job.get("errorMessage") or "")),
+    )
+
+
+def read_offers(server: Transport) -> dict[str, Offer]:
+    """Return the newest version of each plugin on the update site, by name.
+
+    Server fact [ci-23]: the list is empty until the server has read the update site once.
+    """
+    response = server.read(
+        "reading the plugins of the update site", _PATH, query={"tree": _OFFERS}, expect=(200, 404)
+    )
+    if response.status == 404:
+        raise response.error(
+            "rejected", "cannot install plugins, because the server has no update centre (404)"
+        )
+    return {
+        as_text(obj.get("name")): Offer(
+            str(obj.get("version") or ""),
+            {name: str(version) for name, version in part(obj.get("dependencies")).items()},
+        )
+        for site in objects(object_of(response).get("sites"))
+        for kind in ("availables", "updates")
+        for obj in objects(site.get(kind))
+    }
+
+
+def require_right(server: Transport) -> None:
+    """Raise `permission` if the account may not change plugins [ci-22].
+
+    If the server does not support the request, the permission is assumed.
+    """
+    try:
+        server.read(
+            "checking the permission to change plugins",
+            "pluginManager/prevalidateConfig",
+            method="POST",
+            body=b"<jenkins/>",
+            headers={"Content-Type": "text/xml"},
+        )
+    except ToolchainError as error:
+        if error.kind == "permission":
+            raise
+
+
+def refresh(server: Transport) -> None:
+    """Let the server read the list of plugins from its update site again."""
+    server.write(
+        "refreshing the plugins of the update site",
+        "POST",
+        "pluginManager/checkUpdatesServer",
+        form={},
+        expect=(200, 204, 302),
+        validate=partial(require_confirmation, server),
+        repeatable=True,
+    )
+
+
+def install(server: Transport, names: Sequence[str], after: int) -> None:
+    """Queue the installation of the newest versions, with their dependencies.
+
+    Server fact [ci-22]: if a name is unknown, the names before it are queued anyway.
+
+    :param after: number of the last installation before the request
+    """
+    purpose = f"installing {', '.join(names)}"
+
+    def validate(response: Response) -> None:
+        require_confirmation(server, response)
+        if response.status == 200 and object_of(response).get("status") != "ok":
+            message = shorten(str(object_of(response).get("message") or "no reason was given"))
+            raise response.error(
+                "rejected", f"the server rejected the installation: {message}", message
+            )
+
+    def is_begun() -> bool:
+        return any(found.name in names for found in read_state(server).since(after))
+
+    server.write(
+        purpose,
+        "POST",
+        "pluginManager/installPlugins",
+        json={"dynamicLoad": True, "plugins": list(names)},
+        expect=(200, 204, 302),
+        validate=validate,
+        verify=is_begun,
+    )
+
+
+def follow(
+    server: Transport,
+    names: Collection[str],
+    after: int,
+    polling: PollInterval,
+    say: Callable[[str], None],
+) -> CentreState:
+    """Wait until the installations and their dependencies have finished.
+
+    Raises `failed` with all installations that have failed or were not started.
+
+    :param names: names of the requested plugins
+    :param after: number of the last installation before the request
+    :param say: receives progress lines
+    """
+    reads = 0
+    while True:
+        state = read_state(server)
+        started = state.since(after)
+        running = [installation.name for installation in started if installation.runs]
+        missing = set(names) - {installation.name for installation in started}
+        reads += 1
+        if not running and (not missing or reads > _MAX_READS):
+            _require_success(started, names)
+            return state
+        count = f"{len(started) - len(running)} of {len(started) + len(missing)} done"
+        line = f"installing plugins: {count}: {', '.join(running) or 'waiting for the server'}"
+        say(line)
+        polling.pause(line)
+
+
+def _require_success(started: Sequence[Installation], names: Collection[str]) -> None:
+    newest = {installation.name: installation for installation in started}
+    errors = [
+        f"{installation.name}: {installation.reason or 'the server gave no reason'}"
+        for installation in newest.values()
+        if installation.failed
+    ]
+    errors += [
+        f"{name}: the server did not start its installation" for name in names if name not in newest
+    ]
+    if errors:
+        raise ToolchainError(
+            "failed", f"{len(errors)} plugin installations failed: {'; '.join(errors)}"
+        )
+
+
+_SHORT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+@dataclass(frozen=True)
+class PluginEntry:
+    """Entry of the option `plugins`. `version` is the minimum version; `None` accepts any."""
+
+    option_rules: ClassVar[tuple[Rule, ...]] = (Rule("state=absent", forbids="version"),)
+
+    name: str
+    version: str | None = None
+    state: Literal["present", "absent", "enabled", "disabled"] = "present"
+
+
+@dataclass(frozen=True)
+class PluginChange:
+    """Planned change of a plugin.
+
+    :param installed: the installed plugin, or `None`
+    :param waiting: version that is being installed, or that the server loads after a restart
+    :param joined: whether the installation is already running
+    :param install: whether to install or update the plugin
+    :param switch: other request to send: uninstall, enable or disable
+    :param implied: whether the server installs the plugin as a dependency
+    """
+
+    wanted: PluginEntry
+    installed: Plugin | None
+    waiting: str | None = None
+    joined: bool = False
+    install: bool = False
+    switch: Literal["doUninstall", "makeEnabled", "makeDisabled"] | None = None
+    implied: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.wanted.name
+
+    @property
+    def action(self) -> str:
+        if self.install:
+            return "installed" if self.installed is None else "updated"
+        reasons = {"doUninstall": "removed", "makeEnabled": "enabled", "makeDisabled": "disabled"}
+        return "unchanged" if self.switch is None else reasons[self.switch]
+
+    @property
+    def before(self) -> str | None:
+        return None if self.installed is None else self.installed.version
+
+    @property
+    def waits(self) -> bool:
+        """Return whether the change requires a restart of the server [ci-22].
+
+        A new plugin may be loaded without a restart.
+        """
+        if self.installed is None or self.switch is None:
+            return self.installed is not None and self.install
+        if self.switch == "doUninstall":
+            return replace(self.installed, deleted=True).waits
+        return replace(self.installed, enabled=self.switch == "makeEnabled").waits
+
+    @property
+    def state_before(self) -> dict[str, Any] | None:
+        """Return version and state of the installed plugin, or `None`."""
+        there = self.installed
+        return None if there is None else {"version": there.version, "enabled": there.enabled}
+
+    def row(self, after: str | None, action: str) -> dict[str, Any]:
+        """Return the item of the return value `plugins`."""
+        return {
+            "name": self.name,
+            "before": self.before,
+            "after": None if self.wanted.state == "absent" else after,
+            "action": action,
+            "implied": self.implied,
+        }
+
+
+@dataclass(frozen=True)
+class PluginPlan:
+    """The changes of plugins, and the state of the server from which they follow.
+
+    :param offers: plugins of the update site; empty until a write lets the server read it
+    """
+
+    changes: Sequence[PluginChange]
+    plugins: Sequence[Plugin]
+    centre: CentreState
+    offers: Mapping[str, Offer]
+
+    @property
+    def effective(self) -> list[PluginChange]:
+        return [change for change in self.changes if change.action != "unchanged"]
+
+    @property
+    def installing(self) -> list[str]:
+        return [change.name for change in self.changes if change.install]
+
+    @property
+    def joined(self) -> list[str]:
+        """Return the desired plugins whose installation another user has started."""
+        return [change.name for change in self.changes if change.joined]
+
+    @cached_property
+    def implied(self) -> list[PluginChange]:
+        """Return the installations of dependencies that the server adds [ci-22, ci-23], by name."""
+        listed = {change.name for change in self.changes}
+        pending = self.installing
+        found: dict[str, PluginChange] = {}
+        while pending:
+            offer = self.offers.get(pending.pop())
+            for name, minimum in ({} if offer is None else offer.needs).items():
+                change, coming = self._implied_change(name), self.centre.coming(name)
+                version = change.before if coming is None else coming.version
+                if name in {*listed, *found} or name not in self.offers:
+                    continue
+                if not version or is_older(version, minimum):
+                    found[name] = change
+                    pending.append(name)
+        return [found[name] for name in sorted(found)]
+
+    def _implied_change(self, name: str) -> PluginChange:
+        installed = next((plugin for plugin in self.plugins if plugin.short_name == name), None)
+        return PluginChange(PluginEntry(name), installed, install=True, implied=True)
+
+    def state_after(self, change: PluginChange) -> dict[str, Any] | None:
+        """Return version and state of a plugin after its change, or `None` if it is removed."""
+        if change.action == "removed":
+            return None
+        enabled = True if change.installed is None else change.installed.enabled
+        if change.switch is not None:
+            enabled = change.switch == "makeEnabled"
+        version = self._offered(change) if change.install else change.before
+        return {"version": version, "enabled": enabled}
+
+    def _offered(self, change: PluginChange) -> str | None:
+        offer = self.offers.get(change.name)
+        return change.wanted.version if offer is None else offer.version
+
+    @property
+    def restart_required(self) -> bool:
+        """Return whether the server must restart after the changes."""
+        changed = {change.name: change for change in (*self.effective, *self.implied)}
+        others = [plugin for plugin in self.plugins if plugin.short_name not in changed]
+        waits = any(change.waits for change in changed.values())
+        return waits or restart_required(others, self.centre)
+
+    def rows(
+        self,
+        plugins: Sequence[Plugin],
+        centre: CentreState,
+        requested: Collection[str] | None = None,
+        done: Collection[str] | None = None,
+    ) -> list[dict[str, Any]]:
+        """Return the items of the return value `plugins`.
+
+        :param requested: plugins whose installation was requested and has finished; `None` means
+            that the installations have not finished, so the expected versions are returned
+        :param done: names of the plugins that were changed before an error; `None` means all
+        """
+        versions = {plugin.short_name: plugin.version for plugin in plugins}
+        added = self.implied
+        if requested is not None:
+            started = {installation.name for installation in centre.since(self.centre.last)}
+            listed = {change.name for change in self.changes}
+            names = sorted(started - listed) if requested else ()
+            added = [self._implied_change(name) for name in names]
+        rows = []
+        for change in (*self.changes, *added):
+            newest = centre.newest(change.name)
+            version = versions.get(change.name)
+            if change.install and requested is None:
+                version = self._offered(change)
+            elif newest is not None and newest.waits:
+                version = newest.version
+            rows.append(change.row(version or change.waiting, self._action(change, centre)))
+            if not (done is None or change.implied or change.name in done):
+                rows[-1] = change.row(change.before, "unchanged")
+        return rows
+
+    def _action(self, change: PluginChange, centre: CentreState) -> str:
+        started = [found for found in centre.since(self.centre.last) if found.name == change.name]
+        return "failed" if change.install and started and started[-1].failed else change.action
+
+
+def restart_required(plugins: Sequence[Plugin], centre: CentreState) -> bool:
+    """Return whether a change takes effect only when the server restarts."""
+    waits = any(plugin.waits for plugin in plugins)
+    return waits or centre.restart_required or any(found.waits for found in centre.installations)
+
+
+def compared(
+    wanted: Sequence[PluginEntry], plugins: Sequence[Plugin], centre: CentreState
+) -> list[PluginChange]:
+    """Return the planned change of each plugin.
+
+    Raises `not_found` if a plugin to disable is not installed, and `conflict` if the server will
+    remove a required plugin when it restarts.
+    """
+    installed = {plugin.short_name: plugin for plugin in plugins}
+    return [_change_of(entry, installed.get(entry.name), centre) for entry in wanted]
+
+
+def _change_of(wanted: PluginEntry, installed: Plugin | None, centre: CentreState) -> PluginChange:
+    if wanted.state == "absent":
+        gone = installed is None or installed.deleted is True
+        return PluginChange(wanted, installed, switch=None if gone else "doUninstall")
+    if installed is not None and installed.deleted is True:
+        raise ToolchainError(
+            "conflict",
+            f"the plugin {wanted.name} is marked for removal: restart the server first",
+        )
+    coming = centre.coming(wanted.name)
+    waiting = None if coming is None else coming.version
+    version = waiting or (None if installed is None else installed.version)
+    if wanted.state == "disabled" and version is None:
+        raise ToolchainError(
+            "not_found", f"cannot disable the plugin {wanted.name}, because it is not installed"
+        )
+    missing = version is None
+    old = not missing and wanted.version is not None and is_older(version or "", wanted.version)
+    joined = coming is not None and coming.runs and not old
+    return PluginChange(
+        wanted, installed, waiting, joined, missing or old, _switch(wanted, installed)
+    )
+
+
+def _switch(
+    wanted: PluginEntry, installed: Plugin | None
+) -> Literal["makeEnabled", "makeDisabled"] | None:
+    if installed is None:
+        return None
+    if wanted.state == "enabled" and installed.enabled is False:
+        return "makeEnabled"
+    return "makeDisabled" if wanted.state == "disabled" and installed.enabled is not False else None
+
+
+def require_offers(changes: Sequence[PluginChange], offers: Mapping[str, Offer]) -> None:
+    """Raise an error that names all plugins which the update site cannot provide.
+
+    The kind is `not_found` if it lacks a plugin, `rejected` if it only has older versions.
+    """
+    unknown, reasons = False, []
+    for change in changes:
+        version, offered = change.wanted.version, offers.get(change.name)
+        if not change.install:
+            continue
+        if offered is None and change.installed is None:
+            unknown = True
+            reasons.append(f"{change.name} is unknown")
+        elif offered is None:
+            reasons.append(
+                f"{change.name} {version} is required, but nothing newer than {change.before}"
+            )
+        elif version is not None and is_older(offered.version, version):
+            newest = offered.version
+            reasons.append(f"{change.name} {version} is required, but the newest is {newest}")
+    if reasons:
+        raise ToolchainError(
+            "not_found" if unknown else "rejected",
+            f"the update site of the server lacks plugins: {'; '.join(reasons)}",
+        )
+
+
+def dependants(changes: Sequence[PluginChange], plugins: Sequence[Plugin]) -> dict[str, list[str]]:
+    """Return the plugins to remove or disable that active plugins depend on.
+
+    The values are the names of the active plugins, which would then fail to load.
+    """
+    removed = [
+        change.name for change in changes if change.switch in ("doUninstall", "makeDisabled")
+    ]
+    found = {
+        name: [
+            plugin.short_name
+            for plugin in plugins
+            if name in plugin.needs and plugin.works and plugin.short_name not in removed
+        ]
+        for name in removed
+    }
+    return {name: needed_by for name, needed_by in found.items() if needed_by}
+
+
+def require_names(wanted: Sequence[PluginEntry]) -> None:
+    """Raise `invalid` for an invalid name, and for a plugin that is listed twice."""
+    names = [plugin.name for plugin in wanted]
+    for number, name in enumerate(names):
+        if _SHORT_NAME.fullmatch(name) is None:
+            raise invalid(
+                f"plugins[{number}].name is '{name}': set it to the short name of the plugin,"
+                " without a version"
+            )
+        if name in names[:number]:
+            raise invalid(f"plugins[{number}]: {name} is listed twice")

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Base class of the modules that export the state of a server as files of the desired state.
+
+An export reads everything before it writes, so a failed read leaves the folder unchanged.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ansible.module_utils.common.yaml import HAS_YAML, yaml_dump, yaml_load
+
+from ..errors import ToolchainError, invalid, printable
+from ..module.task import Task
+from ..module.typed_options import PathText
+from ..plan import Action, Plan
+from .export_folder import ExportFolder, FileChange, FileContent
+
+_WIDTH = 1_000_000
+_SHOWN = 300
+#: Value of `kind` in `left_out` for passwords, which no server returns.
+PASSWORD = "password"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportOptions:
+    """Options that all exports have."""
+
+    dest: PathText
+    overwrite: bool = False
+
+
+@dataclass
+class ServiceState:
+    """The exported state of a server.
+
+    :param values: content of the YAML file of the service
+    :param files: content of further files, by relative path
+    :param left_out: objects that cannot be exported, with `kind`, `name` and `reason`
+    :param untold: sentences about settings that the API of the service never returns
+    """
+
+    values: dict[str, Any] = field(default_factory=dict)
+    files: dict[str, str | FileContent] = field(default_factory=dict)
+    left_out: list[dict[str, str]] = field(default_factory=list)
+    untold: tuple[str, ...] = ()
+
+    def leave_out(self, kind: str, name: str, reason: str) -> None:
+        row = {"kind": kind, "name": printable(name, _SHOWN), "reason": printable(reason, _SHOWN)}
+        self.left_out.append(row)
+
+    def text(self) -> str:
+        """Return the YAML file of the service, with the left-out objects as comments."""
+        left_out = (
+            f"{record['kind']} {record['name']}: {record['reason']}" for record in self.left_out
+        )
+        head = [
+            "Written by an export.",
+            *self.untold,
+            *(f"Left out: {description}" for description in left_out),
+        ]
+        return _yaml("".join(f"# {_one_line(line)}\n" for line in head), self.values)
+
+
+class ServiceExport(ABC):
+    """Export of a service. Subclasses implement `read`."""
+
+    service: str
+
+    def __init__(self, task: Task, options: ExportOptions) -> None:
+        if not HAS_YAML:
+            raise invalid("the export requires the Python library PyYAML on the host where it runs")
+        self._task = task
+        self._folder = ExportFolder(
+            options.dest, self.service, overwrite=options.overwrite, warn=task.warn
+        )
+
+    @abstractmethod
+    def read(self) -> ServiceState:
+        """Return the state of the server."""
+
+    def plan(self) -> Plan:
+        state = self.read()
+        compared = self._folder.compare({**state.files, f"{self.service}.yml": state.text()})
+        changes = compared.files
+        result: dict[str, Any] = {
+            "files": [{"path": change.path, "action": change.action} for change in changes],
+            "exported": {name: len(values) for name, values in state.values.items()},
+            "left_out": state.left_out,
+            "untold": list(state.untold),
+        }
+        self._warn(state, changes)
+        done = [change for change in changes if change.action != "unchanged"]
+
+        def make_diff() -> tuple[str, str]:
+            return _diff_text(done, after=False), _diff_text(done, after=True)
+
+        action: Action = "update" if compared.changed else "none"
+        return Plan(None, None, action, result=result, make_diff=make_diff, data=compared)
+
+    def _warn(self, state: ServiceState, changes: list[FileChange]) -> None:
+        """Warn about objects that were not exported. Passwords count only if the file is new."""
+        file = f"{self.service}.yml"
+        passwords = sum(record["kind"] == PASSWORD for record in state.left_out)
+        objects = len(state.left_out) - passwords
+        if objects:
+            self._task.warn(
+                f"{objects} objects were not exported; left_out and the comments at the top of"
+                f" {file} list them"
+            )
+        is_new = any((change.path, change.action) == (file, "created") for change in changes)
+        if passwords and is_new:
+            self._task.warn(f"the passwords of {passwords} users are not in {file}")
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        self._folder.write(plan.data)
+        return {}
+
+
+def _diff_text(changes: list[FileChange], *, after: bool) -> str:
+    sides = ((change.path, change.after if after else change.before) for change in changes)
+    return "".join(f"{path}\n{content.shown}" for path, content in sides if content)
+
+
+def _one_line(text: str) -> str:
+    """Return a string without the characters that would end a YAML comment."""
+    line = " ".join(text.split())
+    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in line)
+
+
+def _yaml(head: str, values: Mapping[str, Any]) -> str:
+    """Return values as YAML below the comments `head`.
+
+    Raises `protocol` if the YAML cannot be parsed to the same values, as for lone surrogates.
+    """
+    text = ""
+    try:
+        text = head + str(
+            yaml_dump(dict(values), allow_unicode=True, sort_keys=False, width=_WIDTH)
+        )
+        same = yaml_load(text) == values
+        text.encode("utf-8")
+    except Exception:  # noqa: BLE001 - PyYAML's exception classes are not imported
+        same = False
+    if not same:
+        raise ToolchainError("protocol", "the server returned strings that YAML cannot represent")
+    return text

@@ -1,0 +1,475 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Publish a build record, and set the build properties of its files [C8.3]."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar
+
+from ...core.concurrency import bounded, spread
+from ...core.errors import ToolchainError, invalid, shorten
+from ...core.globs import has_wildcards, matcher
+from ...core.module.descriptor import Descriptor, writes
+from ...core.module.task import Task
+from ...core.module.typed_options import Option, Positive
+from ...core.plan import Action, Plan, without_none
+from ...core.secret import clean_url, misplaced_user_info
+from ...core.times import moment_of
+from ...core.verification import without_effect
+from .. import properties, repositories
+from ..client import RepoClient
+from ..items import listing
+from ..items.file_states import common_folder
+from ..properties import Properties
+from . import records
+from .build_info import NO_BUILDS
+from .promotions import promotions
+from .publication import Differences, Publication, PublicationPlan, PublicValues, milliseconds
+from .published_files import (
+    BuildModule,
+    PublishedFile,
+    PublishedFileOptions,
+    files_of,
+    modules_of,
+    with_digests,
+)
+from .records import BuildKey
+
+_WEB = re.compile(r"https?://[^/]", re.IGNORECASE)
+#: Keys of an entry of `vcs`.
+_VCS_KEYS = ("url", "revision", "branch", "message")
+
+
+@dataclass(frozen=True)
+class AffectedIssueOptions:
+    """The suboptions of `issues`."""
+
+    key: Annotated[str, Option(secret=False)]
+    summary: str | None = None
+    url: str | None = None
+
+
+@dataclass(frozen=True)
+class BuildPublishOptions:
+    """The options of `build_publish`."""
+
+    constraints: ClassVar[dict[str, Any]] = {
+        "mutually_exclusive": [("modules", "artifacts")],
+        "required_one_of": [("modules", "artifacts")],
+    }
+
+    build_name: str
+    build_number: str
+    project: str | None = None
+    modules: Annotated[
+        list[dict[str, Any]] | None, Option(empty=False, values="json", private=True)
+    ] = None
+    artifacts: Annotated[list[PublishedFileOptions] | None, Option(empty=False)] = None
+    started: str | None = None
+    ci_url: str | None = None
+    vcs: Annotated[list[dict[str, Any]] | None, Option(values="text")] = None
+    issues: list[AffectedIssueOptions] | None = None
+    environment: Annotated[dict[str, Any] | None, Option(values="text", private=True)] = None
+    environment_exclude: list[str] | None = None
+    properties: Annotated[dict[str, Any] | None, Option(values="text", private=True)] = None
+    mark_artifacts: bool = True
+    replace: bool = False
+    parallel: Positive = 4
+
+
+Place = tuple[str, str]
+
+
+class BuildProperties:
+    """The properties `build.name`, `build.number` and `build.timestamp` of a build's items.
+
+    :param timestamp: start of the build in epoch milliseconds
+    """
+
+    def __init__(self, client: RepoClient, name: str, number: str, timestamp: str) -> None:
+        self._client = client
+        self.wanted: Properties = properties.properties_of(
+            {"build.name": name, "build.number": number, "build.timestamp": timestamp}
+        )
+
+    def missing(self, files: Sequence[PublishedFile]) -> dict[Place, Properties]:
+        """Return the items that lack a build property, with their current build properties.
+
+        Files that are not items of a repository are left out. A file of a virtual repository is
+        returned with the repository that contains it.
+        """
+        by_repo: dict[str, dict[str, PublishedFile]] = {}
+        for file in files:
+            if file.is_item:
+                by_repo.setdefault(file.repo, {})[file.path] = file
+        found: dict[Place, Properties] = {}
+        for repo, items in by_repo.items():
+            there = self._read(repo, list(items))
+            lacking = [path for path in items if not properties.are_set(there[path], self.wanted)]
+            for path, holder in zip(lacking, self._holders(repo, lacking), strict=True):
+                known = there[path] or {}
+                found[holder, path] = {name: known[name] for name in self.wanted if name in known}
+        return found
+
+    def _read(self, repo: str, paths: Sequence[str]) -> dict[str, Properties | None]:
+        """Return the properties of items by path; `None` if the server does not return properties.
+
+        Items that a query does not find are read one by one: queries do not find items of virtual
+        repositories.
+        """
+        folder = common_folder(paths)
+        below = None
+        if len(paths) > 1 and folder:
+            below = properties.read_below(self._client, repo, folder)
+        found: dict[str, Properties | None] = {
+            path: below[path] for path in paths if below is not None and path in below
+        }
+        others = [path for path in paths if path not in found]
+        asked = bounded(
+            self._client.connections,
+            lambda path: properties.read(self._client, repo, path),
+            others,
+        )
+        return {**found, **dict(zip(others, asked, strict=True))}
+
+    def _holders(self, repo: str, paths: Sequence[str]) -> list[str]:
+        """Return the repository that contains each of the items.
+
+        Properties cannot be set through a virtual repository, so its members are searched.
+        """
+        members = repositories.members(self._client, repo) if paths else []
+        if members in ([], [repo]):
+            return [repo for _path in paths]
+        return [self._holder(repo, members, path) for path in paths]
+
+    def _holder(self, repo: str, members: Sequence[str], path: str) -> str:
+        for member in members:
+            if listing.head(self._client, member, path) is not None:
+                return member
+        return repo
+
+    def write(self, places: Sequence[Place]) -> None:
+        """Set the build properties of items, given by repository and path.
+
+        A concurrent publication of the same build may set another timestamp.
+        """
+
+        def write(place: Place) -> None:
+            properties.write(self._client, *place, self.wanted, contested=("build.timestamp",))
+
+        spread(self._client.connections, write, places)
+
+
+class BuildPublishOperation:
+    """Publish a record if it is missing or incomplete, and set missing build properties."""
+
+    descriptor: ClassVar = Descriptor(
+        "repo",
+        {"publish": writes("read", unforeseen=("deploy", "annotate"))},
+        kind="build",
+        name="{build_name}/{build_number}",
+    )
+
+    def __init__(self, task: Task, options: BuildPublishOptions) -> None:
+        _check_names(options)
+        self._task, self._options = task, options
+        self._name, self._number = options.build_name, options.build_number
+        self._key = BuildKey(self._name, self._number, options.project)
+        self._label = str(self._key)
+        values = PublicValues()
+        self._modules = self._named(values)
+        self._publication = _publication(options, values)
+        self._withheld = values.withheld
+        if self._withheld:
+            task.warn(
+                f"{len(self._withheld)} values are left out of the record of {self._label} or"
+                f" masked, because they contain secrets: {shorten(', '.join(self._withheld), 400)}"
+            )
+        self._client = RepoClient(task, connections=options.parallel)
+
+    def plan(self) -> Plan:
+        if not self._client.dialect.publishes_builds:
+            raise repositories.lacking(self._client, f"publishing {self._label}")
+        there = self._read()
+        files = [
+            file for module in self._modules for file in (*module.artifacts, *module.dependencies)
+        ]
+        known = {file.place: file for file in with_digests(self._client, files)}
+        modules = [module.as_dict(known) for module in self._modules]
+        publication = replace(self._publication, modules=modules)
+        differences = None if there is None else publication.differences(there)
+        if there is not None and differences:
+            self._require_replaceable(there, differences)
+        sends = there is None or bool(differences)
+        record = publication.record(there) if sends else dict(there or {})
+        unmarked = self._lacking(known, record)
+        return self._planned(PublicationPlan(publication, there, record, sends, unmarked))
+
+    def _named(self, values: PublicValues) -> list[BuildModule]:
+        options = self._options
+        if options.artifacts is None:
+            return modules_of(options.modules or [], values, self._task)
+        artifacts = files_of("artifacts", options.artifacts)
+        return [BuildModule(self._name, "generic", artifacts, ())]
+
+    def _read(self) -> Mapping[str, Any] | None:
+        """Return the existing build record; `None` without one."""
+        try:
+            return self._read_record()
+        except ToolchainError as error:
+            if error.kind != "not_found":
+                raise
+            if NO_BUILDS not in (error.detail or "").lower():
+                # raises if the 404 came from another kind of server
+                repositories.listed(self._client)
+            return None
+
+    def _read_record(self) -> Mapping[str, Any]:
+        return records.read_record(self._client, self._key)
+
+    def _require_replaceable(self, there: Mapping[str, Any], differences: Differences) -> None:
+        """Raise `conflict` unless the existing record can be replaced and `replace` is set.
+
+        Warn if the build is promoted, because the promotion copied the files of the old record.
+        """
+        if "started" in differences.differs:
+            raise ToolchainError(
+                "conflict",
+                f"{self._label} already exists with the start time {there.get('started')}: another"
+                " start time would create a second record. Omit started, or delete the existing"
+                " record with build_record",
+            )
+        if not self._options.replace:
+            raise ToolchainError(
+                "conflict",
+                f"{self._label} already exists, but {differences}. Publish a new build number, or"
+                " set replace: true to replace the record and keep its promotions",
+            )
+        history = promotions(there)
+        if history:
+            newest = history[-1]
+            state = f"promoted to '{newest.repository}'" if newest.repository else "promoted"
+            self._task.warn(
+                f"{self._label} is {state} with the status '{newest.status}', and this task"
+                " replaces its record: promote it again to copy the new files"
+            )
+
+    def _lacking(
+        self, known: Mapping[str, PublishedFile], record: Mapping[str, Any]
+    ) -> dict[Place, Any]:
+        if not self._options.mark_artifacts:
+            return {}
+        files = [known[file.place] for module in self._modules for file in module.artifacts]
+        return dict(self._build_properties(record).missing(files))
+
+    def _build_properties(self, record: Mapping[str, Any]) -> BuildProperties:
+        timestamp = milliseconds(record.get("started"))
+        return BuildProperties(self._client, self._name, self._number, timestamp)
+
+    def _planned(self, data: PublicationPlan) -> Plan:
+        marked = [f"{repo}/{path}" for repo, path in data.unmarked]
+        result = {"build": _shown(data.record), "marked": marked, "withheld": self._withheld}
+        if not data.sends and not marked:
+            return Plan({}, {}, result=result)
+        # the existing record may have secrets, which the diff must not show
+        before, after = (PublicValues().properties("", side) for side in data.sides())
+        if marked:
+            before["marks"], after["marks"] = self._mark_sides(data)
+        action: Action = "create" if data.there is None else "update"
+        return Plan(before, after, action, result=result, data=data)
+
+    def _mark_sides(self, data: PublicationPlan) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return before and after of the build properties for the diff.
+
+        `build.timestamp` is left out if the record is new and `started` is not set, because the
+        task then uses the current time.
+        """
+        wanted = dict(self._build_properties(data.record).wanted)
+        if data.there is None and data.publication.started is None:
+            del wanted["build.timestamp"]
+        before = {
+            "/".join(place): {
+                name: values for name, values in build_properties.items() if name in wanted
+            }
+            for place, build_properties in data.unmarked.items()
+        }
+        return before, {"/".join(place): wanted for place in data.unmarked}
+
+    def predict(self, plan: Plan) -> None:
+        records.predict_record(self._client, self._key, plan.data.record)
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        data: PublicationPlan = plan.data
+        record = self._send(data) if data.sends else data.record
+        try:
+            self._build_properties(record).write(list(data.unmarked))
+        except ToolchainError as error:
+            error.result.setdefault("build", _shown(record))
+            if data.sends:
+                error.with_hint("the build record is published")
+            raise
+        return {"build": _shown(record)}
+
+    def _send(self, data: PublicationPlan) -> Mapping[str, Any]:
+        """Publish the record, verify it, and return it as stored by the server."""
+        purpose = f"publishing {self._label}"
+        try:
+            self._client.write(
+                purpose,
+                "PUT",
+                "api/build",
+                query={"project": self._options.project},
+                json=without_none(data.record),
+                verify=lambda: self._is_there(data.publication),
+            )
+        except ToolchainError as error:
+            if error.status == 403 and self._options.replace:
+                error.with_hint("replacing a record requires the permission to delete")
+            raise
+        try:
+            found = self._read_record()
+        except ToolchainError as error:
+            if error.kind != "not_found":
+                raise
+            # server fact [repo-29]: a new record may appear with a delay
+            self._task.warn(
+                f"{purpose}: the server accepted the record, but does not return it yet"
+            )
+            return data.record
+        lost = data.publication.differences(found)
+        if lost:
+            raise without_effect(purpose, f"its record {lost}", build=_shown(found))
+        return found
+
+    def _is_there(self, publication: Publication) -> bool:
+        try:
+            found = self._read_record()
+        except ToolchainError as error:
+            if error.kind != "not_found":
+                raise
+            return False
+        return not publication.differences(found)
+
+
+def _shown(record: Mapping[str, Any]) -> dict[str, Any]:
+    properties = record.get("properties")
+    return {**record, "properties": properties if isinstance(properties, Mapping) else {}}
+
+
+def _check_names(options: BuildPublishOptions) -> None:
+    """Raise `invalid` if the name or number of the build is `.` or `..`, contains wildcards, or has
+    surrounding blanks.
+    """
+    for option in ("build_name", "build_number"):
+        value = getattr(options, option)
+        if value != value.strip() or value in (".", ".."):
+            raise invalid(
+                f"{option} is '{value}', but must not have leading or trailing blanks, or '..'"
+            )
+        if has_wildcards(value):
+            raise invalid(
+                f"{option} is '{value}', which contains wildcards, but must name a single build"
+            )
+
+
+def _publication(options: BuildPublishOptions, values: PublicValues) -> Publication:
+    started = None
+    if options.started is not None:
+        started = moment_of(options.started)
+        if started is None or options.started.isdecimal():
+            raise invalid(
+                f"started is '{options.started}', but must have the format 2026-01-02T03:04:05.678Z"
+            )
+    url = None if options.ci_url is None else _public("ci_url", options.ci_url, values)
+    if url is not None and _WEB.match(url) is None:
+        raise invalid(f"ci_url is '{url}', but must begin with http:// or https://")
+    properties = None
+    if options.properties is not None:
+        texts = _texts("properties", options.properties)
+        properties = values.properties("properties", texts)
+    return Publication(
+        options.build_name,
+        options.build_number,
+        (),
+        started,
+        url,
+        None
+        if options.vcs is None
+        else [_source(f"vcs[{number}]", entry, values) for number, entry in enumerate(options.vcs)],
+        None
+        if options.issues is None
+        else [_issue(f"issues[{n}]", issue, values) for n, issue in enumerate(options.issues)],
+        None if options.environment is None else _environment(options, values),
+        properties,
+    )
+
+
+def _source(place: str, entry: Mapping[str, Any], values: PublicValues) -> dict[str, Any]:
+    """Return a validated entry of `vcs`.
+
+    Ansible cannot validate it, because it does not allow a suboption with the name `message`.
+    """
+    unknown = sorted(str(name) for name in entry if name not in _VCS_KEYS)
+    if unknown:
+        raise invalid(f"{place}.{unknown[0]} is unknown: use only {', '.join(_VCS_KEYS)}")
+    wrong = next((name for name, value in entry.items() if isinstance(value, (dict, list))), None)
+    if wrong is not None:
+        raise invalid(f"{place}.{wrong} must be a string")
+    if not entry.get("url"):
+        raise invalid(f"{place}.url is missing: set it to the URL of the source repository")
+    texts = {name: str(value) for name, value in entry.items() if value is not None}
+    url = _public(f"{place}.url", texts.pop("url"), values)
+    return {**values.properties(place, texts), "url": url}
+
+
+def _issue(place: str, issue: AffectedIssueOptions, values: PublicValues) -> dict[str, Any]:
+    url = None if issue.url is None else values.text(f"{place}.url", issue.url)
+    return without_none({**vars(issue), "url": url})
+
+
+def _public(place: str, url: str, values: PublicValues) -> str:
+    """Return a URL without user info and other secrets.
+
+    Raises `invalid` if the user info cannot be parsed.
+    """
+    clean = values.text(place, url)
+    begin, end = misplaced_user_info(clean)
+    if "://" in clean and end > begin:
+        raise invalid(
+            f"{place} is {clean_url(url)}: the part before the @ cannot be parsed; remove it"
+        )
+    return clean
+
+
+def _environment(options: BuildPublishOptions, values: PublicValues) -> dict[str, str]:
+    """Return the variables to publish, without excluded ones and those that may be secret."""
+    variables = _texts("environment", options.environment or {})
+    excluded = options.environment_exclude or ()
+    wrong = next((pattern for pattern in excluded if "[" in pattern), None)
+    if wrong is not None:
+        raise invalid(
+            f"environment_exclude: '{wrong}' contains a bracket, but the only wildcards are * and ?"
+        )
+    left_out = [matcher(pattern.lower()) for pattern in excluded]
+    wanted = {
+        name: value
+        for name, value in variables.items()
+        if not any(fits(name.lower()) for fits in left_out)
+    }
+    return values.variables("environment", wanted)
+
+
+def _texts(option: str, values: Mapping[str, Any]) -> dict[str, str]:
+    """Return the values of an option as strings, without `None` values.
+
+    A list is joined by commas, because a build record has a single string per name.
+    """
+    if any(not str(name).strip() for name in values):
+        raise invalid(f"{option} has an empty name: set it, or remove the entry")
+    return {
+        str(name): ",".join(value) if isinstance(value, list) else str(value)
+        for name, value in values.items()
+        if value is not None
+    }

@@ -1,0 +1,350 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Module and lookup `jql_search`: search issues with a query [W4.2, C4.1]."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import IO, Any, ClassVar, Literal
+
+from ...core.connection.connection import is_cloud
+from ...core.errors import ToolchainError, invalid, shorten
+from ...core.files import atomic_write, make_folders
+from ...core.http.messages import Response
+from ...core.module.descriptor import Descriptor, reads
+from ...core.module.task import Task
+from ...core.module.typed_options import NotNegative, PathText, Positive
+from ...core.plan import Plan, unchanged, without_none
+from ...core.plan import plan as compared
+from ...core.progress import ProgressCounter
+from ..client import TrackerClient
+from ..jql import require_no_offsets, with_unique_order
+from ..pagination import FoundIssues, Issue, OffsetPages, SearchRange, TokenPages, entries_of
+from .seen_fields import MissingParts
+
+_JSON, _CSV = (".jsonl", ".ndjson"), (".csv",)
+_BLOCK = 1024 * 1024
+#: Maximum size in bytes of a temporary file in memory; larger ones are on disk.
+_IN_MEMORY = 8 * 1024 * 1024
+#: Members that represent an object in a column, in this order: for people their display name.
+_SHOWN_MEMBERS = ("displayName", "name", "value", "key", "id")
+
+
+class IssueFile:
+    """A file of issues, which is replaced as a whole. Raises `invalid` for an unsuitable path.
+
+    :param columns: names of the fields in a CSV file, which follow the key
+    """
+
+    def __init__(self, path: str, columns: list[str] | None) -> None:
+        self.path = path
+        self._ending = os.path.splitext(path)[1].lower()
+        if self._ending not in (*_JSON, *_CSV):
+            raise invalid(f"dest is '{path}': its name must end with .jsonl, .ndjson or .csv")
+        if self._ending in _CSV and not _are_columns(columns):
+            raise invalid("fields must list each column of a CSV file by name")
+        if os.path.lexists(path) and not os.path.isfile(path):
+            raise invalid(f"dest is '{path}', which is not a file")
+        self._columns = [name for name in columns or [] if name != "key"]
+        # The temporary file has no name, so an interrupted task leaves nothing behind.
+        self._spool: IO[bytes] = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115
+        self._digest = hashlib.sha256()
+        if self._ending in _CSV:
+            self._write_row(["key", *self._columns])
+
+    def add(self, issue: Issue) -> None:
+        """Add a line for an issue."""
+        if self._ending in _CSV:
+            fields = issue.get("fields")
+            fields = fields if isinstance(fields, Mapping) else {}
+            cells = [_cell(fields.get(name)) for name in self._columns]
+            self._write_row([str(issue.get("key", "")), *cells])
+        else:
+            self._write(json.dumps(issue, ensure_ascii=False) + "\n")
+
+    def _write_row(self, cells: list[str]) -> None:
+        row = io.StringIO()
+        csv.writer(row, lineterminator="\n").writerow(cells)
+        self._write(row.getvalue())
+
+    def _write(self, text: str) -> None:
+        data = text.encode("utf-8", "replace")
+        self._digest.update(data)
+        self._spool.write(data)
+
+    def plan(self) -> Plan:
+        wanted = {self.path: {"size": self._spool.tell(), "sha256": self._digest.hexdigest()}}
+        there = _described(self.path)
+        found = compared(None if there is None else {self.path: there}, wanted)
+        if not found.changed:
+            self._spool.close()
+        return found
+
+    def save(self) -> None:
+        """Replace the file with the collected content."""
+        make_folders(os.path.dirname(self.path) or ".")
+        self._spool.seek(0)
+        with atomic_write(self.path) as file:
+            shutil.copyfileobj(self._spool, file, _BLOCK)
+        self._spool.close()
+
+
+def _are_columns(columns: list[str] | None) -> bool:
+    return bool(columns) and not any(name.startswith(("*", "-")) for name in columns or [])
+
+
+def _described(path: str) -> dict[str, Any] | None:
+    """Return size and digest of a file, or None if it does not exist."""
+    try:
+        with open(path, "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                return None
+            digest, size = hashlib.sha256(), 0
+            for block in iter(lambda: file.read(_BLOCK), b""):
+                digest.update(block)
+                size += len(block)
+            return {"size": size, "sha256": digest.hexdigest()}
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise invalid(f"dest is '{path}', but cannot be read: {error.strerror}") from None
+
+
+def _cell(value: Any) -> str:
+    """Return a value as a CSV cell: objects by name, lists separated by commas."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Mapping):
+        found = next((value[name] for name in _SHOWN_MEMBERS if value.get(name) is not None), None)
+        return json.dumps(value, ensure_ascii=False) if found is None else _cell(found)
+    if isinstance(value, list):
+        return ", ".join(_cell(entry) for entry in value)
+    return str(value)
+
+
+#: Some proxies and servers reject longer URLs, so longer queries are sent with POST.
+_LONGEST_URL = 2000
+#: Maximum number of characters of the query in a message.
+_SHOWN = 200
+_OFFSET = "rest/api/2/search"
+_TOKEN = ("rest/api/2/search/jql", "rest/api/3/search/jql")
+#: Key in `memory` for the route of the search by token.
+_CLOUD = "tracker.search by token"
+#: Key in `memory`: the server has no search with POST.
+_GET_ONLY = "tracker.search with GET only"
+#: Maximum number of terms of an order in the cloud [tracker-11].
+_MAX_TERMS = 7
+#: Statuses of a server that does not support a search.
+_UNKNOWN = (404, 410)
+
+
+@dataclass(frozen=True)
+class JqlSearchOptions:
+    """The options of `jql_search`."""
+
+    jql: str
+    fields: list[str] | None = None
+    expand: list[str] | None = None
+    properties: list[str] | None = None
+    fields_by_keys: bool | None = None
+    validate_query: Literal["strict", "warn", "none", "true", "false"] | None = None
+    max_results: NotNegative | None = None
+    start_at: NotNegative = 0
+    page_size: Positive = 100
+    parallel: Positive = 4
+    dest: PathText | None = None
+
+
+class JqlSearchOperation:
+    """Search issues, on a server or in the cloud. Write them to a file if `dest` is set."""
+
+    descriptor: ClassVar = Descriptor("tracker", {"search": reads(), "pages": reads()})
+
+    def __init__(self, task: Task, options: JqlSearchOptions) -> None:
+        require_no_offsets(options.jql)
+        self._task, self._options = task, options
+        self._client = TrackerClient(task, connections=options.parallel)
+        self._jql = with_unique_order(options.jql)
+        self._jql_of_cloud = with_unique_order(options.jql, _MAX_TERMS)
+        self._purpose = f"searching for issues with the query '{shorten(options.jql, _SHOWN)}'"
+        self._range = SearchRange(options.start_at, options.max_results, options.page_size)
+        self._count = ProgressCounter(task.progress, "reading the issues")
+        self._missing = MissingParts(options.fields, by_keys=bool(options.fields_by_keys))
+        self._file = None if options.dest is None else IssueFile(options.dest, options.fields)
+
+    def plan(self) -> Plan:
+        if self._file is not None:
+            return self._plan_of(self._file)
+        found = self.search()
+        keys = [issue["key"] for issue in found.issues if "key" in issue]
+        return unchanged(
+            {
+                "issues": found.issues,
+                "issue_keys": keys,
+                "total": found.total,
+                "complete": found.complete,
+            }
+        )
+
+    def _plan_of(self, file: IssueFile) -> Plan:
+        """Write the issues to a temporary file while reading, and compare it with `dest`."""
+        found = self.search(file.add)
+        counts = {"count": found.count, "total": found.total, "complete": found.complete}
+        return file.plan().with_result(dest=file.path, **counts)
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        if self._file is not None:
+            self._file.save()
+        return {}
+
+    def search(self, take: Callable[[Issue], None] | None = None) -> FoundIssues:
+        """Return the requested issues. Warnings of the server become warnings of the task.
+
+        :param take: receives each issue; otherwise they are collected in a list
+        """
+        try:
+            found = self._by_dialect(self._missing.through(take))
+        except ToolchainError as error:
+            if error.kind != "rejected" or not self._names_predicted_version():
+                raise
+            found = FoundIssues([], 0, 0, complete=True, warnings=[])
+        more = self._missing.warnings(found.count, found.issues)
+        for warning in dict.fromkeys([*found.warnings, *more]):
+            self._task.warn(f"{self._purpose}: {warning}")
+        return found
+
+    def _names_predicted_version(self) -> bool:
+        """Return whether the query names a version that an earlier task in check mode would create.
+
+        The tracker rejects such a query. No issue has that version.
+        """
+        return any(
+            name in self._options.jql for name in self._task.predictions.all("new version", "")
+        )
+
+    def _by_dialect(self, take: Callable[[Issue], None] | None) -> FoundIssues:
+        dialect = self._task.connection.settings["dialect"]
+        known = _CLOUD in self._client.memory or is_cloud(self._task.connection)
+        if dialect == "cloud" or (dialect == "auto" and known):
+            return self._by_token(take)
+        try:
+            parallel = self._options.parallel
+            return OffsetPages(self._page_at, self._range, parallel, self._purpose, take).read()
+        except ToolchainError as error:
+            if error.status != 410:
+                raise
+            removed = error
+        if dialect == "server":
+            raise removed.with_hint(
+                f"{_TOKEN[0]} has replaced this search: set dialect to auto or cloud"
+            )
+        try:
+            return self._by_token(take)
+        except ToolchainError as error:
+            if error.status not in _UNKNOWN:
+                raise
+        raise removed.with_hint(f"{_TOKEN[0]}, which replaces it, does not exist either")
+
+    def _page_at(self, start: int, size: int) -> Mapping[str, Any]:
+        """Return a page by offset [W4.2]."""
+        members = {**self._members(), "startAt": start, "maxResults": size}
+        validate = self._options.validate_query
+        if validate is not None:
+            members["validateQuery"] = validate
+        return self._send(_OFFSET, members)
+
+    def _by_token(self, take: Callable[[Issue], None] | None) -> FoundIssues:
+        """Search with the cloud's interface, which has no offset, total or `validateQuery`."""
+        validate = self._options.validate_query
+        if validate not in (None, "strict", "true"):
+            self._task.warn(
+                f"{self._purpose}: this server always validates queries strictly, so validate_query"
+                f" '{validate}' has no effect"
+            )
+        path = self._client.memory.get(_CLOUD)
+        candidates = _TOKEN if path is None else (path,)
+        for candidate in candidates:
+            try:
+                pages = self._pages_of(candidate)
+                found = TokenPages(pages, self._range, self._purpose, take).read()
+            except ToolchainError as error:
+                if error.status not in _UNKNOWN or candidate == candidates[-1]:
+                    raise
+                continue
+            self._client.memory[_CLOUD] = candidate
+            return found
+        raise AssertionError("the last candidate returns or raises")
+
+    def _pages_of(self, path: str) -> Callable[[str | None, int], Mapping[str, Any]]:
+        def page(token: str | None, size: int) -> Mapping[str, Any]:
+            # By default the cloud returns only ids; a server returns the navigable fields.
+            members = {"fields": ["*navigable"], **self._members(), "maxResults": size}
+            members["jql"] = self._jql_of_cloud
+            if self._client.written:
+                members["reconcileIssues"] = self._client.written
+            if token is not None:
+                members["nextPageToken"] = token
+            if "expand" in members:
+                members["expand"] = ",".join(members["expand"])
+            return self._send(path, members)
+
+        return page
+
+    def _members(self) -> dict[str, Any]:
+        """Return the members for the options that are set. Old servers reject unknown members."""
+        options = self._options
+        # An empty list would select the default fields. The key is always returned.
+        fields = ["key"] if options.fields == [] else options.fields
+        members = {
+            "jql": self._jql,
+            "fields": fields,
+            "expand": options.expand,
+            "properties": options.properties,
+            "fieldsByKeys": options.fields_by_keys,
+        }
+        return without_none(members)
+
+    def _send(self, path: str, members: Mapping[str, Any]) -> Mapping[str, Any]:
+        query = {
+            name: ",".join(map(str, value)) if isinstance(value, list) else value
+            for name, value in members.items()
+            if value != []
+        }
+        by_post = self._client.length(path, query) > _LONGEST_URL or "reconcileIssues" in members
+        if by_post and _GET_ONLY not in self._client.memory:
+            response = self._post(path, members)
+            if response is not None:
+                return self._decoded(response)
+        return self._decoded(self._client.read(self._purpose, path, query=query))
+
+    def _post(self, path: str, members: Mapping[str, Any]) -> Response | None:
+        """Send the search with POST. Return None if the server only supports GET.
+
+        The written interface has no POST.
+        """
+        logical = {"true": True, "false": False}
+        body = dict(members)
+        if body.get("validateQuery") in logical:
+            body["validateQuery"] = logical[body["validateQuery"]]
+        response = self._client.read(
+            self._purpose, path, method="POST", json=body, expect=(200, 404, 405, 501)
+        )
+        if response.status == 200:
+            return response
+        self._client.memory[_GET_ONLY] = True
+        return None
+
+    def _decoded(self, response: Response) -> Mapping[str, Any]:
+        page = entries_of(response, "issues")
+        self._count.add(len(page["issues"]))
+        return page

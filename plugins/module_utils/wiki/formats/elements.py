@@ -1,0 +1,416 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Build a tree of elements from Markdown and the raw HTML in it."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING, TypeAlias
+
+from ...core.errors import invalid
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.rules_block import StateBlock
+    from markdown_it.rules_inline import StateInline
+    from markdown_it.token import Token
+
+
+#: Comments, declarations and processing instructions, or a tag. They match in linear time: an
+#: unclosed comment ends with the source, and a tag contains `<` only between quotation marks.
+_MARKUP = re.compile(
+    r"<!--(?:-?>|.*?(?:-->|\Z))|<[!?][^>]*(?:>|\Z)"
+    r"""|<(?P<end>/?)(?P<tag>[A-Za-z][A-Za-z0-9:.-]*)(?P<rest>(?:[\s/](?:[^<>"']|"[^"]*"|'[^']*')*)?)>""",
+    re.DOTALL,
+)
+#: A slash that is not the end of an unquoted value, as in `<a href=x/>`.
+_CLOSED = re.compile(r"""[\s"']/\Z""")
+#: Elements whose content is no text of the page.
+INVISIBLE = frozenset({"script", "style", "template"})
+_CONTENT_ENDS = {tag: re.compile(rf"</{tag}\s*>|\Z", re.IGNORECASE) for tag in INVISIBLE}
+
+
+@dataclass(frozen=True)
+class Text:
+    """Text between tags, without character references."""
+
+    content: str
+
+
+@dataclass(frozen=True)
+class Tag:
+    """A start tag or an end tag. `line`: number of lines before it. `closed`: ends with `/>`."""
+
+    name: str
+    line: int
+    ends: bool = False
+    closed: bool = False
+    attributes: dict[str, str] = field(default_factory=dict)
+
+
+def split_html(source: str) -> Iterator[Text | Tag]:
+    """Yield the text and the tags of raw HTML, without comments, scripts and styles."""
+    at = line = 0
+    while (found := _MARKUP.search(source, at)) is not None:
+        if found.start() > at:
+            yield Text(html.unescape(source[at : found.start()]))
+        line += source.count("\n", at, found.start())
+        at = found.start()
+        if found["tag"] is not None:
+            tag = _tag(found, line)
+            yield tag
+            if tag.name in INVISIBLE and not (tag.ends or tag.closed):
+                line += source.count("\n", at, found.end())
+                at = found.end()
+                found = _CONTENT_ENDS[tag.name].search(source, at) or found
+        line += source.count("\n", at, found.end())
+        at = found.end()
+    if at < len(source):
+        yield Text(html.unescape(source[at:]))
+
+
+def _tag(found: re.Match[str], line: int) -> Tag:
+    name, rest = found["tag"].lower(), found["rest"].strip()
+    if found["end"] or rest in ("", "/"):
+        return Tag(name, line, bool(found["end"]), rest == "/")
+    parser = _Attributes()
+    parser.feed(found[0])
+    return Tag(name, line, closed=_CLOSED.search(rest) is not None, attributes=parser.found)
+
+
+class _Attributes(HTMLParser):
+    """Parse the attributes of a single start tag. The first of several equal names counts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: dict[str, str] = {}
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            self.found.setdefault(name, value or "")
+
+
+#: Token type of a reference. Its `content` is the name of the footnote.
+REFERENCE = "footnote_reference"
+_DEFINITIONS = "footnotes"
+_NAME = r"\[\^(?P<name>[^\]\s\[]{1,100})\]"
+_REFERENCE = re.compile(_NAME)
+_DEFINITION = re.compile(rf"{_NAME}:[ \t]*")
+_INDENT = 4
+
+
+def add_footnotes(parser: MarkdownIt) -> None:
+    """Make a parser collect footnote definitions in its environment and recognize references."""
+    parser.block.ruler.before(
+        "reference", "footnote_definition", _define, {"alt": ["paragraph", "blockquote", "list"]}
+    )
+    parser.inline.ruler.before("link", REFERENCE, _refer)
+
+
+def definitions_of(environment: dict[str, object]) -> dict[str, tuple[int, str]]:
+    """Return the number of lines before each collected footnote and its Markdown, by name."""
+    found = environment.get(_DEFINITIONS)
+    return dict(found) if isinstance(found, dict) else {}
+
+
+def _define(state: StateBlock, begin: int, end: int, silent: bool) -> bool:
+    """Parse a definition: its line, and the lines below that are indented or follow directly."""
+    if state.level or state.is_code_block(begin):
+        return False
+    found = _DEFINITION.match(_line(state, begin))
+    if found is None:
+        return False
+    if silent:
+        return True
+    lines = [_line(state, begin)[found.end() :]]
+    after = begin + 1
+    while after < end and _continues(state, after, end):
+        lines.append("" if state.isEmpty(after) else _line(state, after))
+        after += 1
+    known = state.env.setdefault(_DEFINITIONS, {})
+    known.setdefault(found["name"], (begin, "\n".join(lines)))
+    state.line = after
+    return True
+
+
+def _continues(state: StateBlock, line: int, end: int) -> bool:
+    if not state.isEmpty(line):
+        is_new = _DEFINITION.match(_line(state, line)) is not None
+        return state.sCount[line] >= _INDENT or (not state.isEmpty(line - 1) and not is_new)
+    after = line + 1
+    return after < end and not state.isEmpty(after) and state.sCount[after] >= _INDENT
+
+
+def _line(state: StateBlock, line: int) -> str:
+    """Return a line without its indentation."""
+    return state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]]
+
+
+def _refer(state: StateInline, silent: bool) -> bool:
+    found = _REFERENCE.match(state.src, state.pos)
+    if found is None:
+        return False
+    if not silent:
+        token = state.push(REFERENCE, "", 0)
+        token.content = found["name"]
+    state.pos = found.end()
+    return True
+
+
+#: Maximum nesting depth of elements, in Markdown and raw HTML.
+DEEPEST = 60
+#: Tag of a code block, whose attribute `info` is the first line after the fence. No tag of raw HTML
+#: can have a name with a `#`.
+CODE = "#code"
+#: Tag of the paragraph of a list item without blank lines.
+TIGHT = "#tight"
+#: Tag of the end of a paragraph that is not an element, such as the end of a `div`.
+BREAK = "#break"
+
+HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+CELLS = ("td", "th")
+_SECTIONS = ("thead", "tbody", "tfoot")
+BLOCKS = frozenset(
+    (
+        *(*HEADINGS, *CELLS, *_SECTIONS, "p", TIGHT, CODE, BREAK, "hr", "pre", "blockquote"),
+        *("ul", "ol", "li", "dl", "dt", "dd", "table", "colgroup", "col", "tr", "caption"),
+        *("details", "summary", "figcaption"),
+    )
+)
+INLINE = frozenset(
+    (
+        *("br", "strong", "b", "em", "i", "u", "ins", "s", "del", "mark", "sub", "sup"),
+        *("code", "kbd", "img", "a"),
+    )
+)
+_KNOWN = BLOCKS | INLINE
+_EMPTY = frozenset({"br", "hr", "img", "col"})
+#: Elements without an equivalent whose content is kept, without a warning.
+_TRANSPARENT = frozenset({"div", "span", "center", "picture", "source", "figure"})
+#: Elements without an equivalent that separate paragraphs.
+_BREAKING = frozenset(
+    (
+        *("div", "center", "figure", "address", "article", "aside", "body", "dir", "fieldset"),
+        *("footer", "form", "header", "html", "legend", "main", "menu", "nav", "option"),
+        *("section", "noscript", "optgroup", "hgroup"),
+    )
+)
+#: Open elements that a start tag closes, and the elements that limit this.
+_CLOSES: dict[str, tuple[frozenset[str], frozenset[str]]] = {
+    "a": (frozenset({"a"}), frozenset()),
+    **dict.fromkeys(HEADINGS, (frozenset(HEADINGS), frozenset({*CELLS, "li", "details"}))),
+    "li": (frozenset({"li"}), frozenset({"ul", "ol"})),
+    **dict.fromkeys(("dt", "dd"), (frozenset({"dt", "dd"}), frozenset({"dl"}))),
+    **dict.fromkeys(CELLS, (frozenset(CELLS), frozenset({"tr", "table"}))),
+    "tr": (frozenset({"tr", "caption", "colgroup"}), frozenset({"table"})),
+    **dict.fromkeys(
+        (*_SECTIONS, "colgroup", "caption"),
+        (frozenset({*_SECTIONS, "colgroup", "caption"}), frozenset({"table"})),
+    ),
+}
+_BLANKS = re.compile(r"[ \t\r\n\f]+")
+_PARAGRAPH = (frozenset({"p"}), frozenset({*CELLS, "li", "dd", "blockquote", "details"}))
+
+
+@dataclass(eq=False)
+class Element:
+    """An element of Markdown or of raw HTML (`raw`).
+
+    `ids`: its explicit targets of links. `slug`: the target of a heading, from its text.
+    `has_block`: whether it contains a block.
+    """
+
+    tag: str
+    attributes: dict[str, str] = field(default_factory=dict)
+    children: list[Node] = field(default_factory=list)
+    line: int = 0
+    raw: bool = False
+    ids: list[str] = field(default_factory=list)
+    slug: str = ""
+    has_block: bool = False
+
+    def walk(self) -> Iterator[Element]:
+        """Yield this element and its descendants in document order."""
+        todo = [self]
+        while todo:
+            element = todo.pop()
+            yield element
+            todo.extend(child for child in reversed(element.children) if not isinstance(child, str))
+
+    def text(self) -> str:
+        """Return the text without formatting, on a single line."""
+        return " ".join("".join(_texts(self)).split())
+
+
+Node: TypeAlias = "Element | str"
+
+
+def _texts(element: Element) -> Iterator[str]:
+    for child in element.children:
+        if isinstance(child, str):
+            yield child
+        elif child.tag in BLOCKS or child.tag == "br":
+            yield " "
+            yield from _texts(child)
+            yield " "
+        else:
+            yield from _texts(child)
+
+
+class TreeBuilder:
+    """Build a tree from the tokens of Markdown.
+
+    A tag of raw HTML never closes an element of Markdown, and the end of an element of Markdown
+    closes all elements of raw HTML within it.
+
+    :param line: number of lines before the Markdown
+    """
+
+    def __init__(self, line: int = 0) -> None:
+        self.root = Element("")
+        #: Line numbers of the elements without an equivalent, by name.
+        self.unknown: dict[str, list[int]] = {}
+        self._open = [self.root]
+        self._first, self._line = line + 1, line + 1
+
+    def add(self, tokens: Iterable[Token]) -> None:
+        for token in tokens:
+            if token.map is not None:
+                self._line = self._first + token.map[0]
+            if token.type == "inline":
+                self.add(token.children or ())
+            elif token.nesting == 1:
+                self._start(_element(token, self._line))
+            elif token.nesting == -1:
+                while self._open.pop().raw:
+                    pass
+            else:
+                self._leaf(token)
+
+    def _leaf(self, token: Token) -> None:
+        if token.type == "text":
+            self._append(token.content)
+        elif token.type in ("softbreak", "hardbreak"):
+            self._append("\n" if token.type == "softbreak" else Element("br"))
+            self._line += 1
+        elif token.type in ("html_block", "html_inline"):
+            self._raw(token.content)
+            self._line += token.content.count("\n")
+        else:
+            self._append(_element(token, self._line))
+
+    # -- raw HTML ------------------------------------------------------------------------------
+
+    def _raw(self, source: str) -> None:
+        for part in split_html(source):
+            if isinstance(part, Text):
+                is_code = any(element.tag == "pre" for element in self._open)
+                self._append(part.content if is_code else _BLANKS.sub(" ", part.content))
+            elif part.ends:
+                self._end_tag(part.name)
+            else:
+                self._start_tag(part)
+
+    def _start_tag(self, tag: Tag) -> None:
+        names = [tag.attributes.get("id", "")]
+        names += [tag.attributes.get("name", "")] if tag.name == "a" else []
+        ids = list(dict.fromkeys(name for name in names if name.split() == [name]))
+        element = Element(tag.name, tag.attributes, [], self._line + tag.line, True, ids)
+        if tag.name not in _KNOWN:
+            self._transparent(tag.name, element)
+        elif tag.name == "a" and any(one.tag == "a" and not one.raw for one in self._open):
+            self._append(Element("a", ids=ids))  # a link of Markdown contains no other link
+        elif tag.closed or tag.name in _EMPTY:
+            self._closed_by(element.tag)
+            self._append(element)
+        else:
+            self._start(element)
+
+    def _transparent(self, name: str, element: Element) -> None:
+        if name not in _TRANSPARENT:
+            self.unknown.setdefault(name, []).append(element.line)
+        if name in _BREAKING:
+            self._break()
+        if element.ids:
+            self._append(Element("a", ids=element.ids))
+
+    def _end_tag(self, name: str) -> None:
+        if name in _BREAKING:
+            self._break()
+            return
+        for index in range(len(self._open) - 1, 0, -1):
+            if not self._open[index].raw:
+                return
+            if self._open[index].tag == name:
+                del self._open[index:]
+                return
+
+    def _break(self) -> None:
+        self._closed_by(BREAK)
+        self._append(Element(BREAK))
+
+    # -- tree ----------------------------------------------------------------------------------
+
+    def _start(self, element: Element) -> None:
+        self._closed_by(element.tag)
+        self._append(element)
+        self._open.append(element)
+        if len(self._open) > DEEPEST:
+            raise invalid(
+                f"line {element.line}: elements are nested deeper than {DEEPEST} levels: use fewer"
+            )
+
+    def _closed_by(self, tag: str) -> None:
+        """Close the open elements of raw HTML that the start of an element closes."""
+        if tag in BLOCKS:
+            self._close(*_PARAGRAPH)
+        if tag in _CLOSES:
+            self._close(*_CLOSES[tag])
+
+    def _close(self, tags: frozenset[str], limits: frozenset[str]) -> None:
+        for index in range(len(self._open) - 1, 0, -1):
+            element = self._open[index]
+            if not element.raw or element.tag in limits:
+                return
+            if element.tag in tags:
+                del self._open[index:]
+                return
+
+    def _append(self, node: Node) -> None:
+        self._open[-1].children.append(node)
+        if not isinstance(node, str) and (node.tag in BLOCKS or node.has_block):
+            for element in reversed(self._open):
+                if element.has_block:
+                    return
+                element.has_block = True
+
+
+def _element(token: Token, line: int) -> Element:
+    """Return the element of a token that starts an element, or is one."""
+    if token.type in ("fence", "code_block"):
+        return Element(CODE, {"info": token.info}, [token.content], line)
+    if token.type == "image":
+        attributes = {name: str(value) for name, value in token.attrs.items()}
+        return Element("img", {**attributes, "alt": _alternative(token)}, [], line)
+    if token.type == REFERENCE:
+        return Element(REFERENCE, {"name": token.content}, [], line)
+    tag = TIGHT if token.type == "paragraph_open" and token.hidden else token.tag
+    attributes = {name: str(value) for name, value in token.attrs.items()}
+    content: list[Node] = [token.content] if token.type == "code_inline" else []
+    return Element(tag, attributes, content, line)
+
+
+def _alternative(image: Token) -> str:
+    """Return the alternative text of an image."""
+    parts = []
+    for token in image.children or ():
+        if token.type in ("text", "code_inline"):
+            parts.append(token.content)
+        elif token.type in ("softbreak", "hardbreak"):
+            parts.append(" ")
+        elif token.type == "image":
+            parts.append(_alternative(token))
+    return " ".join("".join(parts).split())
