@@ -141,7 +141,9 @@ def separate_steps(case: Mapping[str, Any], every: bool) -> list[Step]:
     """Return the steps of a case that run in separate processes: the first that the server must
     carry out, or every step.
     """
-    return [step for step in steps_of(case) if every or step.name == first_step(case)]
+    steps = steps_of(case)
+    acting = [step for step in steps if step.changed is not None and not step.check]
+    return steps if every else acting[:1]
 
 
 def flavours(case: Mapping[str, Any], way: str) -> list[str]:
