@@ -40,8 +40,13 @@ _GENERAL = (
 #: Prefix of the plans of slices, which AWX passes from one job to the next.
 _PLANS = "toolchain_plan_"
 
+
+class _NeverRaised(Exception):
+    """Stands for an error that older releases of ansible-core do not have."""
+
+
 #: Error of ansible-core 2.19 and newer for a template that results in `omit`.
-_OMITTED = tuple(filter(None, [getattr(errors, "AnsibleValueOmittedError", None)]))
+_OMITTED: type[Exception] = getattr(errors, "AnsibleValueOmittedError", _NeverRaised)
 
 
 def evaluated(value: Any, template: Callable[[Any], Any]) -> Any:

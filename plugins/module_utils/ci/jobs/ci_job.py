@@ -34,7 +34,7 @@ from .job_store import JobStore, is_disabled, is_there_already
 from .kept_secrets import marked, with_kept_secrets, with_secrets
 
 #: Part of a plan. Returns return values of the task.
-_Step: TypeAlias = "Callable[[], Mapping[str, Any] | None]"
+_Step: TypeAlias = Callable[[], Mapping[str, Any] | None]
 _NOT_SAVED = "the job was copied and never saved, so it cannot be built"
 
 

@@ -31,7 +31,7 @@ from .entry import (
     state_of,
 )
 
-RepositoryItem: TypeAlias = "Item[RepositoryEntry, Config]"
+RepositoryItem: TypeAlias = Item[RepositoryEntry, Config]
 
 #: Placeholders for a password in a diff: servers return it encrypted with a changing key [repo-60].
 _SECRET, _NEW_SECRET = "(secret)", "(new secret)"

@@ -16,7 +16,7 @@ from ..items import listing
 from .remote_files import Filter, RemoteFile, having, of_row, query
 
 #: Path and SHA-1 of the files of each build to which a build refers.
-FilesOfBuilds: TypeAlias = "dict[BuildKey, Collection[tuple[str, str | None]]]"
+FilesOfBuilds: TypeAlias = dict[BuildKey, Collection[tuple[str, str | None]]]
 
 
 def find_build_files(

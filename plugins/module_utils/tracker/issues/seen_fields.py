@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from ...core.http.paged_list import is_whole
 
-Take: TypeAlias = "Callable[[dict[str, Any]], None]"
+Take: TypeAlias = Callable[[dict[str, Any]], None]
 
 #: Lists that a search may truncate: the member of the issue, and the member with the entries.
 _LISTS = (("comment", "comments"), ("worklog", "worklogs"), ("changelog", "histories"))
