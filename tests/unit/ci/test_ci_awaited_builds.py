@@ -92,6 +92,13 @@ def test_unsuccessful_build_fails_in_both_modes(
     assert error.result["changed"] is False
 
 
+def test_error_names_the_item_of_a_build_that_never_began() -> None:
+    error, _played = play(Ci(items=[item(cancelled=True)]), queue_id=14)
+    assert isinstance(error, ToolchainError)
+    assert (error.kind, error.result["queue_id"]) == ("failed", 14)
+    assert error.result["build"]["queue_id"] == 14
+
+
 def test_failure_while_waiting_leaves_changed_false() -> None:
     ci = Ci(running=[build(7, None), build(7, None), build(7, "FAILURE")])
     error, played = play(ci, build="7")

@@ -341,6 +341,26 @@ def test_interrupt_reports_every_unfinished_build() -> None:
     assert all("is still in the queue" in row["msg"] for row in caught.value.result["builds"])
 
 
+def test_interrupt_stops_a_shared_build_once() -> None:
+    with Stub(response=Farm(looks=99)) as stub:
+        options = {"trigger": "unless_successful", "stop_on_timeout": True}
+        played = Played(stub, {"job": None, "builds": [wish("a", 1), wish("a", 1)], **options})
+        sleep = played.clock.sleep
+
+        def interrupted(seconds: float) -> None:
+            if any("1 running" in line for line in played.lines):
+                raise KeyboardInterrupt
+            sleep(seconds)
+
+        played.clock.sleep = interrupted  # type: ignore[method-assign]
+        with pytest.raises(ToolchainError, match=r"interrupted; .* was asked to stop"):
+            played.run()
+    assert [post.path.rpartition("/")[2] for post in played.posts] == [
+        "buildWithParameters",
+        "stop",
+    ]
+
+
 def test_interrupt_does_not_hide_the_result_of_an_ended_build() -> None:
     with Stub(response=Farm(results={"1": "FAILURE"}, stuck={"2"})) as stub:
         played = Played(stub, {"job": None, "builds": [wish("a", 1), wish("b", 2)]})

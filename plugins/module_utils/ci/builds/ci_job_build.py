@@ -186,7 +186,7 @@ class CiJobBuildOperation:
             build.fail(ToolchainError("failed", message))
             say(message)
 
-        self._each(leave, [build for build in builds if build.error is None])
+        self._each(leave, [build for build in dict.fromkeys(builds) if build.error is None])
 
     def _failure(self, builds: Sequence[RequestedBuild], *, changed: bool) -> ToolchainError | None:
         """Return a single error for all failed builds, or `None`."""

@@ -58,6 +58,8 @@ class RequestedBuild(FollowedBuild):
         #: Whether the build is one that existed before.
         self.joined = found is not None and not self.over
         self.error = self.error or resolved.error
+        # the result has the item of a build that cannot be followed, too
+        self.item = self.item or options.queue_id
 
     @property
     def is_known(self) -> bool:
