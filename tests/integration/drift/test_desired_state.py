@@ -210,6 +210,8 @@ def test_ci_objects_are_managed_in_order(fresh: Fresh, tmp_path: Path) -> None:
     }
     run = _run(tmp_path, "drift", variables)
     assert run.shows(["team-password-12345"]) == []
+    kept = [one.result for one in run.events if one.task.endswith("Keep the results of the kind")]
+    assert ["censored" in result for result in kept] == [True] * 6
     report = _report(tmp_path)
     assert sorted((finding["kind"], finding["name"]) for finding in report["findings"]) == [
         ("configuration", "jenkins"),
