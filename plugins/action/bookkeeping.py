@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import bookkeeping
@@ -27,5 +26,5 @@ class ActionModule(ActionBase):
         try:
             return {"changed": False, **bookkeeping.perform(values.pop("step"), run, values)}
         except bookkeeping.StepError as error:
-            failure = AnsibleActionFail(str(error), result={"report": error.report})
-        raise failure
+            # up to ansible-core 2.18, an exception would be displayed with its traceback
+            return {"changed": False, "failed": True, "msg": str(error), "report": error.report}

@@ -161,8 +161,11 @@ def roles(run: Run, *, folder: bool = False) -> Result:
 # -- the desired state ----------------------------------------------------------------------------
 
 
-def _folder(run: Run, name: str) -> Path:
-    folder = run.path(name)
+def _folder(run: Run) -> Path:
+    named = run.value("desired_state_folder")
+    if not writing.is_path(named):
+        raise desired_state.DesiredStateError("set desired_state_folder to the path of a folder")
+    folder = run.path(str(named))
     if writing.is_in_collection(folder):
         raise desired_state.DesiredStateError(
             f"{folder} is in the installed collection: use a folder of your own; in an imported"
@@ -180,7 +183,7 @@ def _reading(run: Run) -> desired_state.Reading:
 
 def read_folder(run: Run) -> Result:
     """Return the variables that the folder of the desired state sets."""
-    folder = _folder(run, run.value("desired_state_folder"))
+    folder = _folder(run)
     environment = run.value("desired_state_environment")
     return {"variables": desired_state.variables(folder, _reading(run), environment)}
 
@@ -192,7 +195,7 @@ def validate_folder(run: Run) -> Result:
 
 def unmanaged(run: Run, export: str) -> Result:
     """Return the objects in an export that the folder of the desired state does not name."""
-    folder, exported = _folder(run, run.value("desired_state_folder")), Path(export)
+    folder, exported = _folder(run), Path(export)
     if not any(exported.iterdir()):  # no service could be exported
         return {"findings": []}
     reading = _reading(run)

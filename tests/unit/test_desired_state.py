@@ -14,8 +14,12 @@ from typing import Any
 import pytest
 import yaml
 
-from ansible_collections.delivery.toolchain.plugins.plugin_utils import desired_state
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import (
+    bookkeeping,
+    desired_state,
+)
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.descriptors import descriptor_of
+from tests.unit.arguments import run_of
 from tools import desired_schemas
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -286,3 +290,13 @@ def test_every_exception_in_keys_is_a_role_list() -> None:
         for schema in json.loads(text)["properties"].values()
     }
     assert set(desired_schemas.KEYS) <= known
+
+
+@pytest.mark.parametrize("named", ["", None, True, []])
+def test_folder_without_a_path_is_rejected(named: Any) -> None:
+    run = run_of(desired_state_folder=named)
+    with pytest.raises(
+        bookkeeping.StepError,
+        match=r"^Cannot use the desired state: set desired_state_folder to the path of a folder\.$",
+    ):
+        bookkeeping.perform("read_folder", run, {})
