@@ -22,7 +22,6 @@ from typing import Any
 
 from ansible import constants
 from ansible.errors import AnsibleActionFail
-from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.utils.display import Display
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import predictions
@@ -142,10 +141,9 @@ class Action(ansible_internals.HookedAction):
     def _is_on(self, name: str, task_vars: Mapping[str, Any], *, default: bool) -> bool:
         """Return the value of a variable that switches something on or off."""
         try:
-            value = variables.value_of(name, task_vars, self.template)
+            return variables.is_on(name, task_vars, self.template, default=default)
         except ToolchainError as error:
             raise AnsibleActionFail(error.message, result={"error": error.as_dict()}) from None
-        return default if value is None else bool(boolean(value))
 
     def _has_same_environment(self, task_vars: Mapping[str, Any]) -> bool:
         """Return whether `environment` has no variables that only a new interpreter reads."""

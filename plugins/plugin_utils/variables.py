@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ansible import errors
+from ansible.module_utils.parsing.convert_bool import boolean
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.connection import (
     require_own_server,
@@ -74,6 +75,17 @@ def value_of(name: str, variables: Mapping[str, Any], template: Callable[[Any], 
         message = f"the variable {name} cannot be evaluated: {single_line(str(error))}"
         raise invalid(message) from None
     return None if value in (None, "", variables.get("omit")) else value
+
+
+def is_on(
+    name: str, variables: Mapping[str, Any], template: Callable[[Any], Any], *, default: bool
+) -> bool:
+    """Return the value of a variable that switches something on or off. Raises `invalid`."""
+    value = value_of(name, variables, template)
+    try:
+        return default if value is None else bool(boolean(value))
+    except TypeError:
+        raise invalid(f"the variable {name} is '{value}': set it to true or false") from None
 
 
 @functools.cache

@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.variables import from_variables
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.variables import (
+    from_variables,
+    is_on,
+)
 
 URL = "https://repo.example.org/base"
 OMIT = "__omit_place_holder__1234"
@@ -116,3 +119,17 @@ def test_misspelt_variable_is_invalid(name: str, hint: str) -> None:
 def test_variables_of_the_collection_and_of_others_are_accepted() -> None:
     names = ("toolchain_sealed", "toolchain_report", "toolchain_plan_0a1b", "my_toolchain_x")
     assert found({}, dict.fromkeys(names, "x")) == {}
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"), [(None, True), ("", True), (OMIT, True), ("no", False), (1, True)]
+)
+def test_switch_without_a_value_has_its_default(given: Any, expected: bool) -> None:
+    values = {"toolchain_fail_fast": given, "omit": OMIT}
+    assert is_on("toolchain_fail_fast", values, lambda value: value, default=True) is expected
+
+
+def test_message_names_the_switch_that_is_no_boolean() -> None:
+    values = {"toolchain_fail_fast": "maybe"}
+    with pytest.raises(ToolchainError, match="variable toolchain_fail_fast is 'maybe': set it to"):
+        is_on("toolchain_fail_fast", values, lambda value: value, default=False)
