@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -12,6 +14,10 @@ import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core import progress
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.predictions import (
+    FOLDER,
+    Predictions,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
 from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.client import TrackerClient
@@ -328,6 +334,33 @@ def test_cloud_order_has_at_most_seven_fields(order: str, sent: str) -> None:
     with Stub(Reply(body={"issues": [], "isLast": True})) as stub:
         Run(stub, {"dialect": "cloud"}, jql=f"project = REL ORDER BY {order}")()
         assert query(stub.seen[0])["jql"] == f"project = REL ORDER BY {sent}"
+
+
+@pytest.mark.parametrize(
+    ("jql", "found"),
+    [
+        ('fixVersion = "1.0"', True),
+        ("fixVersion=1.0", True),
+        ("fixVersion IN (0.9,1.0)", True),
+        ("fixVersion = 1.0.5", False),
+        ("fixVersion = 11.0", False),
+        ("fixVersion = v1.0-rc", False),
+    ],
+)
+def test_only_a_query_with_a_predicted_version_finds_nothing(
+    jql: str, found: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(FOLDER, str(tmp_path))
+    with Stub(Reply(400, {"errorMessages": ["unknown version"], "errors": {}})) as stub:
+        run = Run(stub, {"dialect": "server"}, jql=jql)
+        predictions = Predictions(stub.url, check_mode=True)
+        predictions.add("new version", "", "1.0")
+        run.task = replace(run.task, predictions=predictions)
+        if found:
+            assert run()["issues"] == []
+        else:
+            with pytest.raises(ToolchainError, match="unknown version"):
+                run()
 
 
 def test_server_order_has_a_unique_field() -> None:

@@ -8,6 +8,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import shutil
 import stat
 import tempfile
@@ -228,9 +229,8 @@ class JqlSearchOperation:
 
         The tracker rejects such a query. No issue has that version.
         """
-        return any(
-            name in self._options.jql for name in self._task.predictions.all("new version", "")
-        )
+        names = map(re.escape, self._task.predictions.all("new version", ""))
+        return any(re.search(rf"(?<![\w.-]){name}(?![\w.-])", self._options.jql) for name in names)
 
     def _by_dialect(self, take: Callable[[Issue], None] | None) -> FoundIssues:
         dialect = self._task.connection.settings["dialect"]
