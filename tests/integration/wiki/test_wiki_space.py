@@ -122,6 +122,15 @@ def test_permissions_are_set_added_and_removed(fresh: Fresh) -> None:
     assert thrice(sandbox, key="REL", permissions=[], force=True)["permissions"] == {}
 
 
+def test_new_space_keeps_the_permissions_that_the_server_gave_it(fresh: Fresh) -> None:
+    sandbox = fresh("real")
+    writers = [{"group": "writers", "operations": ["page:create"]}]
+    made = run(sandbox, key="DOC", name="D", permissions=writers)[1]["space"]
+    assert made["permissions"]["group:writers"] == ["page:create"]
+    exact = [*writers, {"user": "reporter", "operations": ["space:administer", "space:read"]}]
+    assert not run(sandbox, key="DOC", permissions=exact)[0].changed
+
+
 def test_invalid_or_unsupported_permissions_are_reported(fresh: Fresh) -> None:
     sandbox = fresh("real")
     nobody = [{"user": "nobody", "operations": ["space:read"]}]

@@ -425,13 +425,8 @@ class SpaceKind(ItemKind[SpaceEntry, Any]):
             members = {"name": plan.after["name"], **changed}
             self._spaces.update(entry.key, members, plan.data)
         if permissions is not None:
-            before = plan.before.get("permissions", {}) if plan.before else {}
-            differing = {
-                self._keyed(subject): permissions.get(subject, [])
-                for subject in {**before, **permissions}
-                if before.get(subject, []) != permissions.get(subject, [])
-            }
-            self._spaces.set_permissions(entry.key, differing)
+            granted = {self._keyed(name): held for name, held in _granted(plan).items()}
+            self._spaces.set_permissions(entry.key, granted)
 
     def left(self, item: Item[SpaceEntry, Any]) -> Plan | None:
         """Read the space again. A new space may not be found at once, and deletion takes time."""
@@ -440,8 +435,11 @@ class SpaceKind(ItemKind[SpaceEntry, Any]):
             return remaining(item.plan, None) if item.plan.action == "update" else None
         item.returned = {"space": {**item.plan.result["space"], **now}}
         if any(change.field == "permissions" for change in item.plan.changes):
-            held = self._spaces.permissions(item.entry.key)
-            now = {**now, "permissions": self._with_names(held)}
+            held = self._with_names(self._spaces.permissions(item.entry.key))
+            # a new space has permissions that the server gives it
+            sent = {name: held.get(name, []) for name in _granted(item.plan)}
+            seen = {**item.plan.after["permissions"], **sent}
+            now = {**now, "permissions": {name: there for name, there in seen.items() if there}}
         return remaining(item.plan, now)
 
     def predict(self, item: Item[SpaceEntry, Any]) -> None:
@@ -449,3 +447,13 @@ class SpaceKind(ItemKind[SpaceEntry, Any]):
             self._task.predictions.remove("space", item.entry.key.lower())
         else:
             self._task.predictions.add("space", item.entry.key.lower())
+
+
+def _granted(made: Plan) -> Permissions:
+    """Return the operations of all whose permissions the plan changes."""
+    before, after = made.before.get("permissions", {}), made.after["permissions"]
+    return {
+        name: after.get(name, [])
+        for name in {**before, **after}
+        if before.get(name, []) != after.get(name, [])
+    }
