@@ -164,7 +164,7 @@ def remaining(
     comparisons: Mapping[str, Comparison] | None = None,
     unread: Collection[str] = (),
 ) -> Plan:
-    """Return the plan for what a write has left undone.
+    """Return the plan for what a write has left undone. A change to `None` removes the value.
 
     :param done: the plan of the write
     :param current: fields of the object as read after the write; `None` if it does not exist
@@ -174,7 +174,13 @@ def remaining(
     if done.action == "delete":
         return plan(current, None)
     changes = [change for change in done.changes if change.field not in unread]
-    return plan(current, {change.field: change.after for change in changes}, comparisons)
+    left = plan(current, {change.field: change.after for change in changes}, comparisons)
+    kept = [
+        Change(change.field, left.before[change.field], None)
+        for change in changes
+        if change.after is None and left.before.get(change.field) is not None
+    ]
+    return replace(left, action="update", changes=(*left.changes, *kept)) if kept else left
 
 
 def _copied(value: Any) -> Any:

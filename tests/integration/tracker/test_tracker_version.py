@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -382,3 +383,27 @@ def test_dropped_value_is_reported(tracker: Tracker) -> None:
     )
     message = "did not save description"
     tracker.refused("rejected", message, project="REL", name="1.1.0", description="kept")
+
+
+def test_date_that_the_server_keeps_is_reported(tracker: Tracker) -> None:
+    rel(tracker, "8.1", release_date="2026-05-31")
+    now = shown(tracker, "8.1")
+    assert now is not None
+    writing = {"service": "tracker", "method": "PUT", "path": "/version/"}
+    tracker.sandbox.fault(**writing, status=200, body=json.dumps(now))
+    without = {"project": "REL", "name": "8.1", "release_date": "none"}
+    tracker.refused("rejected", "did not save release_date", **without)
+    tracker.sandbox.fault(**writing, cut=True)
+    error = tracker.refused("network", "nothing was changed", **without)
+    assert error.result.get("changed") is not True
+
+
+def test_issues_stay_if_the_version_is_not_released(tracker: Tracker) -> None:
+    now = shown(tracker, "1.1.0")
+    tracker.sandbox.fault(
+        service="tracker", method="PUT", path="/version/", status=200, body=json.dumps(now)
+    )
+    mark = tracker.sandbox.mark()
+    release = {"project": "REL", "name": "1.1.0", "state": "released", "unresolved": "2.0.0"}
+    tracker.refused("rejected", "did not save release_date, released", **release)
+    assert len(tracker.sandbox.requests("tracker", since=mark, writes=True)) == 1

@@ -145,7 +145,7 @@ class ProjectObjects(ABC, Generic[Found]):
     def differing(self, found: Found, wanted: Mapping[str, Any]) -> dict[str, Any]:
         """Return the wanted values that differ from those of an object."""
         left = plan(found.settable(), wanted, self.comparisons)
-        return {change.field: change.after for change in left.changes}
+        return {change.field: wanted[change.field] for change in left.changes}
 
     def _update(self, found: Found, wanted: Mapping[str, Any], members: Any) -> Found | None:
         """Change an object, and return it as stored. None if it does not exist any more.

@@ -163,7 +163,10 @@ _TARGETS = ("moveFixIssuesTo", "moveAffectedIssuesTo")
 
 def _sent(wanted: Mapping[str, Any]) -> dict[str, Any]:
     """Return wanted values as members of a request. A null removes a date [tracker-16]."""
-    return {_MEMBERS[name]: value for name, value in wanted.items()}
+    return {
+        _MEMBERS[name]: None if name in DATES and value == NO_DATE else value
+        for name, value in wanted.items()
+    }
 
 
 #: Maximum number of unresolved issues in a message.
@@ -414,7 +417,9 @@ class VersionKind(ProjectObjectKind[TrackerVersionOptions, Version]):
                 raise
             self._move_all(current, target)
             version = versions.update(current, differing)
-        if version is not None and versions.unresolved(version):
+        if version is None or versions.differing(version, differing):
+            return version  # not released, so the issues stay
+        if versions.unresolved(version):
             self._move_all(version, target)
             count = versions.unresolved(version)
             if count:
