@@ -51,7 +51,10 @@ def unsaved(purpose: str, done: Plan, left: Plan) -> ToolchainError:
     :param done: the plan of the write
     :param left: the plan for the differences after the write
     """
-    changed = (left.before or {}) != (done.before or {})
+    lost = {change.field for change in left.changes}
+    # what is not left was saved, or is a secret that no read returns
+    saved = left.action == "update" and any(change.field not in lost for change in done.changes)
+    changed = saved or (left.before or {}) != (done.before or {})
     if left.action == "create":
         return without_effect(purpose, "the object does not exist", changed=changed)
     if left.action == "delete":

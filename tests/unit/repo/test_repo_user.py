@@ -206,3 +206,19 @@ def test_invalid_input(server: Server, given: dict[str, Any], said: str) -> None
     assert error.kind == "invalid"
     assert said in error.message
     assert server.stub.seen == []
+
+
+def test_new_password_counts_as_change_if_another_field_is_lost(
+    server: Server, users: Directory
+) -> None:
+    add(users)
+
+    def without_email(_method: str, _path: str, body: Any) -> None:
+        body.pop("email")
+
+    users.apply = without_email
+    given = {**NEW, "email": "new@example.org", "update_password": "always"}
+    error = server.fails(RepoUserOperation, given)
+    assert (error.kind, error.result["changed"]) == ("rejected", True)
+    assert "did not save email" in error.message
+    assert value(users, "password") == "s3cret-word"
