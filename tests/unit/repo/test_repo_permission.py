@@ -236,6 +236,7 @@ def test_three_hundred_permissions_cost_a_list_and_one_request_each(
     ("given", "said"),
     [
         ({"name": "p", "mode": "add"}, "mode requires resources"),
+        ({"name": "p", "mode": "add", "resources": {}}, "mode requires resources"),
         ({**artifact(), "state": "absent"}, "resources cannot be combined with state=absent"),
         (artifact(users={"bob": ["fly"]}), "'fly' is not an action"),
         (artifact(users={"bob": "read"}), "is not a list of actions"),

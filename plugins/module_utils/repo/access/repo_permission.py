@@ -104,10 +104,7 @@ class PermissionResources:
 class RepoPermissionEntry:
     """The options of a permission."""
 
-    option_rules: ClassVar[tuple[Rule, ...]] = (
-        Rule("state=absent", forbids="resources"),
-        Rule("mode", requires="resources"),
-    )
+    option_rules: ClassVar[tuple[Rule, ...]] = (Rule("state=absent", forbids="resources"),)
 
     name: str
     resources: PermissionResources | None = None
@@ -120,7 +117,11 @@ class RepoPermissionEntry:
         return {name: resource for name, resource in resources.items() if resource is not None}
 
     def check(self) -> None:
-        """Raise `invalid` for wrong actions, and for repositories that are listed twice."""
+        """Raise `invalid` for a mode without resources, for wrong actions, and for repositories
+        that are listed twice.
+        """
+        if self.mode != "exact" and not self.managed():
+            raise invalid("mode requires resources: list them, or omit mode")
         for name, resource in self.managed().items():
             for kind in ("users", "groups"):
                 for principal, actions in (resource[kind] or {}).items():
