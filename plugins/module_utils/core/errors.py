@@ -141,15 +141,17 @@ def combined(
 ) -> ToolchainError:
     """Return one error for several, with every attribute of the first.
 
-    The outcome is unknown if it is unknown for one of them, and `changed` if one of them changed
-    something.
+    The outcome is unknown if it is unknown for one of them. `changed` is true if it is true for one
+    of them, and missing if one of them lacks it.
 
     :param result: more return values of the failed task
     """
     error = errors[0].with_message(message)
     error.outcome_unknown = any(other.outcome_unknown for other in errors)
-    if any(other.result.get("changed") for other in errors):
-        error.result["changed"] = True
+    changed = [other.result.get("changed") for other in errors]
+    error.result.pop("changed", None)
+    if True in changed or None not in changed:
+        error.result["changed"] = True in changed
     error.result.update(result or {})
     return error
 

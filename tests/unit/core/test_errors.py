@@ -237,7 +237,8 @@ def test_copied_errors_keep_every_attribute() -> None:
             setattr(error, name, value or f"a value of {name}")
     error.result["changed"] = False
     copy = error.with_message("two")
-    first = combined([error, ToolchainError("auth", "x")], "two", {"rows": 1})
+    second = ToolchainError("auth", "x", result={"changed": False})
+    first = combined([error, second], "two", {"rows": 1})
     assert vars(copy) == {**vars(error), "message": "two"}
     assert vars(first) == {
         **vars(copy),
@@ -252,3 +253,6 @@ def test_combined_error_tells_what_any_error_tells() -> None:
     error = combined([ToolchainError("auth", "y", result={"changed": False}), lost], "both")
     assert (error.kind, error.outcome_unknown) == ("auth", True)
     assert error.result == {"changed": True}
+    silent = ToolchainError("server", "x")  # its writes count, which the runner knows
+    same = ToolchainError("rejected", "y", result={"changed": False, "rows": 2})
+    assert combined([same, silent], "both").result == {"rows": 2}
