@@ -112,3 +112,20 @@ def test_encrypted_secrets_show_whether_a_lost_save_was_done(
         else:
             with pytest.raises(ToolchainError, match=words):
                 run.play(lambda task: CiJobOperation(task, options))
+
+
+def test_new_secret_is_a_change_although_another_element_is_lost() -> None:
+    sealed = ["{AQAAABAAAAAQ%s=}" % ("abcdefgh" * number) for number in (3, 4)]
+
+    def response(seen: Seen) -> Reply:
+        if seen.method == "POST":
+            sealed.pop(0)
+            return Reply()
+        body = f"<project><token>{sealed[0]}</token></project>"
+        return Reply(404) if "crumbIssuer" in seen.path else Reply(body=body)
+
+    config = "<project><token>new-secret</token><unknown>x</unknown></project>"
+    options = options_of(CiJobOptions, job="agent", config=config, update_secrets="always")
+    with Stub(response=response) as stub, pytest.raises(ToolchainError, match="unknown") as caught:
+        Run(stub.url).play(lambda task: CiJobOperation(task, options))
+    assert (caught.value.kind, caught.value.result["changed"]) == ("rejected", True)

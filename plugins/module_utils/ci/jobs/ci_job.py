@@ -225,7 +225,9 @@ class CiJobOperation:
         self._refuse_stars(live, "this job")
         self._warn_of_pinned(wanted)
         sent = wanted if always else with_kept_secrets(live, wanted)
-        steps = [lambda: self._save(sent, live), lambda: self._verify(sent, found.before)]
+        # new secrets do not show, so an equal configuration does not mean that nothing was saved
+        before = None if always and configuration.drift(live, wanted).uncompared else found.before
+        steps = [lambda: self._save(sent, live), lambda: self._verify(sent, before)]
         plan = Plan(found.before, found.after, "update", data=steps)
         return plan.with_result(differences=found.paths()).with_unknown(*found.uncompared)
 
