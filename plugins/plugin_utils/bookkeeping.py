@@ -500,7 +500,9 @@ def perform(step: str, run: Run, values: Mapping[str, Any]) -> Result:
     """Run a step. Raises `StepError`."""
     try:
         return STEPS[step](run, **values)
-    except tuple(kind for kind, _prefix in _PREFIXES) as error:
-        prefix = next(prefix for kind, prefix in _PREFIXES if isinstance(error, kind))
-        message = f"{prefix}{error}".rstrip(".")
-    raise StepError(f"{message}.")
+    except Exception as error:
+        for kind, prefix in _PREFIXES:
+            if isinstance(error, kind):
+                message = f"{prefix}{error}".rstrip(".")
+                raise StepError(f"{message}.") from None
+        raise

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
@@ -79,7 +79,7 @@ class CiJobBuildOperation:
         return BuildRequest(self._task, self._server, options, self._make_polling)
 
     def plan(self) -> Plan:
-        builds = list(self._read())
+        builds = self._read()
         to_start = [build for build in dict.fromkeys(builds) if build.resolved.outstanding]
         self._validate([build for build in builds if build.over])
         failure = self._failure(builds, changed=bool(to_start))
@@ -117,8 +117,8 @@ class CiJobBuildOperation:
         for build in plan.after.get("builds", [plan.after.get("build")]):
             self._task.predictions.add("build", build["job"])
 
-    def _read(self) -> Iterator[RequestedBuild]:
-        """Read every job once, and yield a build per request.
+    def _read(self) -> list[RequestedBuild]:
+        """Read every job once, and return a build per request.
 
         With `unless_successful`, requests of the same build share a build.
         """
@@ -127,10 +127,12 @@ class CiJobBuildOperation:
             sources.setdefault(request.source, []).append(request)
         resolved = map(iter, self._each(BuildRequest.resolve, list(sources.values())))
         following = dict(zip(sources, resolved, strict=True))
-        builds: dict[Hashable, RequestedBuild] = {}
-        for each in [next(following[request.source]) for request in self._requests]:
-            build = RequestedBuild(self._task, self._server, each, self._make_polling)
-            yield builds.setdefault(each.key, build)
+        found = [next(following[request.source]) for request in self._requests]
+        known: dict[Hashable, RequestedBuild] = {}
+        for each in found:
+            if each.key not in known:
+                known[each.key] = RequestedBuild(self._task, self._server, each, self._make_polling)
+        return [known[each.key] for each in found]
 
     def _each(self, work: Callable[[Item], Done], items: Sequence[Item]) -> list[Done]:
         """Call `work` for all items at once. A single call runs in this thread, so that Ctrl-C ends
