@@ -56,6 +56,18 @@ def test_group_is_created_and_then_unchanged(server: Server, groups: Directory) 
     assert len(groups.writes) == 1
 
 
+def test_name_that_the_server_stores_with_other_letter_case_is_no_error(
+    server: Server, groups: Directory
+) -> None:
+    def lower(_method: str, path: str, body: Any) -> None:
+        body["name"] = "dev"
+        groups.rows["groups"]["Dev"] = row(groups, **body)
+
+    groups.apply = lower
+    given = {"name": "Dev", "description": "Developers"}
+    assert server.run(RepoGroupOperation, given)[1]["group"]["name"] == "dev"
+
+
 def test_omitted_options_are_kept(server: Server, groups: Directory) -> None:
     groups.rows["groups"]["dev"] = row(groups, description="x", auto_join=True, members=["bob"])
     plan, values = server.run(RepoGroupOperation, {"name": "dev", "description": ""})

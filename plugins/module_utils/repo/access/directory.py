@@ -311,7 +311,8 @@ class AccountKind(ItemKind[Entry, Fields]):
         item.state = None if row is None else self.fields(item, row)
         shown = self.shown(item.state)
         item.returned = {self.noun: shown}
-        return remaining(item.plan, shown, self._comparisons, ("user_password",))
+        # a server may store the name with other letter case
+        return remaining(item.plan, shown, self._comparisons, ("name", "user_password"))
 
     def _has(self, item: Item[Entry, Fields], fields: Collection[str]) -> bool:
         """Read an object again, and return whether these fields have their new values."""
