@@ -172,7 +172,7 @@ class Credentials(ItemKind[CiCredentialEntry, XmlElement]):
         if not record and not item.entry.fingerprint:
             self._task.warn(
                 f"the secret of {self.title(item)} was not written, because its description has no"
-                " digest to compare: set update_secret: always to write it"
+                " digest to compare: set update_secret=always to write it"
             )
         elif fingerprint and item.entry.fingerprint:
             self._task.warn(
