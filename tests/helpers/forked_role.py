@@ -27,6 +27,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core import pro
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.messages import (
     Accounting,
 )
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import bookkeeping
 from tests.helpers import in_process, playbook
 from tests.helpers.cases import CASES
 
@@ -47,6 +48,7 @@ def _jinja() -> jinja2.Environment:
     """Return an environment with the filters of the collection and the tests that roles use."""
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined)
     environment.tests["changed"] = lambda result: bool(result["changed"])
+    environment.filters["combine"] = lambda one, other: {**one, **other}
     for path in (_ROOT / "plugins/filter").glob("[!_]*.py"):
         module = importlib.import_module(f"{_FILTERS}.{path.stem}")
         for name, function in module.FilterModule().filters().items():
@@ -234,6 +236,8 @@ class _Tasks:
         if action == "ansible.builtin.fail":
             self._printed.append(arguments["msg"])
             raise _TaskFailed(arguments["msg"])
+        if action == f"{playbook.NAMESPACE}.bookkeeping":
+            return self._bookkeeping(dict(arguments), known)
         namespace, _, module = action.rpartition(".")
         login = self._logins[f"group/{namespace}.{CASES[module]['service']}"]
         checks = self._rendered(task.get("check_mode", False), known)
@@ -243,6 +247,17 @@ class _Tasks:
         if result.get("failed"):
             raise _TaskFailed(result["msg"])
         return result
+
+    def _bookkeeping(self, values: dict[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+        """Run a step of the action `bookkeeping`, except the check of the role's variables."""
+        step = values.pop("step")
+        if step == "check":
+            return {"changed": False}
+        run = bookkeeping.Run(known, lambda value: self._rendered(value, known), str)
+        try:
+            return {"changed": False, **bookkeeping.perform(step, run, values)}
+        except bookkeeping.StepError as error:
+            raise _TaskFailed(str(error)) from None
 
     def _holds(self, conditions: Any, known: Mapping[str, Any]) -> bool:
         """Return whether all conditions of a task are true."""
