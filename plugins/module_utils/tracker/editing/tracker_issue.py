@@ -408,8 +408,8 @@ class TrackerIssueOperation:
         failure = issues[0].error if len(issues) == 1 else failure_of(issues, "issues")
         if failure is not None:
             failure.result["issues"] = [issue.shown(issue.done) for issue in issues]
-            if any(issue.done for issue in issues):
-                failure.result["changed"] = True
+            is_changed = any(issue.done for issue in issues) or failure.result.get("changed")
+            failure.result["changed"] = bool(is_changed)
             raise failure
         return {"issues": [issue.shown(issue.changes) for issue in issues]}
 
