@@ -138,12 +138,13 @@ class Played:
 
 
 def separate_steps(case: Mapping[str, Any], every: bool) -> list[Step]:
-    """Return the steps of a case that run in separate processes: the first that the server must
-    carry out, or every step.
+    """Return the steps of a case that run in separate processes: `first_step` and what a server
+    must carry out before it, or every step.
     """
     steps = steps_of(case)
     acting = [step for step in steps if step.changed is not None and not step.check]
-    return steps if every else acting[:1]
+    end = [step.name for step in acting].index(first_step(case)) + 1
+    return steps if every else acting[:end]
 
 
 def flavours(case: Mapping[str, Any], way: str) -> list[str]:
