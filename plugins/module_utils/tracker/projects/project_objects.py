@@ -15,7 +15,6 @@ from ...core.address import path
 from ...core.errors import ToolchainError, invalid
 from ...core.http.messages import expected, json_or_none, unexpected_body
 from ...core.plan import Comparison, plan
-from ...core.verification import without_effect
 from ..client import TrackerClient
 from ..issues.documents import plain_lines
 
@@ -112,10 +111,9 @@ class ProjectObjects(ABC, Generic[Found]):
         Server fact [tracker-18]: 404 means a missing permission here. The project exists, because
         it was read before.
         """
-        purpose = f"creating the {self.noun} '{name}' of the project '{self._project}'"
         try:
             response = self._client.write(
-                purpose,
+                f"creating the {self.noun} '{name}' of the project '{self._project}'",
                 "POST",
                 f"{_API}/{self.noun}",
                 json={**members, "project": self._project},
@@ -130,7 +128,8 @@ class ProjectObjects(ABC, Generic[Found]):
             return found
         created = self.parse(json_or_none(response.body)) or named(self.all(), name)
         if created is None:
-            raise without_effect(purpose, f"the {self.noun} does not exist", changed=False)
+            reason = f"the server accepted the request, but the {self.noun} does not exist"
+            raise response.error("protocol", reason)
         return created
 
     def _delete(self, found: Found, query: Mapping[str, str]) -> None:
