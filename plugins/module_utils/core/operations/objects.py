@@ -60,10 +60,10 @@ def attempt_each(
             if error.kind in STOPPING:
                 stopped.append(error)
 
-    for item in items[:1] if parallel > 1 else items:
+    alone = 1 if parallel > 1 else len(items)
+    for item in items[:alone]:
         attempt(item)
-    if parallel > 1:
-        spread(parallel, attempt, items[1:])
+    spread(parallel, attempt, items[alone:])
 
 
 def _not_attempted(name: str, first: ToolchainError) -> ToolchainError:

@@ -443,10 +443,7 @@ class SpaceKind(ItemKind[SpaceEntry, Any]):
         return remaining(item.plan, now)
 
     def predict(self, item: Item[SpaceEntry, Any]) -> None:
-        if item.entry.state == "absent":
-            self._task.predictions.remove("space", item.entry.key.lower())
-        else:
-            self._task.predictions.add("space", item.entry.key.lower())
+        self._task.predictions.follow(self.noun, item.entry.key, item.plan.action)
 
 
 def _granted(made: Plan) -> Permissions:
