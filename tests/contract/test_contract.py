@@ -25,7 +25,7 @@ from tests.helpers.cases import CASES, promised, seed, settings
 from tests.helpers.selection import parameters
 
 ROOT = Path(__file__).resolve().parents[2]
-#: The cases that are named after their module: one for each module.
+#: The cases with the name of their module. Every module has one.
 OWN = [name for name, case in CASES.items() if name == case["module"]]
 VARIANTS = [(name, flavour) for name, case in CASES.items() for flavour in case["flavours"]]
 #: Return values that differ between runs: times, and values that depend on a duration.

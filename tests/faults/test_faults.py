@@ -3,8 +3,8 @@
 change.
 
 One play has all faults of a module. First come the faults of every request, one after the
-other. All modules share the transport that recognizes these, so each module has a part of them, and
-each service all of them. Then come the faults of its write, each from the state of the seeds.
+other. All modules share the transport that recognizes these, so a module has only a part of them, but
+a service has them all. Then come the faults of its write, each from the state of the seeds.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ ON_WRITE = {**WRITE_TROUBLES, **LOST_ANSWERS}
 
 
 def _in_turn(names: Collection[str], count: int) -> list[tuple[str, str]]:
-    """Return `count` of the names for each module, so that each service has all of them."""
+    """Return `count` names for each module, so that every service has all names."""
     known, found = [*names], []
     for service in connections.LOGINS:
         modules = [name for name in FAULT_CASES if CASES[name]["service"] == service]

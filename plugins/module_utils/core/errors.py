@@ -141,8 +141,8 @@ def combined(
 ) -> ToolchainError:
     """Return one error for several, with every attribute of the first.
 
-    The outcome is unknown if it is unknown for one of them. `changed` is true if it is true for one
-    of them, and missing if one of them lacks it.
+    The outcome is unknown if any error has an unknown outcome. `changed` is true if any error says
+    so, and missing if an error does not tell.
 
     :param result: more return values of the failed task
     """
