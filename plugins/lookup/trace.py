@@ -24,6 +24,7 @@ options:
   _terms:
     description:
       - C(repo/path) of an item, C(build/number), or C(repo/image:tag). A digest, as C(repo/image@sha256:...), also names an image.
+      - The number of a build begins after the last slash. Write a slash in the number as C(\/), such as C(build:app/1.0\/7).
       - A prefix C(artifact:), C(build:) or C(image:) sets the type. Without a prefix, a term with a colon is an image, a term that starts
         with the name of a repository is an item, and any other term is a build.
     type: list
@@ -183,12 +184,9 @@ def _commits(
     for record, run in zip(records, runs, strict=True):
         for commit in run.commits if run else ():
             found.setdefault(commit["id"], commit)
-        for source in objects(record.get("vcs")):
-            revision = source.get("revision")
-            if revision:
-                message = str(source.get("message") or "")
-                shown = {"id": revision, "message": message, "author": None, "date": None}
-                found.setdefault(revision, shown)
+        for revision, message in trace.revisions(record).items():
+            shown = {"id": revision, "message": message, "author": None, "date": None}
+            found.setdefault(revision, shown)
     return list(found.values()) if any(runs) or found else None
 
 

@@ -95,7 +95,8 @@ options:
     type: str
   vcs:
     description:
-      - Sources of the build, with C(url) and optionally C(revision), C(branch) and C(message), the message of the newest commit.
+      - Sources of the build, with C(url) or C(revision), and optionally C(branch) and C(message), the message of the newest commit. An
+        empty string counts as not given.
       - User info in C(url) is removed, other secrets are masked.
     type: list
     elements: dict

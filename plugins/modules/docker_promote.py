@@ -73,6 +73,13 @@ options:
       - With O(all_tags), V(false) promotes the other tags one by one.
     type: bool
     default: true
+  pending:
+    description:
+      - The tags may not exist yet in check mode, because a CI build of the same run pushes them. A task in check mode then reports them as to
+        be promoted instead of failing.
+      - Without check mode, a missing tag fails in any case.
+    type: bool
+    default: false
   force:
     description: Promote even if the target already has the same content.
     type: bool
@@ -104,6 +111,14 @@ EXAMPLES = r"""
     target_repo: docker-staging-local
     image: delivery/agent
     tags: [1.0.0, stable]
+
+- name: Promote the image that the CI build of this playbook pushes, also with --check
+  delivery.toolchain.docker_promote:
+    repo: docker-staging-local
+    target_repo: docker-release-local
+    image: delivery/agent
+    tag: 1.1.0
+    pending: true
 
 - name: Move an image with all its tags, and rename it
   delivery.toolchain.docker_promote:

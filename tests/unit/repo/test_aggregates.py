@@ -311,6 +311,30 @@ def test_trace_follows_references(server: Server) -> None:
     assert "gone" in said
 
 
+def test_trace_of_a_number_with_a_slash(server: Server) -> None:
+    """The vendor's clients write such a slash in the same notation."""
+    server.on["GET /api/build/team/app/1.0/7"] = Reply(body={"buildInfo": {"number": "1.0/7"}})
+    found = trace.origin(server.task(), r"build:team/app/1.0\/7")
+    assert found.build is not None
+    assert (found.build["name"], found.build["number"]) == ("team/app", "1.0/7")
+    assert server.stub.seen[-1].target.endswith("/api/build/team%2Fapp/1.0%2F7")
+    with pytest.raises(ToolchainError, match=r"write a slash in the build number as \\/") as caught:
+        trace.origin(server.task(), "build:team/gone/7")
+    assert caught.value.kind == "not_found"
+
+
+@pytest.mark.parametrize(
+    ("record", "wanted"),
+    [
+        ({"vcsRevision": "abc", "vcsUrl": "https://git/x"}, {"abc": ""}),
+        ({"vcs": [{"revision": "abc", "message": "m"}], "vcsRevision": "abc"}, {"abc": "m"}),
+        ({"vcs": [{"url": "https://git/x", "revision": ""}], "vcsRevision": ""}, {}),
+    ],
+)
+def test_revisions_of_old_and_new_records(record: dict[str, Any], wanted: dict[str, str]) -> None:
+    assert trace.revisions(record) == wanted
+
+
 def test_trace_of_a_loop_is_a_conflict(server: Server) -> None:
     serve(server, info("all/1", *refers("all/1")))
     with pytest.raises(ToolchainError) as caught:

@@ -359,12 +359,18 @@ def test_response_without_record_is_a_protocol_error(server: Server) -> None:
     assert caught.value.kind == "protocol"
 
 
-def test_build_without_time_is_a_protocol_error(server: Server) -> None:
-    entries = [{"uri": "/1", "started": "yesterday"}]
-    server.on[LIST] = Reply(body={"buildsNumbers": entries})
-    error = server.fails(BuildRetentionOperation, retention(count=1))
-    assert error.kind == "protocol"
-    assert "'app' #1 is unknown: cannot parse its start time 'yesterday'" in error.message
+@pytest.mark.parametrize("started", [None, "", "yesterday"])
+def test_build_without_start_time_is_kept(server: Server, started: str | None) -> None:
+    """The server may count such a build, so the request names every build that must stay."""
+    before, after = listed("1", "2", "3"), listed("2", "3")
+    undated = {"uri": "/odd", "started": started}
+    for reply in (before, after):
+        reply.body["buildsNumbers"].append(undated)
+    server.on |= {LIST: [before, after], RETAIN: Reply(204), f"{LIST}/1": record()}
+    _plan, values = server.run(BuildRetentionOperation, retention(count=2))
+    assert server.bodies(RETAIN)[0]["buildNumbersNotToBeDiscarded"] == ["2", "3", "odd"]
+    assert (values["discarded"], values["kept"]) == (["1"], ["3", "2", "odd"])
+    assert "the builds odd of 'app' have no start time" in server.warnings[0]
 
 
 @pytest.mark.parametrize(("text", "hours"), [("4w", 672), ("30d", 720), ("12h", 12), ("60 m", 1)])

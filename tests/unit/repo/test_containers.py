@@ -401,6 +401,29 @@ def test_missing_source_is_not_found(server: Server, copy: bool) -> None:
     assert "does not exist either" in error.message
 
 
+@pytest.mark.parametrize("given", [{"tag": "1"}, {"tags": ["1", "2"]}, {"all_tags": True}])
+def test_image_that_will_be_pushed_is_predicted(server: Server, given: dict[str, Any]) -> None:
+    """The option has an effect in check mode only, and does not hide a missing repository."""
+    for repo in ("src", "dst"):
+        server.on[f"GET /api/repositories/{repo}"] = Reply(body={"key": repo, "rclass": "local"})
+        server.on[f"GET /api/docker/{repo}/v2/team/app/tags/list?n=1000"] = tags()
+    server.on[head("src", "2")] = server.on[head("dst", "2")] = digest(ONE)
+    wanted = options(pending=True, **given)
+    plan, values = server.run(DockerPromoteOperation, wanted, check=True)
+    assert plan.after == {
+        f"dst/team/app:{given.get('tag', '*' if 'all_tags' in given else '1')}": "(not pushed yet)"
+    }
+    assert values["tags"][:1] == (
+        [] if "all_tags" in given else [shown("1", "promoted", None, None)]
+    )
+    assert server.fails(DockerPromoteOperation, wanted).kind == "not_found"
+    assert PROMOTE not in server.asked
+    del server.on["GET /api/repositories/dst"]
+    server.on["GET /api/repositories"] = Reply(body=[{"key": "src", "type": "LOCAL"}])
+    with pytest.raises(ToolchainError, match="dst"):
+        server.run(DockerPromoteOperation, wanted, check=True)
+
+
 def test_missing_source_cannot_be_compared(server: Server) -> None:
     server.on[head("dst", "1")] = digest(ONE)
     error = server.fails(DockerPromoteOperation, options(tag="1"))

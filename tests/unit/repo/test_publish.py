@@ -152,7 +152,7 @@ def test_unreadable_user_info_is_not_published(server: Server, wrong: dict[str, 
     ("entry", "said"),
     [
         ({"url": "https://git/x", "mesage": "m"}, "vcs[1].mesage is unknown"),
-        ({"revision": "abc"}, "vcs[1].url is missing"),
+        ({"branch": "main", "url": ""}, "vcs[1].url is missing"),
         ({"url": "https://git/x", "branch": ["a"]}, "vcs[1].branch must be a string"),
     ],
 )
@@ -389,6 +389,40 @@ def test_empty_strings_count_as_not_given(server: Server) -> None:
     ]
     server.run(Operation, given(build_number="1", artifacts=[{**file, "repo": ""}], replace=True))
     assert sent(server)["modules"][0]["artifacts"][0]["sha1"] == "a" * 40
+
+
+def test_empty_strings_of_sources_and_issues_count_as_not_given(server: Server) -> None:
+    """The Java clients initialize all fields of a source with empty strings."""
+    serve(server)
+    sources = [
+        {"url": "https://git/x", "revision": "", "branch": "", "message": ""},
+        {"url": "", "revision": "abc"},
+    ]
+    server.run(Operation, given(vcs=sources, issues=[{"key": "REL-1", "summary": "", "url": ""}]))
+    assert sent(server)["vcs"] == [{"url": "https://git/x"}, {"revision": "abc"}]
+    assert sent(server)["issues"]["affectedIssues"] == [{"key": "REL-1", "aggregated": False}]
+
+
+def test_excluded_artifacts_are_kept(server: Server) -> None:
+    """Maven records list artifacts that were not deployed, without digests, and modules without
+    files.
+    """
+    serve(server)
+    excluded = [{"type": "jar", "name": "a.jar", "path": "org/a/1"}]
+    modules = [
+        {"id": "g:parent:1", "type": "maven"},
+        {
+            "id": "g:a:1",
+            "type": "maven",
+            "repository": "snapshots",
+            "excludedArtifacts": excluded,
+            "dependencies": [{"id": "junit:junit:3.8.1", "scopes": ["test"]}],
+        },
+    ]
+    started = "2024-07-25T09:04:12.957698+03:00"
+    server.run(Operation, given(modules=modules, started=started))
+    assert sent(server)["modules"] == modules
+    assert sent(server)["started"] == "2024-07-25T06:04:12.957+0000"
 
 
 def test_start_time_is_compared_by_millisecond(server: Server) -> None:

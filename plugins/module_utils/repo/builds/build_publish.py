@@ -29,6 +29,7 @@ from .promotions import promotions
 from .publication import Differences, Publication, PublicationPlan, PublicValues, milliseconds
 from .published_files import (
     BuildModule,
+    GivenText,
     PublishedFile,
     PublishedFileOptions,
     files_of,
@@ -47,8 +48,8 @@ class AffectedIssueOptions:
     """The suboptions of `issues`."""
 
     key: Annotated[str, Option(secret=False)]
-    summary: str | None = None
-    url: str | None = None
+    summary: GivenText = None
+    url: GivenText = None
 
 
 @dataclass(frozen=True)
@@ -417,16 +418,17 @@ def _source(place: str, entry: Mapping[str, Any], values: PublicValues) -> dict[
     wrong = next((name for name, value in entry.items() if isinstance(value, (dict, list))), None)
     if wrong is not None:
         raise invalid(f"{place}.{wrong} must be a string")
-    if not entry.get("url"):
+    texts = {name: str(value) for name, value in entry.items() if value not in (None, "")}
+    if not texts.keys() & {"url", "revision"}:
         raise invalid(f"{place}.url is missing: set it to the URL of the source repository")
-    texts = {name: str(value) for name, value in entry.items() if value is not None}
-    url = _public(f"{place}.url", texts.pop("url"), values)
-    return {**values.properties(place, texts), "url": url}
+    url = texts.pop("url", None)
+    public: dict[str, Any] = values.properties(place, texts)
+    return public if url is None else {**public, "url": _public(f"{place}.url", url, values)}
 
 
 def _issue(place: str, issue: AffectedIssueOptions, values: PublicValues) -> dict[str, Any]:
-    url = None if issue.url is None else values.text(f"{place}.url", issue.url)
-    return without_none({**vars(issue), "url": url})
+    given = {name: value for name, value in vars(issue).items() if value}
+    return given | ({"url": values.text(f"{place}.url", issue.url)} if issue.url else {})
 
 
 def _public(place: str, url: str, values: PublicValues) -> str:

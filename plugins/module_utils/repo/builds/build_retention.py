@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from ...core import address
 from ...core.concurrency import bounded
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import ToolchainError, invalid, shorten
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.sealing import PlannedChange
 from ...core.module.task import Task
@@ -88,13 +88,16 @@ class BuildRetentionOperation:
         if not listed.runs:
             require_builds(self._name, self._options.project, self._options.missing_ok)
             self._warn(f"there are no builds of '{self._name}'")
+        undated = self._keep_undated(listed.runs)
         cut = self._oldest(listed.now)
         expired = self._expired(listed, cut)
         promoted = self._promoted(list(dict.fromkeys(run.number for run in expired)))
         leaving = [run for run in expired if run.number not in promoted]
         if leaving:
             self._require_kept(listed.numbers)
-        return self._full_plan(_Retention(listed.runs, leaving, self._body(cut)), promoted)
+        plan = self._full_plan(_Retention(listed.runs, leaving, self._body(cut)), promoted)
+        # the server may count undated builds, so the request names all builds to keep
+        return self.leave_out(plan, ()) if undated else plan
 
     def _full_plan(self, data: _Retention, promoted: Sequence[str]) -> Plan:
         """Return the plan that discards `data.leaving`.
@@ -164,18 +167,23 @@ class BuildRetentionOperation:
             )
         return (now or datetime.now(timezone.utc)) - self._age
 
+    def _keep_undated(self, runs: Sequence[BuildRun]) -> list[str]:
+        """Keep builds without a start time, because their age is unknown; return their numbers."""
+        undated = list(dict.fromkeys(run.number for run in runs if run.moment is None))
+        if undated:
+            self._keep.update(undated)
+            self._warn(
+                f"the builds {shorten(', '.join(undated), 400)} of '{self._name}' have no start time"
+                " that can be read, so they are kept and do not count"
+            )
+        return undated
+
     def _expired(self, listed: BuildList, cut: datetime | None) -> list[BuildRun]:
         """Return the builds beyond `count` or older than `cut`, without those in `keep`."""
-        unknown = [run for run in listed.runs if run.moment is None]
-        if unknown:
-            raise ToolchainError(
-                "protocol",
-                f"the age of the build '{self._name}' #{unknown[0].number} is unknown: cannot parse"
-                f" its start time '{unknown[0].started}'",
-            )
+        dated = [run for run in listed.runs if run.moment is not None]
         return [
             run
-            for position, run in enumerate(listed.runs)
+            for position, run in enumerate(dated)
             if run.number not in self._keep
             and (
                 (self._count is not None and position >= self._count)

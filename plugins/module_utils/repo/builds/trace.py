@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...core.errors import ToolchainError, invalid
+from ...core.json_text import as_text
 from ...core.module.task import Task
 from .. import aql, properties, repositories
-from ..client import RepoClient, join, repository_key
+from ..client import RepoClient, join, objects, repository_key
 from ..image_names import FORM, ImageReference, image_of
 from ..items import listing
 from . import records
@@ -47,6 +48,19 @@ def ci_address(record: Mapping[str, Any]) -> str | None:
     """Return the URL of the CI build; `None` if the record does not contain it."""
     address = record.get("url") or record.get("properties", {}).get(_CI_ADDRESS)
     return str(address) if address else None
+
+
+def revisions(record: Mapping[str, Any]) -> dict[str, str]:
+    """Return the source revisions of a build record with their commit messages ("" if unknown).
+
+    Server fact [repo-29]: old clients record a single revision as `vcsRevision`.
+    """
+    sources = [*objects(record.get("vcs")), {"revision": record.get("vcsRevision")}]
+    found: dict[str, str] = {}
+    for source in sources:
+        if source.get("revision"):
+            found.setdefault(str(source["revision"]), as_text(source.get("message")))
+    return found
 
 
 def origin(task: Task, term: str, project: str | None = None) -> Origin:
@@ -95,12 +109,19 @@ def _kind(client: RepoClient, term: str) -> tuple[str, str]:
 
 
 def _build_of_term(client: RepoClient, term: str, project: str | None) -> AggregatedBuild:
-    name, _slash, number = term.rpartition("/")
+    """Return the build that a term names; the number of `app/1.0\\/7` is `1.0/7`."""
+    *names, number = (part.replace(r"\/", "/") for part in re.split(r"(?<!\\)/", term))
+    name = "/".join(names)
     if not name.strip() or not number.strip():
         raise invalid(
             f"'{term}' does not name a build: write {_FORMS['build']}, such as nightly/104"
         )
-    return _record(client, name, number, project)
+    try:
+        return _record(client, name, number, project)
+    except ToolchainError as error:
+        if error.kind == "not_found" and "/" in name:
+            error.with_hint(r"write a slash in the build number as \/")
+        raise
 
 
 def _record(client: RepoClient, name: str, number: str, project: str | None) -> AggregatedBuild:

@@ -20,6 +20,8 @@ from . import registry
 from .attached import Attachments, TagState, states_of
 
 _HINT_NOT_FOUND = "the tag, the image or a repository is missing, or a repository is not local"
+#: Digest in the diff of a tag that does not exist yet.
+_EXPECTED = "(not pushed yet)"
 _SELECTIONS = ("tag", "tags", "all_tags")
 
 
@@ -72,6 +74,7 @@ class DockerPromoteOptions:
     copy: bool = True
     all_tags: bool = False
     attached: bool = True
+    pending: bool = False
     force: bool = False
 
 
@@ -108,7 +111,9 @@ class DockerPromoteOperation:
 
     def plan(self) -> Plan:
         states, is_image = self._read()
-        self._refuse_missing(states)
+        absent = self._absent(states)
+        if absent is not None:
+            return self._expected(states, absent)
         self._require_digest(states)
         if self._options.attached and states and self._source != self._target:
             attachments = Attachments(self._client, self._source, self._target, copy=self._copy)
@@ -165,23 +170,39 @@ class DockerPromoteOperation:
             return False
         return self._options.force or not state.is_done
 
-    def _refuse_missing(self, states: Sequence[TagState]) -> None:
-        """Raise `not_found` if a tag is missing in the source and not yet promoted.
+    def _expected(self, states: Sequence[TagState], absent: ToolchainError) -> Plan:
+        """Return the plan for tags that will be pushed later; its `apply()` raises `absent`.
 
-        Call this before the first request that promotes.
+        Raises `absent` unless `pending` is set.
         """
+        if not self._options.pending:
+            raise absent
+        for image in (self._source, self._target):
+            repositories.require_shown(self._client, image.repo)
+        open_states = [state for state in states if not state.is_done]
+        for state in open_states:
+            self._warn_of_overwriting(state)
+        before = _shown(self._target, {state.target_tag: state.target for state in open_states})
+        coming = {state.target_tag: state.source or _EXPECTED for state in open_states}
+        after = _shown(self._target, coming or {"*": _EXPECTED})
+        action: Action = "update" if before else "create"
+        result = self._result(states, {state.tag: state.promoted for state in open_states})
+        return Plan(before, after, action, result=result, data=absent)
+
+    def _absent(self, states: Sequence[TagState]) -> ToolchainError | None:
+        """Return the error for tags that are missing in the source and not yet promoted."""
         if self._names is None and not states:
             message = f"promoting '{self._source}': the image does not exist, or has no tags"
-            raise ToolchainError("not_found", message, status=404)
+            return ToolchainError("not_found", message, status=404)
         missing = [state for state in states if state.source is None and not state.is_done]
         if not missing:
-            return
+            return None
         tags: dict[str, None] = dict.fromkeys(tag_state.tag for tag_state in missing)
         sources = ", ".join(f"'{self._source}:{tag}'" for tag in tags)
         targets = ", ".join(f"'{self._target}:{tag_state.target_tag}'" for tag_state in missing)
         seen = any(tag_state.target is not None for tag_state in missing)
         how = "exists, but cannot be compared" if seen else "does not exist either"
-        raise ToolchainError(
+        return ToolchainError(
             "not_found",
             f"promoting {sources}: the source does not exist, and the target {targets} {how}",
             status=404,
@@ -222,6 +243,8 @@ class DockerPromoteOperation:
         }
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
+        if isinstance(plan.data, ToolchainError):
+            raise plan.data
         states: list[TagState]
         states, requests = plan.data
         attempts = [Attempt(request, f"'{self._source}:{request.tag}'") for request in requests]
