@@ -6,6 +6,7 @@ Configure Hypothesis, too, so that no test depends on the speed of the machine.
 
 from __future__ import annotations
 
+import gc
 import signal
 from collections.abc import Callable, Iterator
 
@@ -34,6 +35,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="run every step of the contract cases also in a separate process",
     )
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector leave out the modules and tests, and run less often."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
 
 
 @pytest.fixture(autouse=True)

@@ -61,8 +61,9 @@ def main() -> None:
     warnings.filterwarnings("ignore", "AnsibleCollectionFinder has already been configured")
     # the parent removes the temporary folder of this process; a play must not
     atexit.unregister(cleanup_tmp_file)
-    # the garbage collector would write to, and so copy, the memory that forks share
+    # the garbage collector would write to, and so copy, the memory that forks share; a play is short
     gc.freeze()
+    gc.disable()
     # a check for results each millisecond takes processor time from the workers
     constants.DEFAULT_INTERNAL_POLL_INTERVAL = 0.01
     # a terminal interrupts the tests and the play, too; the tests then end this process
