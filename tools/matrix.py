@@ -48,6 +48,7 @@ _ON_ANSIBLE = (
     "tests/unit/core/test_runner.py",
 )
 _FEATURES = "tests/integration/execution/test_features.py"
+_EXPORT = "tests/integration/drift/test_desired_state.py::test_exported_state_has_no_drift"
 #: Unit tests of the service packages: with the same Python, every core has the same results.
 _SERVICES = ("analysis", "ci", "repo", "tracker", "wiki")
 _PART = "analysis_role or repo_info or tracker_project_info or wiki_page_info or ci_script"
@@ -125,14 +126,14 @@ def commands(pair: Pair, brief: bool) -> dict[str, list[str]]:
         return {
             "unit": [*pytest, *_ON_ANSIBLE],
             "contract": [*pytest, "tests/contract", "-k", _PART],
-            "features": [*pytest, _FEATURES],
+            "features": [*pytest, _FEATURES, _EXPORT],
             "demo": demo,
         }
     without = [part for name in pair.without for part in ("--skip-test", name)]
     return {
         "sanity": ["python", "-m", "tools.sanity", *without],
         "unit": [*pytest, "tests/unit", *_left_out(pair)],
-        "contract": [*pytest, "tests/contract"],
+        "contract": [*pytest, "tests/contract", _EXPORT],
         "demo": demo,
         "loop": ["python", "-m", "tests.benchmarks.once"],
     }

@@ -367,6 +367,7 @@ def test_exported_state_has_no_drift(fresh: Fresh, tmp_path: Path) -> None:
         {"import_playbook": "delivery.toolchain.export", "vars": exporting},
         {"import_playbook": "delivery.toolchain.export", "vars": exporting},
         {"import_playbook": "delivery.toolchain.drift", "vars": drifting},
+        {"import_playbook": "delivery.toolchain.enforce", "vars": drifting},
     ]
     run = playbook.run(tmp_path, plays)
     assert run.code == 0, run.output
