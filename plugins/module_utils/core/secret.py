@@ -5,7 +5,6 @@ to recognise secrets by a name, in an address and in free text [C12].
 
 from __future__ import annotations
 
-import functools
 import html
 import json
 import re
@@ -52,20 +51,18 @@ _TOKEN_SHAPE = re.compile(r"(?=[^\d]*\d)(?=[^A-Za-z]*[A-Za-z])[\w.~+=-]{16,}")
 # Secrets in free text, such as scripts and messages, also if it is escaped for JSON or XML. Each
 # pattern takes linear time, because it matches a name only from its beginning.
 _QUOTE = r"""(?:\\?["']|&(?:quot|apos|\#3[49]);)"""
-_VALUE = (
-    r"""("(?:[^"\\\n]|\\.)*"|'[^'\n]*'|\\"[^"\\\n]*\\"|\([\w ,]+\)"""
+_VALUE = re.compile(
+    r""""(?:[^"\\\n]|\\.)*"|'[^'\n]*'|\\"[^"\\\n]*\\"|\([\w ,]+\)"""
     r"""|&(?P<mark>quot|apos|\#3[49]);(?:(?!&(?P=mark);).)*&(?P=mark);"""
-    r"""|[^\s"'<>&;|\\](?:[^\s"'<>&;|]*[^\s"'<>&;|\\])?)"""
+    r"""|[^\s"'<>&;|\\](?:[^\s"'<>&;|]*[^\s"'<>&;|\\])?"""
 )
-_ASSIGNMENT = re.compile(
-    rf"(?<![\w.-])([\w.-]+)({_QUOTE}?[ \t]*(?:=>?[ \t]*|:[ \t]*(?={_QUOTE}))){_VALUE}"
-)
-_ARGUMENT = re.compile(rf"(?<![\w.-])(--?[A-Za-z][\w.-]*)([ \t]+)(?!-){_VALUE}")
+_ASSIGNMENT = re.compile(rf"(?<![\w.-])([\w.-]+)({_QUOTE}?[ \t]*(?:=>?[ \t]*|:[ \t]*(?={_QUOTE})))")
+_ARGUMENT = re.compile(r"(?<![\w.-])(--?[A-Za-z][\w.-]*)([ \t]+)(?!-)")
 _HEADER = re.compile(
-    rf"(?<![\w-])([\w-]+)({_QUOTE}?:[ \t]*{_QUOTE}?(?:(?:Basic|Bearer|Token|Digest)[ \t]+)?)"
-    r"""([^\s"'<>&,;]+)""",
+    rf"(?<![\w-])([\w-]+)({_QUOTE}?:[ \t]*{_QUOTE}?(?:(?:Basic|Bearer|Token|Digest)[ \t]+)?)",
     re.IGNORECASE,
 )
+_HEADER_VALUE = re.compile(r"""[^\s"'<>&,;]+""")
 _BEARER = re.compile(r"\b(Bearer)([ \t]+)((?=[\w~+/=-]*[\d.])[\w.~+/=-]{8,})", re.IGNORECASE)
 _LOGIN = re.compile(r"""(?<=://)([^/?#\s:@"'<>]*)(:)([^/?#\s"'<>]+)(?=@)""")
 # Two numbers are the ids of a user and a group.
@@ -77,7 +74,7 @@ _PROGRAM = re.compile(
     r"\b(?:(?:mysql|mariadb)\w*|sshpass|(?:docker|podman|helm)[ \t]+(?:registry[ \t]+)?login)\b"
     r"(?:[^\n\\;|&]|\\[\s\S])*"
 )
-_PASSWORD_ARGUMENT = re.compile(rf"(?<=\s)(-p)([ \t]*){_VALUE}")
+_PASSWORD_ARGUMENT = re.compile(r"(?<=\s)(-p)([ \t]*)")
 _PRIVATE_KEY = re.compile(r"(?<=PRIVATE KEY-----)(?:(?!-----END)[\s\S])+")
 _JSON_WEB_TOKEN = re.compile(r"(?<![\w-])eyJ[\w-]+\.[\w-]+\.[\w-]+")
 # Only lines with one of these strings are searched by the patterns above, which take longer.
@@ -173,27 +170,50 @@ def _masked_line(line: str) -> str:
     line = _JSON_WEB_TOKEN.sub(MASK, line)
     for pattern in (_LOGIN, _USER, _BEARER):
         line = pattern.sub(_masked_pair, line)
-    for pattern, is_secret in (
-        (_HEADER, _is_secret_header),
-        (_ASSIGNMENT, _is_assigned_secret),
-        (_ARGUMENT, is_secret_name),
+    for names, values, is_secret in (
+        (_HEADER, _HEADER_VALUE, _is_secret_header),
+        (_ASSIGNMENT, _VALUE, _is_assigned_secret),
+        (_ARGUMENT, _VALUE, is_secret_name),
     ):
-        line = pattern.sub(functools.partial(_masked_if, is_secret), line)
-    return _PROGRAM.sub(lambda found: _PASSWORD_ARGUMENT.sub(_masked_pair, found[0]), line)
+        line = _with_masked_values(line, names, values, is_secret)
+    return _PROGRAM.sub(_with_masked_passwords, line)
 
 
-def _masked_if(is_secret: Callable[[str], bool], found: re.Match[str]) -> str:
-    return _masked_pair(found) if is_secret(found[1]) else found[0]
+def _with_masked_passwords(found: re.Match[str]) -> str:
+    return _with_masked_values(found[0], _PASSWORD_ARGUMENT, _VALUE, lambda _name: True)
+
+
+def _with_masked_values(
+    line: str, names: re.Pattern[str], values: re.Pattern[str], is_secret: Callable[[str], bool]
+) -> str:
+    """Mask the values that follow secret names.
+
+    The values of other names are searched too: they may be quoted scripts or headers.
+
+    :param names: matches a name and the separator after it
+    """
+    parts, done, place = [], 0, 0
+    while (found := names.search(line, place)) is not None:
+        place = found.end()
+        value = values.match(line, place) if is_secret(found[1]) else None
+        if value is not None:
+            parts += [line[done:place], _masked(value[0])]
+            done = place = value.end()
+    return "".join([*parts, line[done:]])
 
 
 def _masked_pair(found: re.Match[str]) -> str:
-    """Return a name, a separator and the masked value, with the quotes of the value."""
-    name, separator, value = found.group(1, 2, 3)
+    """Return a name, a separator and the masked value."""
+    return f"{found[1]}{found[2]}{_masked(found[3])}"
+
+
+def _masked(value: str) -> str:
+    """Return a masked value with its quotes. References to variables stay."""
     if _NO_SECRET.fullmatch(value):
-        return found[0]
+        return value
     found_quote = re.match(_QUOTE, value)
     mark = found_quote[0] if found_quote else ""
-    return f"{name}{separator}{mark}{MASK}{mark}"
+    return f"{mark}{MASK}{mark}"
 
 
 def _is_secret_header(name: str) -> bool:

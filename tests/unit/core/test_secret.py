@@ -296,6 +296,11 @@ def test_other_names_are_not_secret(name: str) -> None:
         ("set the option token: write a token; token: expired", None),
         ("-----BEGIN PRIVATE KEY-----\nabc\n-----END", "-----BEGIN PRIVATE KEY-----***-----END"),
         ("x eyJhbGciOi.eyJzdWIi.c2ln y", "x *** y"),
+        # in the value of another name
+        ('{"run": "deploy --password=abc"}', '{"run": "deploy --password=***"}'),
+        ("CMD='TOKEN=abc run'", "CMD='TOKEN=*** run'"),
+        ("OPTIONS=--api-token=abc", "OPTIONS=--api-token=***"),
+        ('{"head": "Authorization: Basic abc"}', '{"head": "Authorization: Basic ***"}'),
     ],
 )
 def test_secrets_in_free_text_are_masked(text: str, expected: str | None) -> None:
