@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import json
 from collections import UserString
@@ -145,6 +146,37 @@ def test_digests_depend_on_location_salt_sides_and_secrets() -> None:
     }
     assert len(found) == 6
     assert digest(base, "a", wanted) in found
+
+
+#: Changes, and whether their digest has to be slow: the password of a user is often weak.
+GUESSABLE: list[tuple[Any, Any, bool]] = [
+    ({"name": "x"}, {"description": "new"}, False),
+    ({"password": Secret("abc")}, {}, True),
+    ([{"login": {"password": Secret("abc")}}], {}, True),
+    ({"url": "https://u:s3cret@host"}, {"url": "https://u:s3cret@host"}, True),
+    ({}, {"script": "deploy --password=abc"}, True),
+    ({}, {"config": {"password": "abc"}}, True),
+]
+
+
+@pytest.mark.parametrize(("wanted", "after", "is_slow"), GUESSABLE)
+def test_values_with_secrets_are_expensive_to_guess(
+    wanted: Any, after: Any, is_slow: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rounds: list[int] = []
+    derive = hashlib.pbkdf2_hmac
+
+    def counting(name: str, text: bytes, salt: bytes, number: int, length: int) -> bytes:
+        rounds.append(number)
+        return derive(name, text, salt, number, length)
+
+    monkeypatch.setattr(hashlib, "pbkdf2_hmac", counting)
+    for is_private in (False, True):
+        rounds.clear()
+        sealing = Sealing({"salt": "salt"}, PLACE, {"s3cret"}, is_private=is_private)
+        sealing.restrict(Whole(), Plan({}, after, "update"), wanted, check_mode=True)
+        assert [number >= 100_000 for number in rounds] == [True] * (is_slow or is_private)
+        assert [len(digest) for digest in sealing.digests] == [32]
 
 
 def test_digest_of_a_single_object_includes_its_options() -> None:

@@ -12,6 +12,7 @@ import pytest
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.masking import (
     HIDDEN,
     OptionSecrets,
+    has_private,
 )
 
 SPEC: dict[str, dict[str, Any]] = {
@@ -122,3 +123,9 @@ def test_secrets_in_free_text_are_masked() -> None:
         "arguments": {"a": masked},
         "items": [{"b": masked}],
     }
+
+
+def test_options_with_unknown_secrets_are_found_at_any_depth() -> None:
+    private = {"type": "dict", "private": True}
+    assert has_private({"entries": {"type": "list", "options": {"settings": private}}})
+    assert not has_private({"entries": {"options": {"key": {"no_log": True}}}, "name": {}})

@@ -122,6 +122,16 @@ _SHORTEST_TEXT, _SHORTEST_NUMBER = 4, 6
 _WORDS = frozenset({"true", "false", "none", "null"})
 
 
+def has_private(options: Options) -> bool:
+    """Return whether an option, at any depth, is `private`: it may contain secrets that nothing
+    recognises, such as a short one in XML.
+    """
+    return any(
+        option.get("private") or has_private(option.get("options") or {})
+        for option in options.values()
+    )
+
+
 class OptionSecrets:
     """Finds the secrets in the raw options of a task, which may have any type.
 
@@ -133,13 +143,17 @@ class OptionSecrets:
         self._options, self._failed = options, failed
         #: Secrets to mask in every output.
         self.found: set[str] = set()
+        #: All secrets, also those that are too short to be masked.
+        self.all: set[str] = set()
 
     def shown(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return the options with secrets hidden, and add the secrets to `found`."""
         return self._members(self._options, values)
 
     def _mask(self, texts: Iterable[str]) -> None:
-        self.found.update(filter(_can_be_masked, texts))
+        new = set(texts)
+        self.all |= new
+        self.found.update(filter(_can_be_masked, new))
 
     def _members(self, options: Options, values: Mapping[str, Any]) -> dict[str, Any]:
         shown = {}

@@ -23,7 +23,7 @@ from ..secret import hidden, secrets_in_addresses, without_user_info
 from . import diffs, typed_options
 from .ansible_internals import MODULE_MASKS_RESULTS, UNCHECKED, HookedModule
 from .input_check import Options, ansible_spec, check_options
-from .masking import OptionSecrets, mask_keys, mask_values
+from .masking import OptionSecrets, has_private, mask_keys, mask_values
 from .predictions import Predictions
 from .sealing import Sealing
 from .task import Task
@@ -155,11 +155,11 @@ def _sealing(module: _Module, options: type, task: Task | None) -> Sealing | Non
     """Return the sealing of the task, or `None` if the run makes or uses no sealed plan."""
     if module.sealed is None or task is None:
         return None
-    secrets = OptionSecrets(typed_options.argument_spec(options))
     spec = typed_options.argument_spec(options)
+    secrets = OptionSecrets(spec)
     secrets.shown({name: value for name, value in module.params.items() if name in spec})
     place = (options.__name__, without_user_info(str(task.connection.url)).rstrip("/"))
-    return Sealing(module.sealed, place, secrets.found)
+    return Sealing(module.sealed, place, secrets.all, is_private=has_private(spec))
 
 
 def _values_for_reports(sealing: Sealing | None) -> dict[str, Any]:

@@ -3,6 +3,9 @@
 
 The playbook `drift` stores a digest of each planned change in a sealed plan. A task of the playbook
 `enforce` may write a change only if its digest is in the sealed plan.
+
+A plan contains the salt, so everybody who reads it can guess the values of a change. The digest of a
+change with a secret is therefore slow.
 """
 
 from __future__ import annotations
@@ -17,11 +20,12 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from ..errors import ToolchainError, single_line
 from ..plan import Plan
-from ..secret import Secret
+from ..secret import Secret, hidden, mask_free_text
 
 #: Name of the argument with which the action passes the sealed plan to a module.
 ARGUMENT = "_toolchain_sealed"
 _MAX_NAMED = 10
+_ROUNDS, _DIGEST = 100_000, 16
 
 
 class PlannedChange(NamedTuple):
@@ -67,17 +71,24 @@ class Sealing:
     :param argument: value of :data:`ARGUMENT`: `salt`, and for `enforce` the digests `writes` and
         `ignored`, and `rest` (`fail` or `skip`) for all other changes
     :param place: options class and address of the server, as a part of each digest
-    :param secrets: secret values of the options; a plan contains only their salted digests
+    :param secrets: secret values of the options; a plan contains only slow digests of them
+    :param is_private: an option may contain unknown secrets, so all digests are slow
     """
 
     def __init__(
-        self, argument: Mapping[str, Any], place: Sequence[str], secrets: Collection[str]
+        self,
+        argument: Mapping[str, Any],
+        place: Sequence[str],
+        secrets: Collection[str],
+        *,
+        is_private: bool = False,
     ) -> None:
         self._salt = str(argument["salt"]).encode()
         self._may_write = None if argument.get("writes") is None else frozenset(argument["writes"])
         self._ignored = frozenset(argument.get("ignored") or ())
         self._skips = argument.get("rest") == "skip"
         self._place, self._secrets = list(place), frozenset(secrets)
+        self._is_private = is_private
         #: Digests of the changes, in the order of the changes.
         self.digests: list[str] = []
         #: The same digests, with a nested list for each group, for reports.
@@ -118,10 +129,16 @@ class Sealing:
         return replace(plan, after=plan.before, action="none", changes=(), make_diff=None)
 
     def _digest(self, part: PlannedChange) -> str:
-        secrets = sorted(self._secrets.intersection(_strings_in(part.wanted)))
+        secrets = sorted(
+            text
+            for text, is_secret in _strings_in(part.wanted)
+            if is_secret or text in self._secrets
+        )
         value = [self._place, part.name, part.before, part.after, secrets]
         text = json.dumps(value, sort_keys=True, default=str)
-        return hmac.new(self._salt, text.encode(), hashlib.sha256).hexdigest()[:32]
+        if self._is_private or secrets or mask_free_text(hidden.mask(text)) != text:
+            return hashlib.pbkdf2_hmac("sha256", text.encode(), self._salt, _ROUNDS, _DIGEST).hex()
+        return hmac.new(self._salt, text.encode(), hashlib.sha256).digest()[:_DIGEST].hex()
 
 
 def _parts(operation: Any, plan: Plan, wanted: Any, pattern: str) -> Sequence[PlannedChange]:
@@ -170,16 +187,17 @@ def _plain(value: Any) -> Any:
     return list(map(_plain, value)) if isinstance(value, (list, tuple)) else value
 
 
-def _strings_in(value: Any) -> set[str]:
+def _strings_in(value: Any) -> set[tuple[str, bool]]:
+    """Return all values as strings, each with whether it is certainly a secret."""
     if isinstance(value, Secret):
-        return {value.reveal()}
+        return {(value.reveal(), True)}
     if is_dataclass(value):
         value = [getattr(value, field.name) for field in fields(value)]
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, (list, tuple)):
         return set().union(*map(_strings_in, value))
-    return {str(value)}
+    return {(str(value), False)}
 
 
 def _conflict(names: Sequence[str]) -> ToolchainError:
