@@ -16,7 +16,7 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,10 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection
     environment_name,
     variable_name,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import (
+    ToolchainError,
+    printable,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import (
     without_user_info,
 )
@@ -56,6 +59,8 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import (
 Result = dict[str, Any]
 _RESTS = ("fail", "skip")
 _KEY = "TOOLCHAIN_PLAN_KEY"
+#: Maximum length of a message, which may name every error of a folder.
+_LONGEST = 20_000
 _UNUSABLE = (
     "Cannot plan issues: no readable drift report was found. Run drift first, and set drift_report"
     " to the folder of its report."
@@ -234,7 +239,8 @@ def reported(run: Run, known: Sequence[Mapping[str, Any]] | None = None) -> Resu
     chosen = list(_of_hosts(run) if known is None else known)
     found = switch.so_far()
     if found is None:
-        return {"findings": chosen, "mended": [], "result": contents.result_of(chosen)}
+        result = contents.result_of(chosen)
+        return {"findings": chosen, "mended": [], "servers": [], "unread": [], "result": result}
     # without the changes of earlier plays of the same run
     identities = set(map(_identity, chosen))
     return {
@@ -244,6 +250,8 @@ def reported(run: Run, known: Sequence[Mapping[str, Any]] | None = None) -> Resu
             if finding["status"] == "failed" or _identity(finding) in identities
         ],
         "mended": found.mended,
+        "servers": [asdict(row) for row in found.rows()],
+        "unread": found.unread,
         "result": found.result(),
     }
 
@@ -333,7 +341,8 @@ def plan_issues(run: Run, issues: Sequence[Mapping[str, Any]]) -> Result:
             file = run.path(str(run.report_folder)) / "report.json"
             report = json.loads(file.read_text("utf-8"))
         else:
-            report = {name: run.value(f"drift_{name}", []) for name in ("findings", "mended")}
+            names = ("findings", "mended", "servers", "unread")
+            report = {name: run.value(f"drift_{name}", []) for name in names}
         per, most = run.value("tickets_per", "finding"), run.value("tickets_max_new", 20)
         found = tickets.plan(report, issues, per, int(most))
     except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError):
@@ -503,6 +512,6 @@ def perform(step: str, run: Run, values: Mapping[str, Any]) -> Result:
     except Exception as error:
         for kind, prefix in _PREFIXES:
             if isinstance(error, kind):
-                message = f"{prefix}{error}".rstrip(".")
+                message = printable(f"{prefix}{error}".rstrip("."), _LONGEST)
                 raise StepError(f"{message}.") from None
         raise

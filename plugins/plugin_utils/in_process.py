@@ -25,9 +25,15 @@ from ansible.errors import AnsibleActionFail
 from ansible.utils.display import Display
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import predictions
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import (
+    ToolchainError,
+    printable,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.messages import (
     Accounting,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.input_check import (
+    require_whole_characters,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.sealing import ARGUMENT
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress import progress_to
@@ -179,14 +185,16 @@ class Action(ansible_internals.HookedAction):
 
         The arguments of the task do not change, because Ansible may display them.
         """
-        if self.service is not None:
-            try:
-                found = variables.from_variables(self.service, arguments, task_vars, self.template)
-            except ToolchainError as error:
-                raise AnsibleActionFail(error.message, result={"error": error.as_dict()}) from None
-            arguments.update(found)
-            if task_vars.get(SEALED):
-                arguments[ARGUMENT] = dict(task_vars[SEALED]["sealed"])
+        try:
+            if self.service is not None:
+                arguments |= variables.from_variables(
+                    self.service, arguments, task_vars, self.template
+                )
+            require_whole_characters(arguments)
+        except ToolchainError as error:
+            raise AnsibleActionFail(error.message, result={"error": error.as_dict()}) from None
+        if self.service is not None and task_vars.get(SEALED):
+            arguments[ARGUMENT] = _sealed_of(task_vars[SEALED])
         return arguments, {**task_vars, **switch.variables()}
 
     def executed(
@@ -369,3 +377,15 @@ def _as_on_a_target(environment: Mapping[str, Any], folder: str) -> Iterator[Non
             del os.environb[name]
         os.environb.update(before.items() - after.items())
         os.chdir(folder_before)
+
+
+def _sealed_of(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the sealed plan that a step of a playbook has registered.
+
+    Raises AnsibleActionFail if the step failed and its error was ignored, because the module must
+    not write more than the plan allows.
+    """
+    if "sealed" not in result:
+        problem = printable(str(result.get("msg") or "its task did not run")).rstrip(".")
+        raise AnsibleActionFail(f"nothing was sent, because the sealed plan is missing: {problem}.")
+    return dict(result["sealed"])

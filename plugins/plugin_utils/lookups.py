@@ -62,6 +62,7 @@ def set_options(
     }
     try:
         values = {**from_variables(service, values, variables or {}, template), **values}
+        input_check.require_whole_characters(values)
         values = input_check.check_options(lookup.option_definitions, values)
     except ToolchainError as error:
         raise AnsibleError(error.message) from None

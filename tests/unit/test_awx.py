@@ -117,6 +117,7 @@ def test_survey_asks_for_every_variable_of_the_guide() -> None:
     not_asked = {"drift_plan_key", "enforce_plan_key", "enforce_connections", "enforce_hosts"}
     # facts
     reported = {"drift_findings", "drift_mended", "drift_plan", "drift_result"}
+    reported |= {"drift_servers", "drift_unread"}
     assert taught - asked == not_asked | reported
     assert {"drift_ignore", "drift_page", "enforce_plan", "desired_state_folder"} <= asked
 

@@ -72,6 +72,33 @@ def test_issue_of_a_server_is_closed_if_it_was_read_completely() -> None:
     assert len(planned(report(), there, "server")["ended"]) == 1
 
 
+def test_issue_of_a_server_is_closed_from_the_facts_of_drift() -> None:
+    (ticket,) = planned(report(one("a")), [], "server")["new"]
+    values = {"issues": [issue(ticket)]}
+
+    def ended(**facts: Any) -> list[str]:
+        run = run_of(tickets_per="server", drift_findings=[], **facts)
+        return [each["key"] for each in perform("plan_issues", run, values)["plan"]["ended"]]
+
+    row = {"service": "ci", "server": SERVER, "host": "", "failed": 0}
+    assert ended(drift_servers=[row]) == ["OPS-1"]
+    assert ended(drift_mended=[one("a")]) == ["OPS-1"]
+    assert ended(drift_servers=[row], drift_unread=[one("b")]) == []
+    assert ended() == []
+
+
+def test_names_are_quoted_without_markup() -> None:
+    evil = "[~admin] !x.png! {include:x} a|b \\[link]"
+    reported = report(one("a", text=evil, before={"x": "{noformat:a=b}*bold*"}), mended=[one("b")])
+    (ticket,) = planned(reported, [])["new"]
+    quoted = r"\[~admin\] \!x.png\! \{include:x\} a\|b &#92;\[link\]"
+    assert ticket["description"].startswith(f"* update: {quoted} (host h)\n")
+    assert ticket["description"].count("{noformat") == 2
+    closing = issue({**ticket, "label": f"drift-{finding_id(one('b'))}"})
+    mended = report(mended=[one("b", text=evil)])
+    assert planned(mended, [closing])["ended"][0]["comment"] == f"mended: {quoted}"
+
+
 def test_finding_without_server_belongs_to_its_host() -> None:
     reported = report(one("a", "failed", server="", host="web1", text="x" * 500))
     (ticket,) = planned(reported, [], "server")["new"]

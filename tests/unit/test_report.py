@@ -393,6 +393,19 @@ def test_names_are_escaped_in_every_file(tmp_path: Path) -> None:
     assert len({path.stat().st_mode for path in tmp_path.iterdir()}) == 1
 
 
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("@team/ops see www.example.org", "@&#8203;team/ops see www&#8203;.example.org"),
+        ("me@example.org", "me@&#8203;example.org"),
+        ("org/repo#12", r"org/repo\#&#8203;12"),
+        ("a @ b # c", r"a @ b \# c"),
+    ],
+)
+def test_names_in_markdown_refer_to_nobody(name: str, written: str) -> None:
+    assert texts.escaped(name) == written
+
+
 def test_history_is_limited_to_a_year(tmp_path: Path) -> None:
     counts = {"ok": 1, "drift": 0, "failed": 0}
     runs = [{"finished": str(n), "counts": counts} for n in range(writing.MAX_RUNS)]

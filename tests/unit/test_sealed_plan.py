@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import os
 from collections import UserString
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -361,6 +362,24 @@ def test_file_without_plan_is_rejected(text: str, tmp_path: Path) -> None:
         read("other.json", tmp_path)
 
 
+def test_only_a_regular_file_is_read_as_a_plan(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "plan.json")
+    with pytest.raises(
+        sealed.PlanError, match=r"plan\.json cannot be read: it is a device, a pipe"
+    ):
+        read("plan.json", tmp_path)
+
+
+def test_control_characters_of_a_plan_are_not_printed() -> None:
+    made = {**plan("a"), "collection": "\x1b[2J9.9\u202e"}
+    made["digest"] = sealed._digest(made)
+    with pytest.raises(bookkeeping.StepError) as caught:
+        bookkeeping.perform("open_plan", run_of(enforce_plan=made, inventory_hostname="h"), {})
+    assert "made by version 9.9 of the collection" in str(caught.value)
+    gone = sealed.Plans([plan("\x1b]0;x\x07a\nb")]).differences(contents(), ["h"])
+    assert gone == [f"gone: job a b on {SERVER}"]
+
+
 def test_plan_of_another_version_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     made = plan("a")
     monkeypatch.setattr(sealed, "version", lambda: "9.9.9")
@@ -394,6 +413,7 @@ def test_seal_age_and_servers_are_verified() -> None:
     verify(made, configured={})
     for more, words in (
         ({"key": "other"}, "has a seal that does not match the key"),
+        ({"at": AT - timedelta(hours=2), "max_age": timedelta(1)}, "was created in the future"),
         ({"max_age": timedelta(minutes=59)}, "is 60 minutes old, more than enforce_plan_max_age"),
         (
             {"configured": {("h", "ci"): "https://b"}},
@@ -406,6 +426,8 @@ def test_seal_age_and_servers_are_verified() -> None:
         verify(plan("a"), key="k")
     with pytest.raises(sealed.PlanError, match="has a seal that does not match the key"):
         verify({**plan("b", key="k"), "seal": made["seal"]}, key="k")
+    with pytest.raises(sealed.PlanError, match="has a seal that does not match the key"):
+        verify({**made, "seal": "\u00e9"}, key="k")
     with pytest.raises(sealed.PlanError, match="has no valid creation time"):
         verify({**made, "created": "?"}, max_age=timedelta(1))
 

@@ -22,6 +22,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.module imp
     runner,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection import options
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.typed_options import (
     argument_spec,
 )
@@ -297,6 +298,21 @@ def test_deeply_nested_value_is_rejected(name: str, capsys: pytest.CaptureFixtur
     chosen = [spot for spot in tops if spot.option.get("type") in kinds]
     found = [judged(spec, spot, DEEP, REFUSED, capsys.readouterr) for spot in chosen]
     assert [wrong for wrong in found if wrong is not None] == []
+
+
+@pytest.mark.parametrize(
+    ("value", "place"),
+    [
+        ({"name": "a\ud83d"}, "name"),
+        ({"entries": [{}, {"settings": {"a": ["b", "\udc00"]}}]}, "entries[1].settings.a[1]"),
+        ({"properties": {"a": {"\ud800": 1}}}, "properties.a"),
+    ],
+)
+def test_half_a_character_is_rejected(value: Any, place: str) -> None:
+    with pytest.raises(ToolchainError, match="contains an unpaired surrogate") as caught:
+        input_check.require_whole_characters(value)
+    assert caught.value.message.startswith(f"{place} contains")
+    input_check.require_whole_characters({"a": ["\U0001f600", 1, None, "ü"]})
 
 
 @pytest.mark.parametrize("name", MODULES)

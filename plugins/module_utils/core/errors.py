@@ -56,6 +56,10 @@ _ESCAPE = re.compile(
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9c-\x9f]*(?:\x07|\x1b\\|\x9c)"
     r"|\x1b[ -/]*[0-~]"
 )
+# Commands of CI servers, which act on a line of the output that begins with or contains them.
+_COMMAND = re.compile(
+    r"#(?=#(?:vso|teamcity)?\[)|^[ \t]*:(?=:[a-z][\w-]*(?: [^\n]*)?::)", re.I | re.M
+)
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 # Characters that change the direction of writing, and invisible characters.
 _DIRECTION = re.compile(r"[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
@@ -190,7 +194,8 @@ def kind_of_status(status: int) -> Kind:
 
 
 def printable(text: str, limit: int = MESSAGE_LIMIT) -> str:
-    """Return a string for output: secrets masked, control characters removed, truncated.
+    """Return a string for output: secrets masked, control characters removed, commands of CI
+    servers such as `##vso[` broken up, truncated.
 
     Line breaks and tabs stay. All code must truncate output with this function, because half of a
     secret would not be recognised and masked.
@@ -227,7 +232,8 @@ def escape_controls(value: Any) -> Any:
 def _bare(text: str) -> str:
     # masked before and after, because removed characters may be in or between parts of a secret
     text = _DIRECTION.sub("", _ESCAPE.sub("", hidden.mask(text)))
-    return mask_free_text(hidden.mask(_SURROGATE.sub("\ufffd", _CONTROL.sub(" ", text))))
+    text = _SURROGATE.sub("\ufffd", _CONTROL.sub(" ", text))
+    return mask_free_text(hidden.mask(_COMMAND.sub(r"\g<0> ", text)))
 
 
 def _cut(text: str, limit: int) -> str:

@@ -27,6 +27,9 @@ _HOST_AND_PORT = re.compile(r"(\[[0-9A-Fa-f:.%]+[^\]]*\]|[^:@]+)(:[0-9]*)?")
 _ADDRESS_OPTION = re.compile(r"(^|_)url$")
 # The hexadecimal digits of escapes in addresses and JSON.
 _HEX_DIGITS = re.compile(r"(?<=%)[0-9A-Fa-f]{2}|(?<=\\u)[0-9A-Fa-f]{4}")
+# Shorter secrets, and these words, occur in too many other strings to be masked there.
+_SHORTEST_TEXT, _SHORTEST_NUMBER = 4, 6
+_WORDS = frozenset({"true", "false", "none", "null"})
 # Minimum lengths of base64 forms and of single lines of a secret: shorter strings may occur in
 # other strings by chance.
 _SHORTEST_BASE64 = 8
@@ -364,8 +367,14 @@ def misplaced_user_info(address: str, *, whole: bool = False) -> tuple[int, int]
     return (start, end) if suspicious else (start, start)
 
 
+def can_be_masked(text: str) -> bool:
+    """Return whether a secret is long enough to be masked in every output."""
+    shortest = _SHORTEST_NUMBER if text.isdigit() else _SHORTEST_TEXT
+    return len(text) >= shortest and text.lower() not in _WORDS
+
+
 def secrets_in_addresses(name: str, value: object) -> Iterator[str]:
-    """Yield the secrets in all addresses in the value of an option, at any depth.
+    """Yield the secrets that can be masked in all addresses in the value of an option.
 
     :param name: name of the option
     """
@@ -376,7 +385,7 @@ def secrets_in_addresses(name: str, value: object) -> Iterator[str]:
         for item in value:
             yield from secrets_in_addresses(name, item)
     elif isinstance(value, str) and "@" in value:
-        yield from _secrets_in_text(name, value)
+        yield from filter(can_be_masked, _secrets_in_text(name, value))
 
 
 def _secrets_in_text(name: str, text: str) -> Iterator[str]:

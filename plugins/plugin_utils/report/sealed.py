@@ -12,11 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import shorten
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.files import open_regular
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import Contents
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.since import PLACE
 
 FORMAT = 1
 _MAX_NAMED = 50
+#: Tolerated difference between the clocks of the machines of drift and enforce.
+_SKEW = timedelta(minutes=5)
 _AGAIN = "run drift again"
 _MANIFEST = Path(__file__).resolve().parents[3]
 
@@ -135,7 +138,8 @@ def _loaded(source: Any, resolve: Any) -> dict[str, Any]:
         return {str(name): _plain(value) for name, value in source.items()}
     file = resolve(str(source))
     try:
-        plan = json.loads(file.read_text("utf-8"))
+        with open(file, encoding="utf-8", opener=open_regular) as stream:
+            plan = json.load(stream)
     except OSError as error:
         raise PlanError(
             f"{file} cannot be read: {error.strerror}. Use the file plan.json that drift writes"
@@ -199,10 +203,12 @@ def verify(
     if key is not None:
         if not plan.get("seal"):
             raise PlanError(f"has no seal: set drift_plan_key to the same key, and {_AGAIN}")
-        if not hmac.compare_digest(str(plan["seal"]), _seal(plan, key)):
+        if not hmac.compare_digest(str(plan["seal"]).encode(), _seal(plan, key).encode()):
             raise PlanError("has a seal that does not match the key: use the same key as drift")
     if max_age is not None:
         age = at - _time(plan)
+        if age < -_SKEW:
+            raise PlanError(f"was created in the future, at {plan['created']}: {_AGAIN}")
         if age > max_age:
             minutes = int(age.total_seconds() // 60)
             raise PlanError(
@@ -291,7 +297,7 @@ def _place(finding: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _describe(place: tuple[str, ...]) -> str:
     host, _service, server, kind, name = place
-    return f"{kind} {name} on {server or host}"
+    return shorten(f"{kind} {name} on {server or host}")
 
 
 def conflict(found: Sequence[str], contents: Contents) -> str:

@@ -21,6 +21,10 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents
 MAX_LISTED = 500
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$]|:(?=//))")
+# A mention of a person or of an issue, and an address without a scheme. Neither is stopped by a
+# backslash, because servers search for them in the text after they have read the Markdown.
+_REFERENCE = re.compile(r"(@|\\#|\bwww)(?=[\w.])")
+_NO_REFERENCE = r"\1&#8203;"
 
 
 def junit(contents: Contents) -> str:
@@ -180,7 +184,7 @@ def _action(finding: Mapping[str, Any]) -> str:
 
 def escaped(text: str) -> str:
     """Escape a string for Markdown, and join its lines."""
-    return _MARKUP.sub(r"\\\1", " ".join(text.split()))
+    return _REFERENCE.sub(_NO_REFERENCE, _MARKUP.sub(r"\\\1", " ".join(text.split())))
 
 
 def overview(contents: Contents) -> list[tuple[str, ...]]:

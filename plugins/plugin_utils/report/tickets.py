@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,11 @@ LABEL = "drift"
 PER = ("finding", "server")
 _SUMMARY = 200
 _VALUE = 2000
+#: The marks of links and mentions, pictures, macros, tables and the escape itself.
+_MARKUP = re.compile(r"[\\{}\[\]!|]")
+_ESCAPES = {"\\": "&#92;"}
+#: The end of a block without formats, which also begins one with parameters.
+_END = re.compile(r"\{noformat", re.IGNORECASE)
 Ticket = dict[str, Any]
 
 
@@ -47,11 +53,15 @@ def ended(report: Mapping[str, Any], per: str) -> dict[str, str]:
     Issues of objects that were not read are not closed.
     """
     if per == "finding":
-        mended = {finding_id(finding): f"mended: {finding['text']}" for finding in report["mended"]}
+        mended = {
+            finding_id(finding): f"mended: {_quoted(finding['text'])}"
+            for finding in report["mended"]
+        }
         earlier = dict.fromkeys(report.get("mended_earlier") or (), "mended in an earlier run")
         return {_label(key): why for key, why in {**earlier, **mended}.items()}
     unread = {_server_id(finding) for finding in report.get("unread") or ()}
     read = {_server_id(row) for row in report.get("servers") or () if not row["failed"]}
+    read |= {_server_id(finding) for finding in report["mended"]}
     return dict.fromkeys((_label(key) for key in read - unread), "mended: nothing differs")
 
 
@@ -124,7 +134,16 @@ def _where(finding: Mapping[str, Any]) -> str:
 
 def _line(finding: Mapping[str, Any]) -> str:
     action = "failed" if finding["status"] == "failed" else finding["action"]
-    return _cut(f"{action}: {' '.join(finding['text'].split())} (host {finding['host']})", _VALUE)
+    text = f"{' '.join(finding['text'].split())} (host {finding['host']})"
+    return f"{action}: {_quoted(_cut(text, _VALUE))}"
+
+
+def _quoted(text: str) -> str:
+    """Return a string that the markup of the tracker shows as it is: no mention, picture or macro.
+
+    A backslash before a character that has a meaning is an escape, two backslashes break the line.
+    """
+    return _MARKUP.sub(lambda found: _ESCAPES.get(found[0], f"\\{found[0]}"), text)
 
 
 def _description(finding: Mapping[str, Any]) -> str:
@@ -136,8 +155,8 @@ def _description(finding: Mapping[str, Any]) -> str:
     for side in ("before", "after"):
         if finding.get(side) is not None:
             shown = json.dumps(finding[side], ensure_ascii=False, sort_keys=True, default=str)
-            shown = shown.replace("{noformat}", "(noformat)")  # must not end the block
-            lines += [f"* {side}:", f"{{noformat}}{_cut(shown, _VALUE)}{{noformat}}"]
+            shown = _END.sub("(noformat", _cut(shown, _VALUE))
+            lines += [f"* {side}:", f"{{noformat}}{shown}{{noformat}}"]
     return "\n".join(lines)
 
 

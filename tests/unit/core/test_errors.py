@@ -99,6 +99,23 @@ def test_control_characters_are_removed() -> None:
     assert errors.shorten("a\x9b2J\x00b\r\nc ü\u2028") == "a b c ü"
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("job ##vso[task.setvariable]x", "job # #vso[task.setvariable]x"),
+        ("##[error]x ##TeamCity[x]", "# #[error]x # #TeamCity[x]"),
+        (
+            "a\n ::error file=x::b\n::stop-commands::c",
+            "a\n : :error file=x::b\n: :stop-commands::c",
+        ),
+        ("## a [b] ::x", "## a [b] ::x"),
+        ("::1 and a::b", "::1 and a::b"),
+    ],
+)
+def test_commands_of_ci_servers_are_broken_up(text: str, shown: str) -> None:
+    assert errors.printable(text) == shown
+
+
 def test_long_error_text_ends_with_ellipsis() -> None:
     assert errors.shorten("x" * 2000) == "x" * (errors.DETAIL_LIMIT - 1) + "…"
     assert errors.shorten("one two three", 8) == "one two…"

@@ -386,6 +386,12 @@ def test_netrc_file_without_usable_login_is_rejected(
     assert str(file) in message
 
 
+def test_device_is_no_netrc_file() -> None:
+    assert "cannot read the credentials file /dev/zero: it is a device" in refused(
+        credentials_file="/dev/zero"
+    )
+
+
 # The other settings
 
 
@@ -402,6 +408,9 @@ def test_settings_reach_the_connection() -> None:
         ("timeout", 0),
         ("timeout", -1),
         ("timeout", float("inf")),
+        ("timeout", 1e308),
+        ("retries", 10**400),
+        ("retry_max_wait", 1e308),
         ("timeout", float("nan")),
         ("retries", -1),
         ("retry_max_wait", -0.5),

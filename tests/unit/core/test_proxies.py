@@ -301,6 +301,20 @@ def test_truncated_tunnel_response_is_a_network_error(tunnels: _Tunnels) -> None
     assert "inside its head" in caught.value.message
 
 
+@pytest.mark.parametrize(
+    "address", ["http://[x", "http://x:port", "http://x:99999", "http://", "//"]
+)
+def test_invalid_address_of_a_proxy_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    monkeypatch.setenv("http_proxy", address)
+    with pytest.raises(
+        ToolchainError, match="address of the proxy in the environment is"
+    ) as caught:
+        transport_to(AWAY).read("reading", "x")
+    assert caught.value.kind == "invalid"
+
+
 @pytest.mark.parametrize("sign", ["#", "?", "/", "\\"])
 @pytest.mark.parametrize("scheme", ["http://", ""])
 def test_login_of_proxy_that_is_not_encoded_is_not_printed(

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import codecs
-import math
 import netrc
 import os
 import re
@@ -17,7 +16,8 @@ from ansible.module_utils.errors import AnsibleFallbackNotFound
 
 from .. import json_text
 from ..address import require_address
-from ..errors import invalid
+from ..errors import invalid, listed
+from ..files import open_regular
 from ..secret import Secret, clean_url
 from . import connection
 from .connection import GATEWAY, Connection, OAuth, is_other_server, require_own_server
@@ -58,6 +58,12 @@ _SERVICE_SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
 }
 
 
+#: Maximum of a duration in seconds: the timeout of a socket is at most 2^31 milliseconds.
+_LONGEST = 2_000_000
+#: Maximum number of hosts of a token file in a message.
+_MAX_NAMED = 5
+
+
 def settings_options(service: str) -> dict[str, dict[str, Any]]:
     """Return the options that are not credentials, as an argument spec without fallbacks."""
     return {**_SETTINGS, **_SERVICE_SETTINGS.get(service, {})}
@@ -80,14 +86,15 @@ def _check_files(service: str, settings: Mapping[str, Any]) -> None:
 
 def _check_numbers(service: str, settings: Mapping[str, Any]) -> None:
     timeout = settings.get("timeout")
-    if timeout is not None and not (timeout > 0 and math.isfinite(timeout)):
+    if timeout is not None and not 0 < timeout <= _LONGEST:
         raise invalid(
-            f"timeout of the {service} service is {timeout:g}, but must be more than 0 seconds"
+            f"timeout of the {service} service is {timeout:g}, but must be more than 0 and at most"
+            f" {_LONGEST:,} seconds"
         )
     for name in ("retries", "retry_max_wait"):
         value = settings.get(name)
-        if value is not None and not value >= 0:
-            raise invalid(f"{name} of the {service} service is {value:g}, but must be 0 or more")
+        if value is not None and not 0 <= value <= _LONGEST:
+            raise invalid(f"{name} of the {service} service must be from 0 to {_LONGEST:,}")
 
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -150,7 +157,8 @@ def _logins(file: Path, url: str, user: str | None) -> tuple[set[tuple[str, str]
     parts = urlsplit(url)
     host, port = parts.hostname or "", str(parts.port or _DEFAULT_PORTS.get(parts.scheme, 80))
     try:
-        lines = list(_lines(_decoded(file.read_bytes())))
+        with open(file, "rb", opener=open_regular) as stream:
+            lines = list(_lines(_decoded(stream.read())))
     except OSError as error:
         return set(), f"cannot be read ({error.strerror}): {_HELP}"
     found = {
@@ -161,7 +169,9 @@ def _logins(file: Path, url: str, user: str | None) -> tuple[set[tuple[str, str]
     if found:
         return found, f"has {len(found)} lines for {host}, port {port}: set username to select one"
     whose = f" and user {user}" if user is not None else ""
-    return found, f"has no line for {host}, port {port}{whose}: {_HELP}"
+    known = sorted({f"{line[0].lower()}:{line[1]}" for line in lines})
+    others = f" (it has {listed(known, _MAX_NAMED)})" if known else ""
+    return found, f"has no line for {host}, port {port}{whose}{others}: {_HELP}"
 
 
 def _decoded(data: bytes) -> str:
@@ -469,7 +479,7 @@ def _oauth(service: str, named: Mapping[str, Any]) -> OAuth:
     key = str(named["oauth_private_key"])
     if "-----BEGIN" not in key:
         try:
-            with open(os.path.expanduser(key), encoding="ascii") as file:
+            with open(os.path.expanduser(key), encoding="ascii", opener=open_regular) as file:
                 key = file.read()
         except (OSError, ValueError):
             where = "" if os.path.isabs(key) else f" (searched in {os.getcwd()})"
@@ -490,7 +500,8 @@ def _netrc(service: str, url: str, path: str) -> dict[str, Any]:
     host = urlsplit(url).hostname or ""
     path = os.path.abspath(os.path.expanduser(path))
     try:
-        entry = netrc.netrc(path).authenticators(host)
+        with open(path, opener=open_regular):
+            entry = netrc.netrc(path).authenticators(host)
     except OSError as error:
         raise invalid(f"cannot read the credentials file {path}: {error.strerror}") from None
     except netrc.NetrcParseError as error:

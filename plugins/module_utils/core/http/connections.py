@@ -17,6 +17,7 @@ import time
 from base64 import b64encode
 from http.client import HTTPResponse, IncompleteRead
 from typing import Any
+from urllib.parse import urlsplit
 
 from ..address import NOWHERE, Origin, UnfitRequest, origin, prepared_url
 from ..concurrency import MAX_CONCURRENCY
@@ -304,13 +305,28 @@ class PooledSession(Session):
 
 
 def _check_proxy(proxy: str) -> None:
-    """Raise `UnfitRequest` if the login in the address of a proxy is not percent-encoded.
+    """Raise `UnfitRequest` if the address of a proxy, or the encoding of its login, is invalid.
 
     The library would read a part of the password as the host or port, and print it.
     """
-    start, end = misplaced_user_info(proxy if "://" in proxy else f"http://{proxy}")
+    address = proxy if "://" in proxy else f"http://{proxy}"
+    start, end = misplaced_user_info(address)
     if end > start:
         raise UnfitRequest(
             "the login of the proxy in the environment contains a character such as #, ?, / or a"
             " backslash: percent-encode its user name and password"
         )
+    if proxy and not _is_address(address):
+        raise UnfitRequest(
+            "the address of the proxy in the environment is invalid: set HTTP_PROXY and HTTPS_PROXY"
+            " to an address such as http://host:3128"
+        )
+
+
+def _is_address(url: str) -> bool:
+    """Return whether an address has a host, and a port that is a number if it has one."""
+    try:
+        parts = urlsplit(url)
+        return bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False

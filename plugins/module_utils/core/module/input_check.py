@@ -16,8 +16,8 @@ An argument spec may contain keys that Ansible does not have (:data:`EXTRA_KEYS`
 from __future__ import annotations
 
 import json
-import math
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -41,6 +41,9 @@ EXTRA_KEYS = frozenset({"empty", "values", "private", "whole"})
 _TEXTS = ("str", "path")
 _QUOTES = "put it into quotes"
 _LONGEST_SHOWN = 80
+_HALF = re.compile("[\ud800-\udfff]")
+#: Maximum of a number with a fraction: all of them are durations, and the system has such a limit.
+_LARGEST = 1e9
 #: Prefix of the value of `omit` before ansible-core 2.19. Ansible does not remove the value from
 #: options of lookups and from longer strings.
 _OMITTED = "__omit_place_holder__"
@@ -149,6 +152,25 @@ def check_options(
     return found
 
 
+def require_whole_characters(value: Any, place: Place = Place("")) -> None:
+    """Raise `invalid` for a string, at any depth, that cannot be encoded in UTF-8.
+
+    Ansible would fail with a traceback before it calls the module.
+    """
+    if isinstance(value, Mapping):
+        for name, member in value.items():
+            require_whole_characters(str(name), place)
+            require_whole_characters(member, place.member(name, secret=False))
+    elif isinstance(value, (list, tuple)):
+        for number, entry in enumerate(value):
+            require_whole_characters(entry, place.entry(number))
+    elif isinstance(value, str) and not value.isascii() and _HALF.search(value):
+        raise invalid(
+            f"{place.name} contains an unpaired surrogate, which is half of a character: write the"
+            " whole character"
+        )
+
+
 def _require_options(options: Options, found: Mapping[str, Any], place: Place) -> None:
     for name, option in options.items():
         if option.get("required") and not found.keys() & {name, *option.get("aliases", ())}:
@@ -187,6 +209,7 @@ def text(value: Any, place: Place, *, empty: bool = False) -> str:
 def line(value: Any, place: Place, *, empty: bool = False) -> str:
     """Return a value as a string without line breaks at its end. See :func:`text`."""
     found = text(value, place, empty=empty).rstrip("\r\n")
+    require_whole_characters(found, place)
     if "\0" in found:
         raise place.error(found, "it contains a null byte, so it may be in another encoding")
     return found
@@ -235,7 +258,7 @@ def _scalar(option: Mapping[str, Any], value: Any, place: Place) -> Any:
         if isinstance(value, float) and kind == "int" and value.is_integer():
             return int(value)  # such as 4 / 2 in Jinja; older releases of Ansible reject 2.0
         found = _CONVERSIONS[kind](value)
-        if kind == "float" and not math.isfinite(found):
+        if kind == "float" and not abs(found) <= _LARGEST:
             raise ValueError  # Python accepts nan and inf
         return found
     except (TypeError, ValueError, OverflowError):

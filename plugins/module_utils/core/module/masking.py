@@ -17,7 +17,14 @@ from typing import Any
 
 from ansible.module_utils.common.text.converters import to_native
 
-from ..secret import clean_url, is_secret_name, mask_free_text, members_of, secrets_of_url
+from ..secret import (
+    can_be_masked,
+    clean_url,
+    is_secret_name,
+    mask_free_text,
+    members_of,
+    secrets_of_url,
+)
 from .input_check import Options, canonical_name
 
 #: Ansible's replacement for a value that is a secret as a whole.
@@ -117,11 +124,6 @@ def _is_large_and_clean(value: Any, forms: list[str]) -> bool:
     return not any(form in text for form in forms)
 
 
-# Shorter secrets, and the words below, occur in too many other strings to be masked there.
-_SHORTEST_TEXT, _SHORTEST_NUMBER = 4, 6
-_WORDS = frozenset({"true", "false", "none", "null"})
-
-
 def has_private(options: Options) -> bool:
     """Return whether an option, at any depth, is `private`: it may contain secrets that nothing
     recognises, such as a short one in XML.
@@ -153,7 +155,7 @@ class OptionSecrets:
     def _mask(self, texts: Iterable[str]) -> None:
         new = set(texts)
         self.all |= new
-        self.found.update(filter(_can_be_masked, new))
+        self.found.update(filter(can_be_masked, new))
 
     def _members(self, options: Options, values: Mapping[str, Any]) -> dict[str, Any]:
         shown = {}
@@ -242,11 +244,6 @@ def _names_in(value: Any) -> Iterator[str]:
     if isinstance(value, list):
         for item in value:
             yield from _names_in(item)
-
-
-def _can_be_masked(text: str) -> bool:
-    shortest = _SHORTEST_NUMBER if text.isdigit() else _SHORTEST_TEXT
-    return len(text) >= shortest and text.lower() not in _WORDS
 
 
 def _strings_in(value: Any) -> Iterator[str]:

@@ -4,8 +4,8 @@
 The playbook `drift` stores a digest of each planned change in a sealed plan. A task of the playbook
 `enforce` may write a change only if its digest is in the sealed plan.
 
-A plan contains the salt, so everybody who reads it can guess the values of a change. The digest of a
-change with a secret is therefore slow.
+A plan contains the salt, so everybody who reads it can guess the values of a change. The digest of
+a change with a secret is therefore slow.
 """
 
 from __future__ import annotations
