@@ -21,6 +21,13 @@ from tests.helpers import browser, connections, playbook
 from tools import tree
 
 PICTURES = tree.ROOT / "docs" / "pictures"
+#: Unfold a difference of fields and a difference of lines.
+_UNFOLD = """Promise.all(['group', 'job'].map((kind) => {
+  const kinds = [...document.querySelectorAll('li .kind')];
+  const details = kinds.find((each) => each.textContent === kind).closest('details');
+  details.open = true;
+  return new Promise((done) => details.addEventListener('toggle', done));
+}))"""
 Task = tuple[str, dict[str, Any]]
 _VERSION = {"project": "REL", "name": "2.0.0"}
 #: What people change by hand after the export, night by night.
@@ -87,9 +94,12 @@ def pictures(folder: Path, sandbox: Sandbox) -> None:
         estate.change(*tasks)
         estate.report()
     report = estate.reported("report.html", "https://{}.example.com")
+    text = report.read_text("utf-8").replace("playbook.json", f"{playbook.NAMESPACE}.drift")
+    report.write_text(text, encoding="utf-8")
     with browser.browser() as page:
         for scheme in ("light", "dark"):
             page.open(report, width=1100, scheme=scheme)
+            page.run(_UNFOLD)
             page.picture(PICTURES / f"drift-{scheme}.png")
 
 

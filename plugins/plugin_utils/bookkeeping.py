@@ -5,6 +5,7 @@ A step returns the result of its task. The key `report` of a result is for the r
 
 `findings`: objects that differ, and that no module has compared;
 `plan`: the sealed plan of the run;
+`files`: the file of the desired state for each object;
 `summary`: the content of several reports;
 `restart`: whether the run has compared the servers with a sealed plan, and begins to write;
 `is_known`: whether the report contains the failure of the step already.
@@ -188,24 +189,28 @@ def _reading(run: Run) -> desired_state.Reading:
 
 def read_folder(run: Run) -> Result:
     """Return the variables that the folder of the desired state sets."""
-    folder = _folder(run)
+    return {"variables": desired_state.variables(_state(run))}
+
+
+def _state(run: Run) -> desired_state.State:
     environment = run.value("desired_state_environment")
-    return {"variables": desired_state.variables(folder, _reading(run), environment)}
+    return desired_state.read(_folder(run), _reading(run), environment)
 
 
 def validate_folder(run: Run) -> Result:
     """Validate the folder of the desired state. The result contains no values."""
-    return {"variables": list(read_folder(run)["variables"])}
+    state = _state(run)
+    files = desired_state.files(state)
+    return {"variables": list(desired_state.variables(state)), "report": {"files": files}}
 
 
 def unmanaged(run: Run, export: str) -> Result:
     """Return the objects in an export that the folder of the desired state does not name."""
-    folder, exported = _folder(run), Path(export)
+    exported = Path(export)
     if not any(exported.iterdir()):  # no service could be exported
         return {"findings": []}
-    reading = _reading(run)
-    state = desired_state.read(folder, reading, run.value("desired_state_environment"))
-    found = desired_state.unmanaged(state, desired_state.read(exported, reading))
+    there = desired_state.read(exported, _reading(run))
+    found = desired_state.unmanaged(desired_state.values(_state(run)), desired_state.values(there))
     if run.value("desired_state_unmanaged") == "fail":
         found = [{**finding, "fails": True} for finding in found]
     return {"findings": found, "report": {"findings": found}}

@@ -18,8 +18,8 @@ from .unreadable_yaml import UNREADABLE, describe
 _ENDINGS = (".yml", ".yaml")
 #: The folder with the differences of each environment.
 _ENVIRONMENTS = "environments"
-#: Values by service and property.
-_State = dict[str, dict[str, Any]]
+#: Values by service and property. Lists contain `_Entry`.
+State = dict[str, dict[str, Any]]
 #: Defaults of the options that identify an entry of a list, by option.
 _Key = dict[str, Any]
 
@@ -46,28 +46,44 @@ class _Entry:
 
     :param original: entry as in its file, used to identify it
     :param resolved: entry with the path in `src` resolved against the folder of its file
+    :param file: path of its file below the folder of the desired state
     """
 
     original: Any
     resolved: Any
+    file: str
 
 
-def variables(folder: Path, reading: Reading, environment: str | None = None) -> dict[str, Any]:
-    """Read a folder, and return the values of the role variables.
-
-    :param environment: folder below `environments` whose values override those of all environments
-    """
+def variables(state: State) -> dict[str, Any]:
+    """Return the values of the role variables."""
     return {
         schema_of(service)["properties"][name][VARIABLE]: value
-        for service, values in read(folder, reading, environment).items()
-        for name, value in values.items()
+        for service, properties in values(state).items()
+        for name, value in properties.items()
     }
 
 
-def read(folder: Path, reading: Reading, environment: str | None = None) -> _State:
-    """Read a folder, and return its values by service and property.
+def files(state: State) -> list[dict[str, str]]:
+    """Return the file of each object, as dicts with `service`, `kind`, `name` and `file`."""
+    return [
+        {
+            "service": service,
+            "kind": kind_of(name),
+            "name": _name(entry.original, key),
+            "file": entry.file,
+        }
+        for service, values in state.items()
+        for name, entries in values.items()
+        if (key := _key(service, name)) and isinstance(entries, list)
+        for entry in entries
+    ]
 
-    Raises DesiredStateError with all errors.
+
+def read(folder: Path, reading: Reading, environment: str | None = None) -> State:
+    """Read a folder, and return its state.
+
+    :param environment: folder below `environments` whose values override those of all environments
+    :raises DesiredStateError: with all errors
     """
     if not folder.is_dir():
         raise DesiredStateError(f"{folder} is not a folder")
@@ -82,6 +98,11 @@ def read(folder: Path, reading: Reading, environment: str | None = None) -> _Sta
             f"{folder} has no files of a desired state: name files after services"
             f" ({', '.join(services())}), such as ci.yml"
         )
+    return found
+
+
+def values(found: State) -> dict[str, dict[str, Any]]:
+    """Return the values of a state by service and property."""
     return {
         service: {
             name: [entry.resolved for entry in value] if isinstance(value, list) else value
@@ -96,8 +117,8 @@ def unmanaged(described: Mapping[str, Any], on_server: Mapping[str, Any]) -> lis
 
     Only the lists of the desired state are compared. The findings have `service`.
 
-    :param described: desired state: values by service and property
-    :param on_server: export of the servers, in the same form
+    :param described: result of :func:`values`
+    :param on_server: result of :func:`values` for an export of the servers
     """
     found = []
     for service, values in on_server.items():
@@ -131,13 +152,13 @@ def _overlay(folder: Path, environment: str) -> Path:
     return above / environment
 
 
-def _read(base: Path, folder: Path, reading: Reading, errors: list[str]) -> _State:
+def _read(base: Path, folder: Path, reading: Reading, errors: list[str]) -> State:
     """Return the values of the files in a folder. Lists contain `_Entry`.
 
     :param base: folder to which the paths in messages are relative
     :param errors: list to which error messages are added
     """
-    found: _State = {}
+    found: State = {}
     for file, service in _files(base, folder, errors):
         place = file.relative_to(base)
         problems = [f"{place}{violation}" for violation in violations(file, service)]
@@ -150,7 +171,7 @@ def _read(base: Path, folder: Path, reading: Reading, errors: list[str]) -> _Sta
         except DesiredStateError as error:
             errors.append(f"{place}: {error}")
             continue
-        errors += _merge(found.setdefault(service, {}), service, file, values)
+        errors += _merge(found.setdefault(service, {}), service, base, file, values)
     return found
 
 
@@ -209,7 +230,9 @@ def _secret(value: Mapping[str, Any], reading: Reading, place: str) -> str:
     return secret
 
 
-def _merge(found: dict[str, Any], service: str, file: Path, values: Mapping[str, Any]) -> list[str]:
+def _merge(
+    found: dict[str, Any], service: str, base: Path, file: Path, values: Mapping[str, Any]
+) -> list[str]:
     """Merge the values of a file into `found`, and return error messages.
 
     Lists from several files are concatenated. All other values may be in a single file only.
@@ -218,7 +241,8 @@ def _merge(found: dict[str, Any], service: str, file: Path, values: Mapping[str,
     for name, value in values.items():
         merged = value
         if isinstance(value, list):
-            merged = [_Entry(entry, _resolve_src(entry, file.parent)) for entry in value]
+            place = str(file.relative_to(base))
+            merged = [_Entry(entry, _resolve_src(entry, file.parent), place) for entry in value]
         if name not in found:
             found[name] = merged
         elif isinstance(merged, list) and isinstance(found[name], list):
@@ -235,7 +259,7 @@ def _resolve_src(entry: Any, folder: Path) -> Any:
     return entry
 
 
-def _override(found: _State, differences: _State) -> None:
+def _override(found: State, differences: State) -> None:
     """Apply the values of an environment.
 
     Lists of objects are merged by their keys. All other values are replaced.
@@ -268,7 +292,8 @@ def _merge_entries(base: list[_Entry], differences: list[_Entry], key: _Key) -> 
             for name, value in (change.resolved if change else {}).items()
             if name not in key
         }
-        merged.append(_Entry(entry.original, {**entry.resolved, **options}))
+        file = change.file if change else entry.file
+        merged.append(_Entry(entry.original, {**entry.resolved, **options}, file))
     known = {_identity(entry.original, key) for entry in base}
     return [
         *merged,

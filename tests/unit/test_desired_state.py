@@ -41,7 +41,7 @@ def write(folder: Path, **files: str) -> None:
 
 def read(folder: Path, environment: str | None = None, **files: str) -> dict[str, Any]:
     write(folder, **files)
-    return desired_state.variables(folder, READING, environment)
+    return desired_state.variables(desired_state.read(folder, READING, environment))
 
 
 def test_every_schema_is_generated_from_argument_specs() -> None:
@@ -138,9 +138,9 @@ def test_name_of_a_connection_option_is_rejected(
 
 def test_repeated_setting_and_empty_folder_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(desired_state.DesiredStateError, match="has no files of a desired state"):
-        desired_state.variables(tmp_path, READING)
+        desired_state.read(tmp_path, READING)
     with pytest.raises(desired_state.DesiredStateError, match="is not a folder"):
-        desired_state.variables(tmp_path / "none", READING)
+        desired_state.read(tmp_path / "none", READING)
     with pytest.raises(desired_state.DesiredStateError, match="is also set in another file"):
         read(tmp_path, ci__a="check_java: true", ci__b="check_java: false")
 
@@ -185,7 +185,7 @@ def test_invalid_value_is_reported_with_its_file(tmp_path: Path) -> None:
     with pytest.raises(
         desired_state.DesiredStateError, match=r"^ci.yml is not valid YAML: month must be"
     ):
-        desired_state.variables(tmp_path, desired_state.Reading(refused))
+        desired_state.read(tmp_path, desired_state.Reading(refused))
 
 
 def test_secret_is_read_from_variable_or_vault(tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ def test_secret_is_read_from_variable_or_vault(tmp_path: Path) -> None:
 
     (tmp_path / "analysis.yml").write_text("users:\n  - name: eve\n    password: !vault x\n")
     decrypted = desired_state.Reading(lambda name: {"users": [{"name": "eve", "password": "x"}]})
-    found = desired_state.variables(tmp_path, decrypted)
+    found = desired_state.variables(desired_state.read(tmp_path, decrypted))
     assert found["analysis_config_users"][0]["password"] == "x"
 
 
@@ -246,7 +246,7 @@ def test_unknown_environment_is_rejected(tmp_path: Path, name: str) -> None:
     with pytest.raises(
         desired_state.DesiredStateError, match=r"no environment .*: it has production"
     ):
-        desired_state.variables(tmp_path, READING, name)
+        desired_state.read(tmp_path, READING, name)
 
 
 def test_invalid_input_of_an_environment_is_reported_with_its_file(tmp_path: Path) -> None:
@@ -254,7 +254,7 @@ def test_invalid_input_of_an_environment_is_reported_with_its_file(tmp_path: Pat
         read(tmp_path, "production", **BASE, environments__production__ci="check_jav: false")
     assert str(raised.value).startswith("environments/production/ci.yml:1: check_jav is unknown")
     with pytest.raises(desired_state.DesiredStateError, match="it has no folder environments"):
-        desired_state.variables(tmp_path / "environments/production", READING, "x")
+        desired_state.read(tmp_path / "environments/production", READING, "x")
 
 
 def test_unmanaged_objects_are_listed(tmp_path: Path) -> None:

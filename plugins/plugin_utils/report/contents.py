@@ -29,6 +29,8 @@ Object = dict[str, Any]
 _STATUSES = ("ok", "unknown", "ignored", "unmanaged", "drift", "failed")
 #: The keys of `counts`, in the order of `report.json` and of the tables.
 COUNTS = ("ok", "drift", "failed", "unmanaged", "unknown", "ignored")
+#: Words for people. All other counts are called by their key.
+TITLES = {"ok": "in sync", "drift": "differ", "ignored": "skipped"}
 #: Statuses that `drift_ignore` accepts in every run, because no run changes such objects.
 _NEVER_WRITTEN = ("unmanaged", "unknown")
 
@@ -81,7 +83,7 @@ class Refused:
 
     def finding(self, service: str, server: str) -> dict[str, Any]:
         """Return the single finding of the server. Its host is the first one by name."""
-        lost = f"; {_many(self.count, 'object')} not compared" if self.count else ""
+        lost = f"; {many(self.count, 'object')} not compared" if self.count else ""
         name = server or service
         return {
             "host": min(self.hosts),
@@ -125,6 +127,8 @@ class Contents:
     written: int = 0
     #: Refusals by service and server.
     _refused: dict[tuple[str, str], Refused] = field(default_factory=dict)
+    #: File of the desired state by service, kind and name of an object.
+    files: dict[tuple[str, str, str], str] = field(default_factory=dict)
     #: Set by `since`.
     last_finished: str = ""
     mended: list[Object] = field(default_factory=list)
@@ -225,6 +229,10 @@ class Contents:
         """Return whether an object with this name has been added, on any server."""
         return (host, service, kind, name) in self._known
 
+    def file_of(self, finding: Mapping[str, Any]) -> str:
+        """Return the file of the desired state that describes an object, "" if it is unknown."""
+        return self.files.get((finding["service"], finding["kind"], finding["name"]), "")
+
     @property
     def objects(self) -> list[Object]:
         return list(self._objects.values())
@@ -281,17 +289,19 @@ class Contents:
         """Return a summary of the report in one sentence."""
         rows, counts = self.rows(), self.counts
         total = sum(counts.values())
-        objects, servers = _many(total, "object"), _many(len(rows), "server")
         if not total:
             return "Nothing was compared."
-        if counts["ok"] == total:
-            return f"All of {objects} on {servers} are as wanted."
-        where = sum(1 for row in rows if row.drift)
-        singular, plural = ("differs", "differ") if self.check else ("was changed", "were changed")
-        verb = singular if counts["drift"] == 1 else plural
-        text = f"{counts['drift']:,} of {objects} {verb} on {where:,} of {servers}"
-        more = [f"{counts[status]:,} {status}" for status in COUNTS[2:] if counts[status]]
-        return f"{'; '.join([text, *more])}."
+        more = [f"{counts[name]:,} {TITLES.get(name, name)}" for name in COUNTS[2:] if counts[name]]
+        if counts["drift"]:
+            objects = part_of(counts["drift"], total, "object")
+            servers = part_of(sum(1 for row in rows if row.drift), len(rows), "server")
+            verbs = ("differs", "differ") if self.check else ("was changed", "were changed")
+            text = f"{objects} {verbs[counts['drift'] != 1]} on {servers}"
+            return f"{'; '.join([_capital(text), *more])}."
+        where = f"{many(total, 'object')} on {many(len(rows), 'server')}"
+        if more:
+            return f"{where}: {', '.join(more)}."
+        return f"{where} is in sync." if total == 1 else f"All {where} are in sync."
 
     def changes(self) -> str:
         """Return the numbers of new, open and mended findings as a sentence.
@@ -302,7 +312,7 @@ class Contents:
             return ""
         marks = [finding["since"] for finding in self.findings if finding["status"] != "ignored"]
         new, still = marks.count("new"), marks.count("still")
-        numbers = f"{new:,} new, {still:,} still, {len(self.mended):,} mended"
+        numbers = f"{new:,} new, {still:,} still, {len(self.mended):,} resolved"
         return f"Since the last run ({self.last_finished}): {numbers}."
 
 
@@ -327,8 +337,20 @@ def place_of(obj: Mapping[str, Any]) -> tuple[str, str, str]:
     return obj["service"], obj["server"], "" if obj["server"] else obj["host"]
 
 
-def _many(number: int, noun: str) -> str:
+def many(number: int, noun: str) -> str:
+    """Return a number with its noun: "1 object", "2,000 objects"."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def part_of(number: int, total: int, noun: str) -> str:
+    """Return a part of a total: "3 of 54 objects", "all 54 objects", "1 object"."""
+    if number == total:
+        return f"{'' if total == 1 else 'all '}{many(total, noun)}"
+    return f"{number:,} of {many(total, noun)}"
+
+
+def _capital(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def _counted(objects: Iterable[Mapping[str, Any]]) -> dict[str, int]:

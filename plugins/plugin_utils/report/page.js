@@ -2,15 +2,20 @@
 // Names and values are data: they become texts of nodes, never markup.
 "use strict";
 (() => {
-  const { report, history, links } = JSON.parse(document.getElementById("data").textContent);
-  const groups = ["failed", "missing", "different", "extra", "unmanaged", "unknown", "ignored"];
-  const titles = { failed: "Failed", missing: "Missing", different: "Different", extra: "Not wanted",
-    unmanaged: "Not managed", unknown: "Not compared", ignored: "Ignored" };
+  const { report, history, links, files, compared } = JSON.parse(document.getElementById("data").textContent);
+  const titles = { failed: "Failed", missing: "Missing", different: "Different", extra: "Not in Git",
+    unmanaged: "Not managed", unknown: "Not compared", ignored: "Skipped" };
+  const groups = Object.keys(titles);
   const mostLines = 4000;
-  const mostPrinted = 500;
+  const mostPrinted = 300;
+  const mostUnfolded = 30;
   const mostText = 200;
+  const mostInline = 40;
+  const mostFields = 2;
+  const mostEntries = 3;
   const mostDrawn = 100;
   const mostAtOnce = 60;
+  const fewRows = 10;
   const natural = new Intl.Collator("en", { numeric: true });
   const signs = { failed: "!", missing: "+", different: "~", extra: "-", unmanaged: "?", unknown: "?", ignored: "." };
   const severalHosts = report.hosts.length > 1;
@@ -22,6 +27,7 @@
     return made;
   };
   const number = (value) => value.toLocaleString("en");
+  const many = (count, noun) => `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
   const group = (one) => one.status !== "drift" ? one.status
     : { create: "missing", delete: "extra" }[one.action] || "different";
 
@@ -31,14 +37,14 @@
     const units = [["day", 86400], ["hour", 3600], ["minute", 60]];
     const [unit, size] = units.find(([, size]) => seconds >= size) || ["minute", 60];
     const count = Math.floor(seconds / size);
-    const ago = count < 1 ? "just now" : `${count} ${unit}${count === 1 ? "" : "s"} ago`;
+    const ago = count < 1 ? "just now" : `${many(count, unit)} ago`;
     const time = node("time", "", ago);
     time.dateTime = report.finished;
     time.title = report.finished;
     document.getElementById("age").replaceChildren("Checked ", time);
   };
 
-  // ---- the runs so far
+  // ---- the history
   const svg = (tag, attributes) => {
     const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
     for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
@@ -145,7 +151,7 @@
     const box = node("pre");
     let left = 0;
     const gap = () => {
-      if (left) box.append(node("span", "gap", `… ${number(left)} equal line${left === 1 ? "" : "s"}`));
+      if (left) box.append(node("span", "gap", `… ${many(left, "equal line")}`));
       left = 0;
     };
     all.forEach(([sign, line], index) => {
@@ -199,7 +205,7 @@
     }
     if (body.children.length) {
       for (const cell of body.querySelectorAll("th")) cell.scope = "row";
-      const head = ["Field", ...(report.check ? ["Is there", "Wanted"] : ["Before", "After"])];
+      const head = ["Field", ...(report.check ? ["On server", "In Git"] : ["Before", "After"])];
       const titles = node("tr", "", ...head.map((title) => node("th", "", title)));
       for (const cell of titles.children) cell.scope = "col";
       box.append(node("table", "sides", node("thead", "", titles), body));
@@ -214,29 +220,83 @@
     return fieldDiff({ value: before }, { value: after });
   };
 
-  // ---- the objects
+  // ---- a change of few short values, for the line of its object
+  const isShort = (value) => value === null || value === undefined || typeof value === "number" || typeof value === "boolean"
+    || (isText(value) && value.length <= mostInline && !value.includes("\n"));
+  const short = (value) => value === null || value === undefined ? "none" : value === "" ? "empty" : String(value);
+  // the nodes of a field, or null if its change is too long
+  const sides = (one, two) => {
+    if (isShort(one) && isShort(two)) return [node("del", "", short(one)), " → ", node("ins", "", short(two))];
+    if (!isList(one ?? []) || !isList(two ?? [])) return null;
+    const only = (own, other, tag, sign) => (own ?? []).filter((each) => !(other ?? []).includes(each))
+      .map((each) => node(tag, "", `${sign}${each}`));
+    const entries = [...only(one, two, "del", "−"), ...only(two, one, "ins", "+")];
+    const isFew = entries.length && entries.length <= mostEntries && entries.every((each) => isShort(each.textContent));
+    return isFew ? entries.flatMap((each, index) => index ? [" ", each] : [each]) : null;
+  };
+  const inline = ({ action, before, after }) => {
+    if (action !== "update" || !isMapping(before) || !isMapping(after)) return null;
+    const changed = [...new Set([...Object.keys(before), ...Object.keys(after)])]
+      .filter((field) => JSON.stringify(before[field]) !== JSON.stringify(after[field]));
+    const changes = changed.map((field) => sides(before[field], after[field]));
+    if (!changed.length || changed.length > mostFields || changes.includes(null)) return null;
+    return changes.map((change, index) => node("span", "", index ? ", " : "", `${changed[index]} `, ...change));
+  };
+
+  // ---- the findings
+  const days = (finding) => Math.floor((Date.parse(report.finished) - Date.parse(finding.first_seen)) / 86400000);
+  const age = (finding) => {
+    if (!compared) return [];
+    const text = finding.since === "still" ? (days(finding) >= 1 ? `for ${many(days(finding), "day")}` : "still") : finding.since;
+    return text ? [" ", node("span", "since", text)] : [];
+  };
+  const paragraph = (title, text) => [node("p", "faint", title), node("pre", "copy", text)];
+  const nextSteps = ({ id, status, action, kind, name }) => {
+    const box = node("details", "next", node("summary", "", "Accept or repair only this"));
+    const comment = `${kind} ${name}`.replace(/\s+/g, " ");
+    box.append(...paragraph("Accept it with an entry of drift_ignore:", `- id: ${id}  # ${comment}\n  reason: "..."\n  until: ...`));
+    if (status === "drift" && action !== "none") {
+      box.append(...paragraph("Repair only this on the server, with the variables of this run:",
+        `ansible-playbook delivery.toolchain.enforce -e enforce_plan=plan.json -e enforce_only=${id}`));
+    }
+    return box;
+  };
   const fill = (row) => {
     if (row.body.children.length) return;
     const one = row.finding;
     const about = node("p", "faint", `${one.host} · ${one.task}`);
     if (row.isCut) row.body.append(node("p", "", one.text));
     if (one.status === "ignored") {
-      row.body.append(node("p", "", `Ignored${one.until ? ` until ${one.until}` : ""}: ${one.reason || "no reason given"}`));
+      row.body.append(node("p", "", `Skipped${one.until ? ` until ${one.until}` : ""}: ${one.reason || "no reason given"}`));
     }
     if (one.since === "still") about.append(` · first seen ${one.first_seen}`);
-    row.body.append(difference(one), about);
+    row.body.append(difference(one));
+    if (row.file) about.append(" · ", node("code", "", row.file));
+    row.body.append(about);
+    const ways = node("p", "ways");
     if (row.link) {
       const link = node("a", "", "Open it on its server");
       link.href = row.link;
       link.rel = "noopener noreferrer";
       link.target = "_blank";
-      row.body.append(link);
+      ways.append(link, " ");
     }
+    if (one.id) {
+      const self = node("a", "", "Link to this finding");
+      self.href = `#${one.id}`;
+      ways.append(self);
+    }
+    row.body.append(ways);
+    if (one.id && ["drift", "unmanaged", "unknown"].includes(one.status)) row.body.append(nextSteps(one));
   };
   const makeRow = (finding, index) => ({
-    finding, group: group(finding), link: links[index], visible: true, place: null,
+    finding, group: group(finding), link: links[index], file: files[index], visible: true, place: null,
     words: `${finding.kind} ${finding.name} ${finding.host}`.toLowerCase(),
   });
+  const chipOf = (row) => ({ failed: "failed", unmanaged: "notes", unknown: "notes", ignored: "skipped" }[row.group]
+    || (compared ? row.finding.since : ""));
+  const ranks = ["failed", "new", "", "still", "notes", "skipped"];
+  const rank = (row) => ranks.indexOf(chipOf(row));
   // a row gets its nodes when it is to be seen
   const draw = (row) => {
     if (row.place) return row.place;
@@ -247,10 +307,11 @@
     row.body = node("div", "body");
     const sign = node("span", `sign ${row.group}`, signs[row.group]);
     sign.setAttribute("aria-hidden", "true");
-    row.details = node("details", "", node("summary", "", sign, node("span", "kind", kind), node("bdi", "name", name),
-      node("span", "text", row.isCut ? `${told.slice(0, mostText)}…` : told),
-      ...(row.finding.since ? [node("span", "since", row.finding.since)] : []),
-      ...(severalHosts ? [node("span", "host faint", row.finding.host)] : [])), row.body);
+    const change = inline(row.finding) || [row.isCut ? `${told.slice(0, mostText)}…` : told];
+    // the blanks are for the name that screen readers say
+    row.details = node("details", "", node("summary", "", sign, node("span", "heard", `${titles[row.group]}: `),
+      node("span", "kind", kind), " ", node("bdi", "name", name), " ", node("span", "text", ...change), ...age(row.finding),
+      ...(severalHosts ? [" ", node("span", "host faint", row.finding.host)] : [])), row.body);
     row.details.id = row.finding.id || "";
     row.details.addEventListener("toggle", () => { if (row.details.open) fill(row); });
     row.place = node("li", "", row.details);
@@ -266,48 +327,46 @@
     part.more.hidden = !left;
     part.more.textContent = `Show more of ${number(left)}`;
   };
-  const makePart = (section, members, name) => {
-    const part = { section, members, name, visible: members, drawn: 0,
-      title: node("h4", name), list: node("ul"), more: node("button", "more") };
+  // a server that failed as a whole is one line, without a heading of its own
+  const isServer = (row) => row.finding.kind === "server" && row.group === "failed";
+  const makePart = (key, members) => {
+    const part = { members, visible: members, drawn: 0, list: node("ul"), more: node("button", "more") };
     part.more.type = "button";
     part.more.addEventListener("click", () => drawMore(part, mostDrawn));
-    part.box = node("div", "", part.title, part.list, part.more);
-    section.append(part.box);
+    part.count = node("span", "faint count");
+    part.section = key
+      ? node("details", "group", node("summary", "", node("h3", "", JSON.parse(key).join(" · ")), " ", part.count), part.list, part.more)
+      : node("div", "group", part.list, part.more);
+    document.getElementById("list").append(part.section);
     parts.push(part);
   };
   const showObjects = () => {
     const places = new Map();
     for (const row of rows) {
       const { service, server, host } = row.finding;
-      const key = JSON.stringify([...(severalHosts ? [host] : []), service || "playbook",
+      const key = isServer(row) ? "" : JSON.stringify([...(severalHosts ? [host] : []), service || "playbook",
         server || (host ? `host ${host}` : "unknown server")]);
       if (!places.has(key)) places.set(key, []);
       places.get(key).push(row);
     }
-    const failures = (inside) => inside.filter((row) => row.group === "failed").length;
-    const order = ([one, first], [two, second]) => (failures(second) > 0) - (failures(first) > 0) || natural.compare(one, two);
-    for (const [key, inside] of [...places].sort(order)) {
-      inside.sort((one, two) => natural.compare(one.finding.kind, two.finding.kind) || natural.compare(one.finding.name, two.finding.name));
-      const section = node("details", "group", node("summary", "", node("h3", "", JSON.parse(key).join(" · ")), node("span", "faint count", "")));
-      for (const name of groups) {
-        const members = inside.filter((row) => row.group === name);
-        if (members.length) makePart(section, members, name);
-      }
-      document.getElementById("list").append(section);
-    }
+    const byNames = (one, two) => rank(one) - rank(two) || natural.compare(one.finding.kind, two.finding.kind)
+      || natural.compare(one.finding.name, two.finding.name);
+    for (const inside of places.values()) inside.sort(byNames);
+    const order = ([one, [first]], [two, [second]]) => (one ? 1 : 0) - (two ? 1 : 0) || rank(first) - rank(second) || natural.compare(one, two);
+    for (const [key, inside] of [...places].sort(order)) makePart(key, inside);
   };
 
-  const showMended = () => {
-    const place = document.getElementById("mended");
-    place.querySelector("ul").append(...report.mended.map((one) => node("li", "", node("span", "", one.text),
-      ...(report.hosts.length > 1 ? [node("span", "faint", ` ${one.host}`)] : []))));
-    place.querySelector("summary").textContent = `Mended since the last run: ${number(report.mended.length)}`;
-    place.hidden = !report.mended.length;
+  const resolved = document.getElementById("resolved");
+  const showResolved = () => {
+    resolved.querySelector("ul").append(...report.mended.map((one) => node("li", "", node("span", "", one.text),
+      ...(severalHosts ? [" ", node("span", "faint", one.host)] : []))));
+    resolved.querySelector("summary").textContent = `${number(report.mended.length)} resolved since the run of ${compared.replace("T", " ").slice(0, 16)} UTC`;
+    resolved.hidden = !report.mended.length;
   };
 
   // ---- filters
   const form = document.getElementById("filters");
-  const fields = ["host", "service", "server", "kind", "since", "what", "name"];
+  const fields = ["show", "host", "service", "server", "kind", "what", "name"];
   let started = false;
   const options = (name, values) => {
     for (const value of [...new Set(values)].filter(Boolean).sort(natural.compare)) {
@@ -316,37 +375,53 @@
       form.elements.namedItem(name).append(option);
     }
   };
+  const makeChips = () => {
+    const counts = { "": rows.length };
+    for (const name of ["failed", "new", "still", "notes", "skipped"]) counts[name] = rows.filter((row) => chipOf(row) === name).length;
+    counts.resolved = report.mended.length;
+    for (const [value, count] of Object.entries(counts)) {
+      if (!count) continue;
+      const button = node("input");
+      Object.assign(button, { type: "radio", name: "show", value, checked: !value });
+      document.getElementById("chips").append(node("label", `chip chip-${value || "all"}`, button, ` ${number(count)} ${value || (count === 1 ? "finding" : "findings")}`));
+    }
+  };
+  const setField = (name, value) => {
+    const field = form.elements.namedItem(name);
+    const known = field.tagName === "INPUT" && field.type === "search" ? [value] : [...(field.options || (field.length ? field : [field]))].map((each) => each.value);
+    if (known.includes(value)) {
+      if (name === "show") [...form.querySelectorAll("[name=show]")].forEach((each) => { each.checked = each.value === value; });
+      else field.value = value;
+    }
+  };
   const filter = () => {
-    const wanted = Object.fromEntries(fields.map((name) => [name, form.elements.namedItem(name).value]));
+    const given = new URLSearchParams([...new FormData(form)].filter(([, value]) => value));
+    const wanted = Object.fromEntries(fields.map((name) => [name, given.get(name) || ""]));
     // the address can be sent to others
-    const given = new URLSearchParams(Object.entries(wanted).filter(([, value]) => value));
     const isOne = rows.some((row) => row.finding.id && `#${row.finding.id}` === location.hash);
     if (started && (String(given) || !isOne)) window.history.replaceState(null, "", String(given) ? `#${given}` : location.pathname);
     const words = wanted.name.toLowerCase().split(/\s+/).filter(Boolean);
     let count = 0;
     for (const row of rows) {
-      row.visible = ["host", "service", "server", "kind", "since"].every((name) => !wanted[name] || row.finding[name] === wanted[name])
-        && (!wanted.what || row.group === wanted.what) && words.every((word) => row.words.includes(word));
+      row.visible = ["host", "service", "server", "kind"].every((name) => !wanted[name] || row.finding[name] === wanted[name])
+        && (!wanted.show || chipOf(row) === wanted.show) && (!wanted.what || row.group === wanted.what)
+        && words.every((word) => row.words.includes(word));
       count += row.visible ? 1 : 0;
     }
-    const seen = new Map();
+    resolved.hidden = !report.mended.length || !["", "resolved"].includes(wanted.show);
+    resolved.open = wanted.show === "resolved";
     let room = mostAtOnce;
     for (const part of parts) {
       part.visible = part.members.filter((row) => row.visible);
       part.drawn = 0;
       part.list.replaceChildren();
-      if (!seen.has(part.section)) part.section.open = room > 0;
+      if ("open" in part.section) part.section.open = room > 0;
       drawMore(part, Math.max(10, room));
-      room -= Math.min(part.visible.length, Math.max(10, room));
-      part.box.hidden = !part.visible.length;
-      part.title.textContent = `${titles[part.name]}: ${number(part.visible.length)}`;
-      seen.set(part.section, (seen.get(part.section) || 0) + part.visible.length);
+      room -= part.drawn;
+      part.section.hidden = !part.visible.length;
+      part.count.textContent = number(part.visible.length);
     }
-    for (const [section, visible] of seen) {
-      section.hidden = !visible;
-      section.querySelector(".count").textContent = number(visible);
-    }
-    document.getElementById("none").hidden = count > 0;
+    document.getElementById("none").hidden = count > 0 || wanted.show === "resolved";
     document.getElementById("shown").textContent = `${number(count)} of ${number(rows.length)} shown`;
   };
   const showOne = () => {
@@ -360,39 +435,43 @@
   };
   const startFilters = () => {
     if (!rows.length) {
-      const all = report.counts.ok;
-      const good = all === 1 ? "The only object is as wanted." : `All ${number(all)} objects are as wanted.`;
-      document.getElementById("list").append(node("p", "fine", all ? good : "Nothing was compared."));
+      document.getElementById("list").append(node("p", "fine", report.counts.ok ? "Nothing differs." : "Nothing was compared."));
       return;
     }
-    for (const name of ["host", "service", "server", "kind", "since"]) options(name, rows.map((row) => row.finding[name]));
+    makeChips();
+    for (const name of ["host", "service", "server", "kind"]) options(name, rows.map((row) => row.finding[name]));
     options("what", groups.filter((name) => rows.some((row) => row.group === name)));
     form.addEventListener("input", filter);
     form.addEventListener("reset", () => setTimeout(filter));
     form.addEventListener("submit", (event) => event.preventDefault());
     form.hidden = false;
+    document.getElementById("more-filters").hidden = rows.length < fewRows;
     form.elements.namedItem("host").parentNode.hidden = !severalHosts;
     const asked = new URLSearchParams(location.hash.slice(1));
-    for (const name of fields) {
-      const field = form.elements.namedItem(name);
-      const value = asked.get(name) || "";
-      if (field.tagName === "INPUT" || [...field.options].some((option) => option.value === value)) field.value = value;
-    }
+    for (const name of fields) if (asked.get(name)) setField(name, asked.get(name));
     filter();
     started = true;
     showOne();
     addEventListener("hashchange", showOne);
   };
 
-  // ---- on paper what differs is shown, unless there is too much of it
+  // ---- on paper few findings are unfolded, and of many the most urgent are listed
   let opened = [];
   addEventListener("beforeprint", () => {
+    let room = mostPrinted;
     for (const part of parts) {
-      drawMore(part, part.visible.length);
       part.section.open = true;
+      part.list.replaceChildren();
+      part.drawn = 0;
+      drawMore(part, room);
+      room -= part.drawn;
     }
-    const closed = rows.filter((row) => row.visible && !row.details.open);
-    opened = closed.length > mostPrinted ? [] : closed;
+    const left = parts.reduce((sum, part) => sum + part.visible.length - part.drawn, 0);
+    const rest = document.getElementById("rest");
+    rest.hidden = !left;
+    rest.textContent = `${many(left, "more finding")}: report.json lists all.`;
+    const visible = rows.filter((row) => row.visible);
+    opened = visible.length > mostUnfolded ? [] : visible.filter((row) => !row.details.open);
     for (const row of opened) {
       fill(row);
       row.details.open = true;
@@ -400,12 +479,13 @@
   });
   addEventListener("afterprint", () => {
     for (const row of opened) row.details.open = false;
+    filter();
   });
 
   showAge();
   setInterval(showAge, 60000);
-  showHistory();
   showObjects();
-  showMended();
+  showResolved();
   startFilters();
+  showHistory();
 })();

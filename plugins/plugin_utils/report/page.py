@@ -22,10 +22,10 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents
     Row,
 )
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.links import link
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.texts import columns
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.texts import columns, titles
 
-#: If there are more servers, their table is after the findings.
-_MANY = 5
+#: Classes of the sentence by the result of the run. All other results are differences.
+_TONES = {"as wanted": "fine", "changed": "fine", "failed": "failed"}
 _FOLDER = Path(__file__).resolve().parent
 
 
@@ -40,6 +40,8 @@ def html(contents: Contents, history: list[dict[str, Any]]) -> str:
         "report": report,
         "history": history,
         "links": [link(finding) for finding in report["findings"]],
+        "files": [contents.file_of(finding) for finding in report["findings"]],
+        "compared": contents.last_finished,
     }
     policy = (
         f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}';"
@@ -50,7 +52,7 @@ def html(contents: Contents, history: list[dict[str, Any]]) -> str:
         "policy": policy,
         "title": escape(f"{sentence} {contents.playbook}"),
         "sentence": escape(sentence),
-        "changes": escape(contents.changes()),
+        "tone": _TONES.get(contents.result(), "different"),
         "finished": escape(contents.finished),
         "playbook": escape(contents.playbook),
         "mode": "nothing was changed (check mode)"
@@ -58,7 +60,7 @@ def html(contents: Contents, history: list[dict[str, Any]]) -> str:
         else "what differed was changed",
         "hosts": escape(_shown(contents.hosts)),
         "heading": "Differences" if contents.check else "Changes",
-        **_servers(contents),
+        "servers": _servers(contents),
         "data": _embedded(data),
         "style": style,
         "script": script,
@@ -84,30 +86,27 @@ def _embedded(data: Any) -> str:
     return text
 
 
-def _servers(contents: Contents) -> dict[str, str]:
-    """Return the section about servers, for one of two positions in the page.
+def _servers(contents: Contents) -> str:
+    """Return the section about servers.
 
     Servers with failures are first, then servers with differences. All others are collapsed.
     """
     rows = sorted(contents.rows(), key=lambda row: (-row.failed, -row.drift))
     busy = [row for row in rows if any(row.counts()[1:])]
     fine = [row for row in rows if row not in busy]
-    count = f"{len(fine):,} server{' is' if len(fine) == 1 else 's are'} as wanted"
+    count = f"{len(fine):,} server{' is' if len(fine) == 1 else 's are'} in sync"
     parts = [_table(busy, contents)] if busy else []
     if fine:
         parts.append(f"<details><summary>{count}</summary>{_table(fine, contents)}</details>")
-    section = (
+    return (
         '<section aria-labelledby="servers-title"><h2 id="servers-title">Servers</h2>'
         f"{''.join(parts)}</section>"
     )
-    places = ("servers_first", "servers_last")
-    return dict(zip(places, ("", section) if len(rows) > _MANY else (section, ""), strict=True))
 
 
 def _table(rows: list[Row], contents: Contents) -> str:
     shown = columns(contents)
-    titles = {"ok": "As wanted", "drift": "Differ"}
-    named = ("Service", "Server", *(titles.get(name, name.capitalize()) for name in shown))
+    named = ("Service", "Server", *(title.capitalize() for title in titles(contents, shown)))
     head = "".join(f'<th scope="col">{title}</th>' for title in named)
     body = "".join(_row(row, shown) for row in rows)
     return (

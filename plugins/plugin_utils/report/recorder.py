@@ -141,6 +141,8 @@ class Recorder:
             self.plan = dict(step["plan"])
         if step.get("restart"):
             self._start_again()
+        for one in step.get("files", ()):
+            self.contents.files[one["service"], one["kind"], self._line(one["name"])] = one["file"]
         for finding in step.get("findings", ()):
             service = finding["service"]
             if not self.contents.knows(host, service, finding["kind"], finding["name"]):
@@ -153,7 +155,9 @@ class Recorder:
     def _start_again(self) -> None:
         """Discard all findings after the comparison with a sealed plan, before the run writes."""
         old = self.contents
-        self.contents = Contents(playbook=old.playbook, started=old.started, written=old.written)
+        self.contents = Contents(
+            playbook=old.playbook, started=old.started, written=old.written, files=old.files
+        )
         self._checks.clear()
 
     def _summarise(self, summary: Mapping[str, Any]) -> None:

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import (
     COUNTS,
+    TITLES,
     Contents,
     Object,
     Row,
@@ -144,35 +145,36 @@ def markdown(contents: Contents) -> str:
     """Return `report.md`."""
     lines = [f"# {escaped(contents.playbook)}", "", contents.sentence(), ""]
     lines += [f"Finished {contents.finished}. {escaped(contents.changes())}".rstrip(), ""]
-    titles, *cells = overview(contents)
-    lines += [f"| {' | '.join(titles)} |", f"|---|---|{'--:|' * (len(titles) - 2)}"]
+    first, *cells = overview(contents)
+    lines += [f"| {' | '.join(first)} |", f"|---|---|{'--:|' * (len(first) - 2)}"]
     lines += [f"| {' | '.join(map(escaped, row))} |" for row in cells]
     listed = [finding for finding in contents.findings if finding["status"] != "ignored"]
     ignored = [finding for finding in contents.findings if finding["status"] == "ignored"]
-    titles = ("host", "object", "action", "seen")
-    lines += _rows("", titles, listed, lambda finding: (_action(finding), _seen(finding)))
-    lines += _rows("Mended", titles[:3], contents.mended, lambda finding: (_action(finding),))
-    lines += _rows("Ignored", (*titles[:2], "why"), ignored, lambda finding: (accepted(finding),))
+    place, most = ("host", "service", "server", "object"), ("action", "seen")
+    lines += _rows("", (*place, *most), listed, lambda found: (_action(found), _seen(found)))
+    lines += _rows("Resolved", (*place, most[0]), contents.mended, lambda found: (_action(found),))
+    lines += _rows("Skipped", (*place, "why"), ignored, lambda found: (accepted(found),))
     return "\n".join([*lines, ""])
 
 
 def _rows(
     heading: str,
-    titles: Sequence[str],
+    head: Sequence[str],
     found: Sequence[Object],
     more: Callable[[Object], Sequence[str]],
 ) -> Iterator[str]:
     """Yield a Markdown table with at most :data:`MAX_LISTED` findings.
 
-    :param titles: titles of the columns
-    :param more: returns the cells of a finding after host and text
+    :param head: titles of the columns
+    :param more: returns the cells of a finding after its text
     """
     if not found:
         return
     yield from ["", f"## {heading}"] if heading else []
-    yield from ["", f"| {' | '.join(titles)} |", f"|{'---|' * len(titles)}"]
+    yield from ["", f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
     for record in found[:MAX_LISTED]:
-        cells = (record["host"], record["text"], *more(record))
+        place = (record["host"], *title_of(place_of(record)))
+        cells = (*place, record["text"], *more(record))
         yield f"| {' | '.join(map(escaped, cells))} |"
     if len(found) > MAX_LISTED:
         yield from ["", f"{len(found) - MAX_LISTED:,} more are in report.json."]
@@ -192,12 +194,17 @@ def overview(contents: Contents) -> list[tuple[str, ...]]:
 
     Of the columns after `failed`, those without any finding are omitted.
     """
-    titles = {"ok": "as wanted", "drift": "differ" if contents.check else "changed"}
     shown = columns(contents)
     return [
-        ("service", "server", *(titles.get(name, name) for name in shown)),
+        ("service", "server", *titles(contents, shown)),
         *((*row.title(), *(str(getattr(row, name)) for name in shown)) for row in contents.rows()),
     ]
+
+
+def titles(contents: Contents, shown: Sequence[str]) -> list[str]:
+    """Return the titles of counts."""
+    words = TITLES if contents.check else {**TITLES, "drift": "changed"}
+    return [words.get(name, name) for name in shown]
 
 
 def columns(contents: Contents) -> list[str]:
@@ -211,13 +218,13 @@ def storage(findings: Sequence[Mapping[str, Any]]) -> str:
     The body contains no time, because the page must not change if the findings are the same.
     """
     statuses = [finding["status"] for finding in findings]
-    titles = {
+    named = {
         "Failures": "failed",
         "Not managed": "unmanaged",
         "Unknown": "unknown",
-        "Ignored": "ignored",
+        "Skipped": "ignored",
     }
-    numbers = {title: statuses.count(status) for title, status in titles.items()}
+    numbers = {title: statuses.count(status) for title, status in named.items()}
     counts = f"Differences: {statuses.count('drift'):,}."
     counts += "".join(f" {title}: {number:,}." for title, number in numbers.items() if number)
     parts = [f"<p><strong>{counts}</strong></p>"]

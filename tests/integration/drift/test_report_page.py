@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,10 @@ import pytest
 
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import page
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import Contents
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.since import (
+    Last,
+    finding_id,
+)
 from tests.helpers import installed
 from tests.helpers.browser import PROGRAM, Browser, browser
 
@@ -23,6 +28,8 @@ ANALYSIS, REPO = "https://analysis.example.com", "https://repo.example.com/artif
 EVIL = "</script><img src=http://127.0.0.1:9/x onerror=\"document.title='taken'\">\u2028<!--"
 #: The page must stay responsive with this number of findings.
 MANY = 5000
+#: Number of findings on paper.
+PRINTED = 300
 
 
 @pytest.fixture(scope="module")
@@ -125,21 +132,15 @@ def test_differences_are_expanded_by_field_and_line(chromium: Browser, tmp_path:
     fields = _unfold(chromium, "quality").split()
     assert fields == [
         "Field",
-        "Is",
-        "there",
-        "Wanted",
-        "users",
-        "1",
-        "equal",
-        "+",
-        "bob",
-        *fields[9:],
+        *("On", "server", "In", "Git"),
+        *("users", "1", "equal", "+", "bob"),
+        *fields[10:],
     ]
     lines = _unfold(chromium, "REL/Notes")
     assert "- line 20\n+ another\n" in lines
     assert "… 17 equal lines" in lines
     assert "line 30" not in lines
-    links = "[...document.querySelectorAll('.body a')].map((each) => each.href)"
+    links = "[...document.querySelectorAll('.body a[target]')].map((each) => each.href)"
     assert chromium.run(links) == [f"{ANALYSIS}/", "https://wiki/display/REL/Notes"]
 
 
@@ -175,7 +176,13 @@ def test_screen_reader_finds_names_for_everything(chromium: Browser, tmp_path: P
     assert chromium.run("document.querySelectorAll('h1').length") == 1
     tree = chromium.call("Accessibility.getFullAXTree")["nodes"]
     roles = {node["role"]["value"] for node in tree if "role" in node}
-    assert {"heading", "search", "status", "DisclosureTriangle", "combobox", "searchbox"} <= roles
+    assert {"heading", "search", "radio", "DisclosureTriangle"} <= roles
+    named = [
+        node["name"]["value"]
+        for node in tree
+        if node.get("role", {}).get("value") == "DisclosureTriangle"
+    ]
+    assert "Different: group quality users +bob" in named
 
 
 def test_only_visible_findings_are_rendered(chromium: Browser, tmp_path: Path) -> None:
@@ -185,10 +192,13 @@ def test_only_visible_findings_are_rendered(chromium: Browser, tmp_path: Path) -
     assert _names(chromium) == ["libs/agent/43/agent-4321.jar"]
     assert _choose(chromium, "name", "agent jar") == f"{MANY:,} of {MANY + 4:,} shown"
     before = len(_names(chromium))
-    chromium.run("document.querySelector('div:not([hidden]) > .more').click()")
+    chromium.run("document.querySelector('details:not([hidden]) > .more').click()")
     assert len(_names(chromium)) >= before + 100
     chromium.run("dispatchEvent(new Event('beforeprint'))")
-    assert len(_names(chromium)) == MANY
+    assert len(_names(chromium)) == PRINTED
+    assert chromium.run("document.getElementById('rest').textContent") == (
+        f"{MANY - PRINTED:,} more findings: report.json lists all."
+    )
     assert chromium.console == []
 
 
@@ -229,6 +239,99 @@ def test_page_fits_every_size(
         assert chromium.run(order)
 
 
+def _night(findings: int, servers: int) -> Contents:
+    """Return the report of a night: two failures, then new and older findings on each server."""
+    contents = Contents("delivery.toolchain.drift", check=True, finished="2026-11-22T04:00:00Z")
+    contents.hosts = ["production"]
+    contents.files["ci", "job", "app-1"] = "ci/jobs.yml"
+    last: dict[str, dict[str, Any]] = {}
+    for number in range(findings):
+        server = f"https://ci{number % servers}.example.com"
+        values: dict[str, Any] = {"kind": "job", "name": f"app-{number}", "action": "update"}
+        sides = {"before": {"enabled": True, "date": "2026-05-31"}, "after": {"enabled": True}}
+        finding = {**values, **sides, "host": "production", "service": "ci", "server": server}
+        contents.add(**finding, text=f"job app-{number}: differs in: date", status="drift")
+        if number % 2:
+            key = finding_id(finding)
+            last[key] = {**finding, "id": key, "first_seen": "2026-11-10T04:00:00Z"}
+    contents.add_refused(("production", "wiki", "https://wiki"), "connection refused", 21, "Read")
+    return contents.since(Last(last, "2026-11-21T04:00:00Z"))
+
+
+def test_new_findings_come_first_and_show_their_change(chromium: Browser, tmp_path: Path) -> None:
+    _open(chromium, tmp_path, _night(4, 1))
+    rows = "[...document.querySelectorAll('#list li > details > summary')].map((each) => each.textContent)"
+    assert chromium.run(rows) == [
+        "!Failed: server https://wiki connection refused; 21 objects not compared new",
+        "~Different: job app-0 date 2026-05-31 → none new",
+        "~Different: job app-2 date 2026-05-31 → none new",
+        "~Different: job app-1 date 2026-05-31 → none for 12 days",
+        "~Different: job app-3 date 2026-05-31 → none for 12 days",
+    ]
+    assert chromium.run("document.querySelectorAll('#list h3').length") == 1
+    assert "ci/jobs.yml" in _unfold(chromium, "app-1")
+    steps = chromium.run("[...document.querySelectorAll('.copy')].map((each) => each.textContent)")
+    own = chromium.run("document.querySelector('.ways a:last-child').getAttribute('href').slice(1)")
+    assert steps[0].startswith(f"- id: {own}  # job app-1\n")
+    assert steps[1].endswith(f" -e enforce_plan=plan.json -e enforce_only={own}")
+
+
+def test_chips_are_the_filters(chromium: Browser, tmp_path: Path) -> None:
+    _open(chromium, tmp_path, _night(8, 2))
+    chips = "[...document.querySelectorAll('.chip')].map((each) => each.textContent.trim())"
+    assert chromium.run(chips) == ["9 findings", "1 failed", "4 new", "4 still"]
+    assert chromium.run("document.getElementById('more-filters').hidden")
+    chromium.run("document.querySelector('.chip-still').click()")
+    assert _names(chromium) == ["app-1", "app-3", "app-5", "app-7"]
+    assert chromium.run("location.hash") == "#show=still"
+
+
+@pytest.mark.parametrize(("findings", "servers"), [(6, 3), (40, 20), (2000, 20)])
+def test_first_finding_is_visible_and_near(
+    chromium: Browser, tmp_path: Path, findings: int, servers: int
+) -> None:
+    _open(chromium, tmp_path, _night(findings, servers), width=1440)
+    assert chromium.run("document.querySelector('li').getBoundingClientRect().bottom") < 900
+    stops = """(() => {
+      const focusable = 'a[href], button, select, input, summary, [tabindex="0"]';
+      const first = document.querySelector('li summary');
+      const before = [...document.querySelectorAll(focusable)].filter((each) => each.checkVisibility()
+        && each.compareDocumentPosition(first) & Node.DOCUMENT_POSITION_FOLLOWING);
+      // the buttons of a group are a single stop
+      return before.filter((each) => each.type !== 'radio' || each.checked).length;
+    })()"""
+    assert chromium.run(stops) <= 5
+
+
+def test_paper_has_few_pages(chromium: Browser, tmp_path: Path) -> None:
+    _open(chromium, tmp_path, _night(2000, 40))
+    paper = chromium.call("Page.printToPDF")["data"]
+    pages = base64.b64decode(paper).count(b"/Type /Page\n")
+    assert 2 <= pages <= 10
+    chromium.call("Emulation.setEmulatedMedia", media="print")
+    assert "+ missing on the server" in chromium.run("document.getElementById('legend').innerText")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_bars_have_contrast(chromium: Browser, tmp_path: Path, scheme: str) -> None:
+    _open(chromium, tmp_path, _contents(), scheme=scheme)
+    colours = """[getComputedStyle(document.body).backgroundColor,
+      ...[...document.querySelectorAll('rect')].map((each) => getComputedStyle(each).fill)]"""
+    back, *bars = [_luminance(each) for each in chromium.run(colours)]
+    assert bars
+    for bar in bars:
+        assert (max(bar, back) + 0.05) / (min(bar, back) + 0.05) >= 3
+
+
+def _luminance(colour: str) -> float:
+    """Return the relative luminance of a colour such as "rgb(255, 255, 255)" (WCAG 2)."""
+    parts = [int(part) / 255 for part in colour[4:-1].split(", ")]
+    red, green, blue = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    ]
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
 def test_names_are_sorted_naturally_and_hosts_can_be_filtered(
     chromium: Browser, tmp_path: Path
 ) -> None:
@@ -264,8 +367,9 @@ def test_page_without_differences_reports_that(chromium: Browser, tmp_path: Path
     contents = Contents("delivery.toolchain.drift", check=True, finished="2026-11-22T04:00:00Z")
     contents.add(host="h", service="ci", server="", kind="plugin", name="git", status="ok")
     _open(chromium, tmp_path, contents)
-    assert chromium.run("document.getElementById('list').textContent") == (
-        "The only object is as wanted."
+    assert chromium.run("document.querySelector('h1.fine').textContent") == (
+        "1 object on 1 server is in sync."
     )
+    assert chromium.run("document.getElementById('list').textContent") == "Nothing differs."
     assert chromium.run("document.getElementById('filters').hidden")
     assert chromium.console == []
