@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Test that a team can adopt its servers: export finds no drift, each edit is one finding, and
-enforce brings the servers back.
+"""Test that a team can adopt its servers: after an export only edits are drift, each is one finding,
+and enforce brings the servers back.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ KINDS = (
     *("group", "job", "credential", "node", "view", "repository", "access-group"),
     *("version", "component", "page", "restriction"),
 )
-_EACH = 10
+_EACH = 3
 #: Names that only one kind has.
 NAMES = {kind: [f"{kind}-{number:03}" for number in range(_EACH)] for kind in KINDS}
 JOB = "<project><description>{}</description><builders/></project>"
@@ -33,7 +33,7 @@ CREDENTIAL = """<com.cloudbees.plugins.credentials.impl.UsernamePasswordCredenti
 <password>seed-password</password>
 </com.cloudbees.plugins.credentials.impl.UsernamePasswordCredentialsImpl>"""
 ADMIN = "repo-admin-token-1234567890"
-#: About 110 objects, beside those of the default seeds.
+#: Three objects of each kind, beside those of the default seeds.
 OBJECTS: dict[str, Any] = {
     "analysis": {"groups": [{"name": name, "users": ["alice"]} for name in NAMES["group"]]},
     "ci": {
@@ -190,16 +190,14 @@ def test_adopted_state_is_edited_and_enforced(seed: int, fresh: Fresh, tmp_path:
     servers = Servers(sandbox, tmp_path)
     servers.export()
     servers.add_secrets()
-    report = servers.apply("drift")
-    assert compared(report) == []
-    assert report["counts"]["unknown"] == len(NAMES["credential"])
-    assert report["counts"]["ok"] >= sum(map(len, NAMES.values()))
-
     edits = [*_edits(seed), SPACE]
     servers.edit(edits)
-    found = {
-        finding["name"]: finding for finding in compared(servers.apply("drift")) if finding["name"]
-    }
+    report = servers.apply("drift")
+    # two credentials are edited
+    assert report["counts"]["unknown"] == len(NAMES["credential"]) - 2
+    assert report["counts"]["ok"] >= sum(map(len, NAMES.values())) - len(edits)
+    found = {finding["name"]: finding for finding in compared(report) if finding["name"]}
+    # the third object of each kind, and all seeds, are as exported
     assert sorted(found) == sorted({name for _module, _options, name, *_sides in edits})
     for _module, _options, name, before, after in edits:
         # the finding shows the server before, the folder after
