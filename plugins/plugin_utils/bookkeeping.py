@@ -204,6 +204,20 @@ def validate_folder(run: Run) -> Result:
     return {"variables": list(desired_state.variables(state)), "report": {"files": files}}
 
 
+def kinds(run: Run, known: Sequence[Mapping[str, Any]]) -> Result:
+    """Return the kinds of objects whose list is not empty, in their order.
+
+    :param known: all kinds, each with the end of the variable's name as `list`
+    """
+    compared = run.value("desired_state_unmanaged", "ignore") != "ignore"
+    if compared and "desired_state_folder" not in run.variables:
+        raise StepError(
+            "desired_state_unmanaged compares the servers with a folder; name it in"
+            " desired_state_folder."
+        )
+    return {"kinds": [kind for kind in known if run.is_set(f"desired_state_{kind['list']}")]}
+
+
 def unmanaged(run: Run, export: str) -> Result:
     """Return the objects in an export that the folder of the desired state does not name."""
     exported = Path(export)
@@ -494,7 +508,8 @@ def rotation_steps(run: Run, **given: Any) -> Result:
 
 
 _STEPS: tuple[Callable[..., Result], ...] = (
-    *(check, read_survey, roles, read_folder, validate_folder, unmanaged, findings, reported),
+    *(check, read_survey, roles, read_folder, validate_folder, kinds, unmanaged),
+    *(findings, reported),
     *(begin, summarise, plan_issues, finish, open_plan, compare),
     *(list_builds, rotation_entries, rotation_steps),
 )

@@ -283,6 +283,21 @@ def test_unmanaged_objects_have_the_kind_of_their_module() -> None:
             assert desired_state.kind_of(kind["list"]) == expected, kind
 
 
+def test_kinds_with_entries_or_a_template_are_chosen_in_order() -> None:
+    known = [{"list": name} for name in ("views", "jobs", "nodes", "versions")]
+    run = run_of(desired_state_nodes=[{"name": "{{ later }}"}], desired_state_views="x")
+    assert bookkeeping.perform("kinds", run, {"known": known})["kinds"] == [known[0], known[2]]
+    assert bookkeeping.perform("kinds", run_of(desired_state_jobs=[]), {"known": known}) == {
+        "kinds": []
+    }
+
+
+def test_comparison_needs_a_folder() -> None:
+    run = run_of(desired_state_unmanaged="report")
+    with pytest.raises(bookkeeping.StepError, match="name it in desired_state_folder"):
+        bookkeeping.perform("kinds", run, {"known": []})
+
+
 def test_every_exception_in_keys_is_a_role_list() -> None:
     known = {
         schema["x-variable"]
