@@ -173,8 +173,8 @@ class BuildRetentionOperation:
         if undated:
             self._keep.update(undated)
             self._warn(
-                f"the builds {shorten(', '.join(undated), 400)} of '{self._name}' have no start time"
-                " that can be read, so they are kept and do not count"
+                f"the builds {shorten(', '.join(undated), 400)} of '{self._name}' have no start"
+                " time that can be read, so they are kept and do not count"
             )
         return undated
 
