@@ -90,7 +90,8 @@ class CiService(Service):
         "restart_drain_seconds": 0.2,
         "restart_down_seconds": 0.3,
         "restart_refused_seconds": 0.2,
-        "restart_boot_seconds": 0.3,
+        "restart_without_users_seconds": 0.2,
+        "restart_boot_seconds": 0.2,
         # Whether endpoints exist that the written interface does not list; None: only with the
         # flavour `real`.
         "unlisted_endpoints": None,
@@ -164,7 +165,9 @@ class CiService(Service):
             return pages.page("Jenkins", "<h1>Please wait while Jenkins is restarting</h1>", 503)
         if phase == restart.REFUSING:
             request.scope["sandbox.transport"].abort()
-        if phase in (restart.REFUSING, restart.LOADING):
+        if phase == restart.WITHOUT_USERS and "authorization" in request.headers:
+            return pages.bad_credentials()
+        if phase != restart.NORMAL:
             message = "<h1>Please wait while Jenkins is getting ready to work</h1>"
             return pages.page("Jenkins", message, 503)
         login = access.log_in(self.context, request)

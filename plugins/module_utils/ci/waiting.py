@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Annotated, Any
 
-from ..core.errors import invalid
+from ..core.errors import ToolchainError, invalid
+from ..core.http.transport import Transport
 from ..core.module.typed_options import Option, Seconds
 from ..core.progress import PollInterval, show_last_line
 
@@ -79,6 +80,30 @@ class WaitOptions:
         """Raise `invalid` for a timeout that leaves no time to wait."""
         if self.wait and self.wait_timeout == 0:
             raise invalid("wait_timeout is 0: set it to more than 0 seconds, or set wait=false")
+
+
+_UNAVAILABLE = (502, 503, 504)
+
+
+def is_passing(server: Transport, error: ToolchainError) -> bool:
+    """Return whether the server is temporarily unreachable, for instance during a restart."""
+    return _is_unavailable(error) or (error.status == 401 and _is_starting(server))
+
+
+def _is_starting(server: Transport) -> bool:
+    """Return whether the server is starting, and therefore rejects every login.
+
+    Server fact [ci-19]: until it has loaded its users, the login page returns 503.
+    """
+    try:
+        server.read("checking whether the CI server is up", "login", anonymous=True, once=True)
+    except ToolchainError as error:
+        return _is_unavailable(error)
+    return False
+
+
+def _is_unavailable(error: ToolchainError) -> bool:
+    return error.kind in ("network", "timeout", "rate_limited") or error.status in _UNAVAILABLE
 
 
 def patience(polling: PollInterval) -> float:

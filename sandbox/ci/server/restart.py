@@ -2,8 +2,8 @@
 """Simulate quiet-down and safe restart [ci-19].
 
 A safe restart waits for the running builds. The server then responds with 503 "restarting", does
-not respond, and responds with 503 "getting ready to work". After that it has a new session id and
-no login sessions. Settings contain the duration of each phase.
+not respond, responds with 401 to every login, and with 503 "getting ready to work". After that it
+has a new session id and no login sessions. Settings contain the duration of each phase.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from sandbox.ci.server.access import Crumbs
 from sandbox.context import Context
 
 _STATE = "ci.state"
-NORMAL, RESTARTING, REFUSING, LOADING = "normal", "restarting", "refusing", "loading"
+NORMAL, RESTARTING, REFUSING = "normal", "restarting", "refusing"
+#: The server has not loaded its users yet; then, it has.
+WITHOUT_USERS, LOADING = "without users", "loading"
 
 
 def request_restart(context: Context) -> None:
@@ -72,7 +74,7 @@ def advance(context: Context, now: int) -> None:
 
 
 def _up_ms(context: Context, state: dict[str, Any]) -> int:
-    parts = ("down", "refused", "boot")
+    parts = ("down", "refused", "without_users", "boot")
     return int(state["down_ms"]) + sum(
         _milliseconds(context, f"restart_{part}_seconds") for part in parts
     )
@@ -87,4 +89,7 @@ def phase(context: Context) -> str:
     if context.now_ms() < down:
         return RESTARTING
     refused = down + _milliseconds(context, "restart_refused_seconds")
-    return REFUSING if context.now_ms() < refused else LOADING
+    if context.now_ms() < refused:
+        return REFUSING
+    unloaded = refused + _milliseconds(context, "restart_without_users_seconds")
+    return WITHOUT_USERS if context.now_ms() < unloaded else LOADING

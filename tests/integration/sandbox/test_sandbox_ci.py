@@ -658,12 +658,15 @@ def test_safe_restart_shows_all_phases(
         except requests.ConnectionError:
             seen.append("no answer")
             return None
+        if response.status_code == 401:
+            page = requests.get(f"{url}/login", timeout=10)
+            assert "getting ready" in page.text
         message = "restarting" if "restarting" in response.text else "getting ready"
         seen.append(message if response.status_code == 503 else str(response.status_code))
         return response if response.headers["X-Jenkins-Session"] != before else None
 
     assert until(back).status_code == 200
-    assert list(dict.fromkeys(seen)) == ["200", "restarting", "no answer", "getting ready"]
+    assert list(dict.fromkeys(seen)) == ["200", "restarting", "no answer", "401", "getting ready"]
     header = {issued["crumbRequestField"]: issued["crumb"]}
     stale = _post(password_session, f"{url}/job/slow/build", headers=header)
     assert stale.status_code == 403

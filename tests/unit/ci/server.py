@@ -110,6 +110,7 @@ class Ci:
     items: list[Any] = field(default_factory=lambda: [left(7)])
     running: list[Any] = field(default_factory=lambda: [build(7)])
     queue: list[dict[str, Any]] | None = None
+    login_page: Reply = field(default_factory=lambda: Reply(body="<html>"))
     log: bytes = b"one\ntwo\nFinished: SUCCESS\n"
 
     def __call__(self, seen: Seen) -> Reply:
@@ -119,6 +120,8 @@ class Ci:
             return self.trigger
         if path.startswith("/crumbIssuer/"):
             return Reply(404)
+        if path == "/login":
+            return self.login_page
         if path == "/queue/api/json":
             return Reply(404) if self.queue is None else Reply(body={"items": self.queue})
         if re.fullmatch(r"/queue/item/\d+/api/json", path):

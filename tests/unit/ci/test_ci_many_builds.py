@@ -37,6 +37,7 @@ class Farm:
     missing: set[str] = field(default_factory=set)
     cancelled: set[int] = field(default_factory=set)
     down: list[str] = field(default_factory=list)
+    down_status: int = 503
     odd: set[str] = field(default_factory=set)
     folds: bool = True
     unnamed: bool = False
@@ -52,6 +53,8 @@ class Farm:
         path = urlsplit(seen.target).path.removeprefix("/base")
         if path.startswith("/crumbIssuer/"):
             return Reply(404)
+        if path == "/login":
+            return Reply(503)
         if path == "/queue/api/json":
             return Reply(body={"items": self.queue})
         item = re.fullmatch(r"/queue/item/(\d+)/api/json", path)
@@ -110,7 +113,7 @@ class Farm:
             return Reply(200, "<html>a page</html>")
         if name in self.down and waited_for:
             self.down.remove(name)
-            return Reply(503)
+            return Reply(self.down_status)
         for record in self.of(name):
             if record["building"]:
                 record["left"] -= 1
@@ -313,8 +316,9 @@ def test_timed_out_builds_are_stopped_on_request() -> None:
     assert paths == ["/base/job/a/1/stop", "/base/queue/cancelItem"]
 
 
-def test_temporarily_unavailable_server_is_awaited() -> None:
-    values, played = play(Farm(down=["a", "a"]), wish("a", 1))
+@pytest.mark.parametrize("status", [503, 401])
+def test_temporarily_unavailable_server_is_awaited(status: int) -> None:
+    values, played = play(Farm(down=["a", "a"], down_status=status), wish("a", 1))
     assert results(values) == ["SUCCESS"]
     assert "the server does not respond; still waiting" in played.lines
 

@@ -41,6 +41,7 @@ class Server:
     running: Reply = field(default_factory=lambda: Reply(body={"computer": []}))
     plugins: list[dict[str, Any]] = field(default_factory=list)
     updates: Reply = field(default_factory=lambda: Reply(404))
+    login_page: Reply = field(default_factory=lambda: Reply(200, "<html>"))
     written: bool = False
     seen: list[Seen] = field(default_factory=list)
     crumbs: int = 0
@@ -53,6 +54,9 @@ class Server:
             crumb = {"crumb": f"crumb{self.crumbs}", "crumbRequestField": "Jenkins-Crumb"}
             cookie = f"JSESSIONID.1=session{self.crumbs}; Path=/"
             return Reply(body=crumb, headers={"Set-Cookie": cookie})
+        if path == "login":
+            assert not seen.headers.get("Authorization")
+            return self.login_page
         if path == "safeRestart":
             return self.response
         if path == "computer/api/json":
@@ -336,6 +340,14 @@ def test_rejected_login_after_restart_ends_waiting() -> None:
     played = play(Server([up(), DOWN, Reply(401)]))
     assert failed(played).kind == "auth"
     assert failed(played).result["changed"] is True
+
+
+def test_rejected_login_of_a_starting_server_is_awaited() -> None:
+    checks = [up(), DOWN, Reply(401), Reply(401), LOADING, up(NEW)]
+    played = play(Server(checks, login_page=LOADING))
+    assert played.values["changed"] is True
+    logins = [seen for seen in played.server.seen if seen.path == "/base/login"]
+    assert len(logins) == 2
 
 
 def test_wrong_address_gets_no_write() -> None:

@@ -99,6 +99,14 @@ def test_server_restart_is_awaited() -> None:
     assert len(played.posts) == 1
 
 
+def test_rejected_login_of_a_starting_server_is_awaited() -> None:
+    starting = Reply(503, "<html><h1>Please wait while Jenkins is getting ready to work</h1>")
+    ci = Ci(items=[Reply(401), left(7)], running=[Reply(401), build(7)], login_page=starting)
+    values, played = play(ci)
+    assert values["build"]["result"] == "SUCCESS"
+    assert len(played.posts) == 1
+
+
 @pytest.mark.parametrize("reply", [Reply(401), Reply(403), Reply(200, "<html>a page</html>")])
 def test_permanent_error_ends_waiting(reply: Reply) -> None:
     error, played = failed(Ci(running=[build(7, None), reply]))

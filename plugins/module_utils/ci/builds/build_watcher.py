@@ -15,9 +15,9 @@ from ...core.http.transport import Transport
 from ...core.progress import PollInterval
 from ..client import object_of, part
 from ..job_address import Job
-from ..waiting import patience
+from ..waiting import is_passing, patience
 from . import records
-from .followed_build import FollowedBuild, ProgressLines, is_passing
+from .followed_build import FollowedBuild, ProgressLines
 
 _PURPOSE = "waiting for builds"
 #: Number of additional builds to request per job, because other users may start builds too.
@@ -155,7 +155,7 @@ class BuildWatcher:
             )
             return response, object_of(response) if response.status == 200 else {}
         except ToolchainError as error:
-            if is_passing(error):
+            if is_passing(self._server, error):
                 self._progress.state("the server does not respond; still waiting")
             else:
                 for build in group.open:

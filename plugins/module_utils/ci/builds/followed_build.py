@@ -22,7 +22,7 @@ from ...core.progress import PollInterval
 from ...core.secret import hidden
 from ..client import object_of, objects, part
 from ..job_address import Job, build_path
-from ..waiting import patience
+from ..waiting import is_passing, patience
 from .records import (
     FOLLOWED_FIELDS,
     NEWEST,
@@ -126,14 +126,8 @@ OnInput = Literal["fail", "wait"]
 _GRACE = 15.0
 #: Seconds to wait for the result of a build that has stopped running.
 _RESULT_GRACE = 3.0
-_UNAVAILABLE = (502, 503, 504)
 _ITEM_TREE = "id,why,stuck,cancelled,executable[number]"
 _SEARCH_TREE = f"inQueue,queueItem[id,why],builds[number,queueId]{{0,{NEWEST}}}"
-
-
-def is_passing(error: ToolchainError) -> bool:
-    """Return whether the server is temporarily unreachable, for instance during a restart."""
-    return error.kind in ("network", "timeout", "rate_limited") or error.status in _UNAVAILABLE
 
 
 class ProgressLines:
@@ -395,7 +389,7 @@ class FollowedBuild:
                 patience=patience(self._polling),
             )
         except ToolchainError as error:
-            if not is_passing(error):
+            if not is_passing(self._server, error):
                 raise
             self._progress.state(f"{self.job.name}: the server does not respond; still waiting")
             return None

@@ -17,10 +17,9 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Seconds
 from ...core.plan import Plan
 from ...core.progress import PollInterval, PollTimeout
-from ..builds.followed_build import is_passing
 from ..client import BUILD, SEES_JOB, object_of, objects, require_confirmation, server_of
 from ..job_address import Job, JobName, job_of
-from ..waiting import PollingFactory, Timeout, WaitOptions, patience
+from ..waiting import PollingFactory, Timeout, WaitOptions, is_passing, patience
 from .job_store import is_computed
 
 _RESULT = re.compile(r"^Finished: ([A-Z_]+)\s*\Z", re.MULTILINE)
@@ -211,7 +210,7 @@ class CiBranchScanOperation:
         try:
             self._log.read(patience(polling))
         except ToolchainError as error:
-            if not is_passing(error):
+            if not is_passing(self._server, error):
                 raise
             return False
         return True

@@ -3,8 +3,8 @@
 
 Server facts [ci-3, ci-19]: `POST /safeRestart` returns 302 even if it has no effect. The server
 responds normally until the running builds have finished. It then returns 503, refuses connections,
-and returns 503 again while it starts. Each start changes `X-Jenkins-Session` and invalidates login
-sessions and CSRF crumbs.
+and returns 503 and for logins 401 while it starts. Each start changes `X-Jenkins-Session` and
+invalidates login sessions and CSRF crumbs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ...core.plan import Plan, unchanged
 from ...core.progress import PollInterval, PollTimeout
 from ..builds.followed_build import ProgressLines
 from ..client import MANAGE, READ_SERVER, object_of, objects, part, refuse_page, server_of
-from ..waiting import PollingFactory, Timeout, WaitOptions, interruptible, patience
+from ..waiting import PollingFactory, Timeout, WaitOptions, interruptible, is_passing, patience
 from . import plugin_list
 
 #: Paths and `tree` queries that show a running server. The interface description has only the
@@ -217,7 +217,7 @@ class CiRestartOperation:
     def _poll(self, polling: PollInterval, before: ServerState) -> ServerState | None:
         """Return the current state, or `None` without a complete response.
 
-        Raises an error if the login is rejected.
+        Raises an error if the login is rejected, unless the server is starting.
         """
         path, tree = before.probe
         try:
@@ -226,7 +226,7 @@ class CiRestartOperation:
             )
             return _state(response, before.probe)
         except ToolchainError as error:
-            if error.status in (401, 403):
+            if error.status in (401, 403) and not is_passing(self._server, error):
                 raise
             return None
 

@@ -86,6 +86,8 @@ class Request:
     size: int = 0
     #: The caller reads the response body in chunks.
     streamed: bool = False
+    #: Sends no credentials.
+    anonymous: bool = False
     #: Allows addresses and redirects on other hosts, without credentials.
     foreign_hosts: bool = False
     #: Disables retries, for example to poll a server that restarts.

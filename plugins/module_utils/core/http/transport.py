@@ -314,7 +314,7 @@ class Transport:
         try:
             incoming = self._session.exchange(
                 outgoing,
-                self._login if at_home else Anonymous(),
+                self._login if at_home and not request.anonymous else Anonymous(),
                 self.accounting,
                 timeout=timeout,
             )
