@@ -85,8 +85,8 @@ def _kill(call: Call) -> Response:
 
 
 def _console_text(call: Call) -> Response:
-    """Return the complete log. Server fact [ci-13]: the response has no length."""
-    data, _more = builds.console(call.site.context, call.found_build)
+    """Return the complete log without notes. Server fact [ci-13]: the response has no length."""
+    data = builds.console(call.site.context, call.found_build)[0].replace(builds.NOTE, b"")
 
     async def pieces() -> AsyncIterator[bytes]:
         for start in range(0, len(data), 65536):
@@ -96,15 +96,5 @@ def _console_text(call: Call) -> Response:
 
 
 def _progressive_text(call: Call) -> Response:
-    """Return the log from an offset.
-
-    Server fact [ci-13]: `X-Text-Size` contains the next offset. An offset beyond the end counts as
-    0.
-    """
     data, more = builds.console(call.site.context, call.found_build)
-    given = call.request.query_params.get("start") or "0"
-    start = int(given) if given.isdigit() and int(given) <= len(data) else 0
-    headers = {"X-Text-Size": str(len(data))}
-    if more:
-        headers["X-More-Data"] = "true"
-    return Response(data[start:], 200, headers, "text/plain;charset=utf-8")
+    return builds.progressive_text(data, more, call.request.query_params.get("start"))

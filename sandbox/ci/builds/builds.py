@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from starlette.responses import Response
+
 from sandbox.ci.builds import archiving, on_success
 from sandbox.ci.builds.variables import filled, variables
 from sandbox.ci.jobs import jobs
@@ -180,6 +182,28 @@ def get(context: Context, job: str, number: int) -> dict[str, Any] | None:
     return context.store.get(BUILDS, build_key(job, number))
 
 
+#: Note for the web interface, which the server writes into the log before the name of a user.
+NOTE = b"\x1b[8mha:////4AAAACIxH4sIAAAAAAAA/wMAAAAAAAAAAAA=\x1b[0m"
+_USER = b"Started by user "
+
+
+def raw_log(lines: list[str]) -> bytes:
+    """Return the log as the server stores it, with notes [ci-13]."""
+    return "".join(f"{line}\n" for line in lines).encode().replace(_USER, _USER + NOTE)
+
+
+def progressive_text(data: bytes, more: bool, given: str | None) -> Response:
+    """Return the log from an offset in the stored log, with notes and CRLF.
+
+    Server fact [ci-13]: `X-Text-Size` contains the next offset. An offset beyond the end counts as
+    0.
+    """
+    start = int(given) if given and given.isdigit() and int(given) <= len(data) else 0
+    headers = {"X-Text-Size": str(len(data)), **({"X-More-Data": "true"} if more else {})}
+    body = data[start:].replace(b"\n", b"\r\n")
+    return Response(body, 200, headers, "text/plain;charset=utf-8")
+
+
 def console(context: Context, build: dict[str, Any]) -> tuple[bytes, bool]:
     """Return the current log, and whether the build will append to it.
 
@@ -198,7 +222,7 @@ def console(context: Context, build: dict[str, Any]) -> tuple[bytes, bool]:
     unfinished = in_progress(context, build)
     if not unfinished:
         text.append(f"Finished: {build['result']}")
-    return "".join(filled(line, names) + "\n" for line in text).encode(), unfinished
+    return raw_log([filled(line, names) for line in text]), unfinished
 
 
 def in_progress(context: Context, build: dict[str, Any]) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 from starlette.responses import Response
 
+from sandbox.ci.builds import builds
 from sandbox.ci.call import Action, Call
 from sandbox.ci.jobs import items, jobs
 from sandbox.ci.server import access, pages
@@ -76,16 +77,13 @@ def _log(call: Call) -> tuple[bytes, bool]:
         took = (scan["end_ms"] - scan["start_ms"]) / 1000
         lines.append(f"Finished branch indexing. Indexing took {took} sec ({scan['end_ms']})")
         lines.append(f"Finished: {job['scan'].get('result', 'SUCCESS')}")
-    return "".join(f"{line}\n" for line in lines).encode(), not scan["done"]
+    return builds.raw_log(lines), not scan["done"]
 
 
 def _console_text(call: Call) -> Response:
-    return pages.text(_log(call)[0].decode())
+    return pages.text(_log(call)[0].replace(builds.NOTE, b"").decode())
 
 
 def _progressive_text(call: Call) -> Response:
     data, more = _log(call)
-    given = call.request.query_params.get("start") or "0"
-    start = int(given) if given.isdigit() and int(given) <= len(data) else 0
-    headers = {"X-Text-Size": str(len(data)), **({"X-More-Data": "true"} if more else {})}
-    return Response(data[start:], 200, headers, "text/plain;charset=utf-8")
+    return builds.progressive_text(data, more, call.request.query_params.get("start"))

@@ -501,12 +501,13 @@ def test_log_grows(url: str, session: requests.Session) -> None:
     begun = until(first)
     assert begun.headers["X-More-Data"] == "true"
     size = begun.headers["X-Text-Size"]
-    assert int(size) == len(begun.content)
+    assert begun.text.startswith("Started by user \x1b[8mha:")
+    assert int(size) == len(begun.content.replace(b"\r\n", b"\n"))
     assert _get(session, log, start=size).content == b""
     _post(session, f"{url}/job/slow/1/stop")
     rest = _get(session, log, start=size)
     assert "X-More-Data" not in rest.headers
-    assert rest.text.endswith("Finished: ABORTED\n")
+    assert rest.text.endswith("Finished: ABORTED\r\n")
     assert _get(session, log, start="99999").content == begun.content + rest.content
 
 

@@ -68,6 +68,8 @@ def play(scans: Scans, *, read_only: bool = False, **given: Any) -> tuple[dict[s
         # the scan before ours still runs
         [OLD[:45], OLD, NEW, NEW + END],
         ["", Reply(503), NEW + END],
+        # the server adds notes and carriage returns
+        ["", f"\x1b[8mha:////4A=\x1b[0m{NEW}{END}".replace("\n", "\r\n")],
     ],
 )
 def test_scan_is_followed_to_its_end(logs: list[str | Reply]) -> None:

@@ -209,6 +209,43 @@ def test_log_is_read_in_chunks() -> None:
     assert console.error is None
 
 
+NOTE = b"\x1b[8mha:////4Ab+/wAAAJh+LCAAA=\x1b[0m"
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 20, 200])
+def test_notes_of_the_server_leave_the_log(size: int) -> None:
+    text = b"Started by " + NOTE + b"user\r\n\x1b[31mred\x1b[0m\r\n" + NOTE + b"end" + NOTE
+    log = Log(*[text[start : start + size] for start in range(0, len(text), size)])
+    with Stub(response=log) as stub:
+        console = BuildLog(transport_to(stub.url), "job/a/1", 9)
+        while log.parts:
+            console.read()
+            assert "ha:" not in "".join(console.lines())
+    assert console.lines() == ["Started by user", "\x1b[31mred\x1b[0m", "end"]
+
+
+@pytest.mark.parametrize(
+    ("log", "reason"),
+    [
+        ("a\nERROR: first\nERROR: second\nb\n", "ERROR: first"),
+        ("[INFO] a\r\n[ERROR] COMPILATION ERROR : \r\n[INFO] BUILD FAILURE\r\n", "[ERROR] COM"),
+        ("[2026-11-27T10:00:00.000Z] FATAL: no space\nb\n", "[2026-11-27T10:00:00.000Z] FATAL"),
+        ("2026-11-27 10:00:00 ERROR Main - no\nb\n", "2026-11-27 10:00:00 ERROR Main - no"),
+        ("[INFO] BUILD FAILURE\n[INFO] done\n", "[INFO] BUILD FAILURE"),
+        ("java.io.IOException: no space\n\tat a.b(C.java)\n", "java.io.IOException: no space"),
+        ("Also:   hudson.AbortException\nb\n", "Also:   hudson.AbortException"),
+        ("Traceback\nValueError: x\nb\n", "ValueError: x"),
+        ("Tests run: 1, Errors: 0\nno ERRORS found\nlog level=ERROR\nlast\n", "last"),
+        ("set ErrorAction\nlast\nFinished: FAILURE\n", "last"),
+    ],
+)
+def test_reason_of_a_failed_build_is_its_first_error(log: str, reason: str) -> None:
+    with Stub(response=Log(log.encode())) as stub:
+        console = BuildLog(transport_to(stub.url), "job/a/1", 2)
+        console.read()
+    assert console.reason().startswith(reason)
+
+
 def test_truncated_chunk_is_read_again() -> None:
     size = {"X-Text-Size": "8"}
     replies = [

@@ -41,13 +41,26 @@ from .records import (
 
 #: Maximum length of a stored line in bytes. It limits the memory for a log without line breaks.
 _LONGEST_LINE = 1 << 16
+#: A note of the server, and the beginning of a note at the end of a chunk [ci-13].
+_NOTE = re.compile(rb"\x1b\[8mha:[A-Za-z0-9+/=]*\x1b\[0m")
+_OPEN_NOTE = re.compile(rb"\x1b(?:\[8mha:[A-Za-z0-9+/=]*(?:\x1b(?:\[0?)?)?|\[?8?m?h?a?)\Z")
+#: Lines that report an error of the server, a build tool or a program.
+_ERROR_LINE = re.compile(
+    rb"(?:^|[\s\[])(?:ERROR|FATAL)[\]:]|^[\W\dTZ]*(?:ERROR|FATAL)\b|\bBUILD FAIL(?:URE|ED)\b"
+    rb"|^(?:[^\s:]*\bException|\w*Error):\s|(?:^|\s)(?:[a-z]\w*\.)+[A-Z]\w*(?:Exception|Error)\b"
+)
+
+
+def without_notes(text: bytes) -> bytes:
+    """Return a part of a log without the notes of the server."""
+    return _OPEN_NOTE.sub(b"", _NOTE.sub(b"", text))
 
 
 class BuildLog:
-    """The last lines of a build's console log.
+    """The last lines of a build's console log, and the first line that reports an error.
 
     Server facts [ci-13]: `progressiveText` returns the next offset in `X-Text-Size`. Offsets count
-    bytes of the raw log, and an offset beyond the end restarts at 0.
+    bytes of the raw log, and an offset beyond the end restarts at 0. The text contains notes.
 
     :param path: path of the build below the URL of the server
     :param keep: maximum number of lines to store
@@ -57,6 +70,7 @@ class BuildLog:
         self._server, self._path = server, path
         self._lines: deque[bytes] = deque(maxlen=keep)
         self._keep, self._partial, self._offset = keep, b"", 0
+        self._error_line = b""
         self.error: ToolchainError | None = None
 
     def read(self, patience: float | None = None) -> None:
@@ -77,9 +91,13 @@ class BuildLog:
             self._read("consoleText", {})
 
     def lines(self) -> list[str]:
-        found = [*self._lines, self._partial] if self._partial else list(self._lines)
-        last = found[-self._keep :]
-        return [line.decode("utf-8", errors="replace").rstrip("\r") for line in last]
+        partial = without_notes(self._partial)
+        found = [*self._lines, partial] if partial else list(self._lines)
+        return [_text(line) for line in found[-self._keep :]]
+
+    def reason(self) -> str:
+        """Return the first line that reports an error, or the last line; "" without lines."""
+        return _text(self._error_line).strip() or self.last_words()
 
     def last_words(self) -> str:
         """Return the last line that is neither empty nor `Finished: <result>`, or ""."""
@@ -87,11 +105,12 @@ class BuildLog:
         return next((line for line in lines if line and not line.startswith("Finished: ")), "")
 
     def _read(self, name: str, query: dict[str, int], patience: float | None = None) -> None:
-        before, self.error = (self._lines.copy(), self._partial), None
+        before, self.error = (self._lines.copy(), self._partial, self._error_line), None
         try:
             self._stream(f"{self._path}/{name}", query, patience)
         except ToolchainError as error:
-            (self._lines, self._partial), self.error = before, error  # the offset is unchanged
+            self.error = error  # the offset is unchanged
+            self._lines, self._partial, self._error_line = before
 
     def _stream(self, path: str, query: dict[str, int], patience: float | None) -> None:
         purpose = "reading the console log"
@@ -108,15 +127,21 @@ class BuildLog:
 
     def _start_again(self) -> None:
         self._lines.clear()
-        self._partial, self._offset = b"", 0
+        self._partial, self._error_line, self._offset = b"", b"", 0
 
     def _append(self, block: bytes) -> None:
-        *lines, rest = (self._partial + block).split(b"\n")
+        *lines, rest = _NOTE.sub(b"", self._partial + block).split(b"\n")
         self._lines.extend(lines)
+        if not self._error_line:
+            self._error_line = next(filter(_ERROR_LINE.search, lines), b"")
         if len(rest) > _LONGEST_LINE:  # mask before cutting: half a secret would not be found
             text = hidden.mask(rest.decode("utf-8", "surrogateescape"))
             rest = text.encode("utf-8", "surrogateescape")[-_LONGEST_LINE:]
         self._partial = rest
+
+
+def _text(line: bytes) -> str:
+    return line.decode("utf-8", errors="replace").rstrip("\r")
 
 
 #: What to do if the build waits for an input: fail, or continue to wait.

@@ -91,14 +91,14 @@ class RequestedBuild(FollowedBuild):
         build, accept = self.build or {}, self._options.accept
         if build.get("result") in accept:
             return
-        last_lines = "" if self.console is None else self.console.last_words()
+        reason = "" if self.console is None else self.console.reason()
         raise ToolchainError(
             "failed",
             f"{self.resolved.purpose}: build #{build.get('number')} ended with"
             f" {build.get('result') or 'no result'} instead of {' or '.join(accept)}"
-            f" ({self.url}){': ' if last_lines else ''}{shorten(last_lines)}",
+            f" ({self.url}){': ' if reason else ''}{shorten(reason)}",
             url=self.url,
-            detail=last_lines or None,
+            detail=reason or None,
         )
 
     def abandon(self, *, at_once: bool) -> str:

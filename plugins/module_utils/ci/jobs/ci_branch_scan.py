@@ -17,6 +17,7 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Seconds
 from ...core.plan import Plan
 from ...core.progress import PollInterval, PollTimeout
+from ..builds.followed_build import without_notes
 from ..client import BUILD, SEES_JOB, object_of, objects, require_confirmation, server_of
 from ..job_address import Job, JobName, job_of
 from ..waiting import PollingFactory, Timeout, WaitOptions, is_passing, patience
@@ -46,7 +47,8 @@ class ScanLog:
             expect=(200, 404),
             patience=patience,
         )
-        self.text = response.text if response.status == 200 else ""
+        text = without_notes(response.body).decode("utf-8", "replace").replace("\r\n", "\n")
+        self.text = text if response.status == 200 else ""
         # server fact [ci-29]: the server sends this header while the scan is running
         self.running = response.headers.get("X-More-Data") == "true"
 
