@@ -14,6 +14,7 @@ description:
   - Resources of modules are included. Data sources and resources that are not repositories are left out.
   - Passwords are not copied. Each becomes a reference to a variable C(repo_password_KEY), in which other characters than letters, digits
     and underscores are underscores. Write-only passwords are not in the output of Terraform.
+  - The attribute C(custom_http_headers) is left out with a warning, because the values of headers may be secret.
 author: delivery.toolchain contributors (@delivery-toolchain)
 positional: _input
 options:
@@ -24,7 +25,6 @@ options:
   ignore:
     description:
       - Attributes to leave out. An attribute that the filter does not know is an error, so that none is lost silently.
-      - C(curated) and C(pass_through) are settings of another product.
     type: list
     elements: str
     default: []
@@ -58,6 +58,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
+from ansible.utils.display import Display
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.configuration import terraform
@@ -73,7 +74,7 @@ def terraform_repositories(document: Any, ignore: Collection[str] = ()) -> dict[
     if isinstance(ignore, str):
         raise AnsibleFilterError("terraform_repositories: ignore must be a list of attributes")
     try:
-        return {"repositories": terraform.repositories_of(document, ignore)}
+        return {"repositories": terraform.repositories_of(document, ignore, Display().warning)}
     except ToolchainError as error:
         raise AnsibleFilterError(f"terraform_repositories: {error.message}") from None
 

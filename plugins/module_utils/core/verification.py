@@ -54,7 +54,8 @@ def unsaved(purpose: str, done: Plan, left: Plan) -> ToolchainError:
     lost = {change.field for change in left.changes}
     # what is not left was saved, or is a secret that no read returns
     saved = left.action == "update" and any(change.field not in lost for change in done.changes)
-    changed = saved or (left.before or {}) != (done.before or {})
+    known = done.before or {}
+    changed = saved or any(known.get(k) != value for k, value in (left.before or {}).items())
     if left.action == "create":
         return without_effect(purpose, "the object does not exist", changed=changed)
     if left.action == "delete":

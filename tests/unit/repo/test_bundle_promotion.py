@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.bundles.release_bundle_promote import (
     ReleaseBundlePromoteOperation,
 )
@@ -46,6 +48,8 @@ class Lifecycle:
             where = f"?include=MSG&offset={offset}&limit=100"
             server.on[f"GET {API}/promotion/records/agent/1{where}"] = self._page
         server.on[f"GET {API}/release_bundle/existence/agent/1"] = Reply(body={"exists": True})
+        keys = [{"key": key, "type": "LOCAL"} for key in ("rel", "old", "new", "a", "b")]
+        server.on["GET /api/repositories"] = Reply(body=json.dumps(keys))
         self.has("COMPLETED")
         server.on[PROMOTE] = self._promote
 
@@ -267,6 +271,17 @@ def test_time_of_promotion_may_be_a_string(server: Server) -> None:
     Lifecycle(server, {"environment": "PROD", "status": "COMPLETED", "created": moment})
     _plan, values = server.run(ReleaseBundlePromoteOperation, promotion(), check=True)
     assert values["promotion"]["created_millis"] == 1767323045678
+
+
+@pytest.mark.parametrize("option", ["included_repositories", "excluded_repositories"])
+def test_unknown_repository_is_not_found_in_check_mode(server: Server, option: str) -> None:
+    Lifecycle(server)
+    given = promotion(**{option: ["rel", "rle"]})
+    with pytest.raises(ToolchainError, match="'rle'") as caught:
+        server.run(ReleaseBundlePromoteOperation, given, check=True)
+    assert caught.value.kind == "not_found"
+    given = promotion(**{option: ["rel"]})
+    assert server.run(ReleaseBundlePromoteOperation, given, check=True)[0].changed
 
 
 @pytest.mark.parametrize("option", ["included_repositories", "excluded_repositories"])

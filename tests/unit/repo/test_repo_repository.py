@@ -255,6 +255,9 @@ def test_impossible_change_is_rejected(
         ({"key": "a", "settings": {"checksumPolicyType": "x"}}, "must be one of client-checksums"),
         ({"entries": [{"key": "a"}, {"key": "a"}]}, "entries[1] is 'a', the same as entries[0]"),
         ({"entries": [{"key": "a b"}]}, "entries[0]: key: 'a b'"),
+        ({"key": "a", "rclass": "remote", "remote_url": "registry.example.org"}, "remote_url must"),
+        ({"key": "a", "rclass": "remote", "remote_url": "https:///npm"}, "remote_url must begin"),
+        ({"key": "a", "members": [{"url": "art.example/a"}]}, "members[0].url must begin"),
         ({"entries": [{"key": "a"}], "notes": "x"}, "notes cannot be combined with entries"),
     ],
 )
@@ -305,7 +308,10 @@ def test_dropped_setting_is_rejected(server: Server) -> None:
     error = server.fails(Operation, {"key": "a", "settings": {"unknownSetting": 1}})
     assert error.kind == "rejected"
     assert "did not save settings.unknownSetting" in error.message
-    assert len(manager.sent) == 1
+    assert (len(manager.sent), error.result["changed"]) == (1, False)
+    both = {"unknownSetting": 1, "xrayIndex": True}
+    error = server.fails(Operation, {"key": "a", "settings": both})
+    assert (error.kind, error.result["changed"]) == ("rejected", True)
 
 
 def test_dropped_known_setting_is_awaited(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -534,6 +540,20 @@ def test_batch_without_permission_fails_every_entry(server: Server) -> None:
     error = server.fails(Operation, {"entries": many(3, rclass="local", package_type="npm")})
     assert (error.kind, len(manager.sent)) == ("permission", 1)
     assert error.message.startswith("3 of 3 entries failed")
+
+
+@pytest.mark.parametrize(
+    ("replies", "writes"), [([Reply(401)], 1), ([Reply(400, "one is invalid"), Reply(401)], 2)]
+)
+def test_rejected_login_ends_the_writes(server: Server, replies: list[Reply], writes: int) -> None:
+    """Each further request with the login could lock the account."""
+    manager = Manager(server, local("u"))
+    manager.replies = list(replies)
+    virtual_one = {"key": "v", "rclass": "virtual", "package_type": "npm", "repositories": ["r0"]}
+    new = many(2, rclass="local", package_type="npm")
+    error = server.fails(Operation, {"entries": [*new, virtual_one, {"key": "u", "notes": "x"}]})
+    assert (error.kind, len(manager.sent)) == ("auth", writes)
+    assert ["error" in row for row in error.result["results"]] == [True] * 4
 
 
 def test_failed_entry_does_not_stop_the_others(server: Server) -> None:

@@ -7,10 +7,16 @@ from typing import Any
 
 import pytest
 from ansible.errors import AnsibleFilterError
+from ansible.utils.display import Display
 
 from ansible_collections.delivery.toolchain.plugins.filter.terraform_repositories import (
     terraform_repositories,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.configuration import (
+    entry,
+    terraform,
+)
+from tests.helpers import repository_settings
 
 
 def state(*resources: tuple[str, dict[str, Any]], child: bool = False) -> dict[str, Any]:
@@ -110,10 +116,80 @@ def test_repositories_of_modules_and_plans_are_read() -> None:
 
 
 def test_unknown_attribute_is_rejected() -> None:
-    document = state(("artifactory_remote_npm_repository", {"key": "k", "curated": True}))
-    with pytest.raises(AnsibleFilterError, match="has the unknown attribute curated"):
+    document = state(("artifactory_remote_npm_repository", {"key": "k", "spoiled": True}))
+    with pytest.raises(AnsibleFilterError, match="has the unknown attribute spoiled"):
         terraform_repositories(document)
-    assert terraform_repositories(document, ignore=["curated"])["repositories"]
+    assert terraform_repositories(document, ignore=["spoiled"])["repositories"]
+
+
+# --- the vendor's programs as witnesses
+
+SOURCES = repository_settings.sources()
+GO = repository_settings.fields_of(SOURCES["go_client"])
+PROVIDER = repository_settings.fields_of(SOURCES["terraform"])
+RESOURCES = repository_settings.attributes_of(SOURCES["terraform"])
+KINDS = {"bool": "bool", "int": "int", "str": "text", "list": "list", "dict": "other"}
+VALUES = {"bool": True, "int": 5, "text": "x", "list": ["x"]}
+#: Values of the attributes that have a format.
+SPECIAL: dict[str, Any] = {
+    "key": "k",
+    "url": "https://x.example",
+    "repositories": ["x"],
+    "default_deployment_repo": "x",
+    "project_environments": ["DEV"],
+    "member": [{"url": "https://x.example/k"}],
+    "content_synchronisation": [{"enabled": True}],
+    "api_version": "V2",
+    "snapshot_version_behavior": "unique",
+    "checksum_policy_type": "client-checksums",
+    "remote_repo_checksum_policy_type": "fail",
+    "pom_repository_references_cleanup_policy": "nothing",
+}
+
+
+def test_each_known_setting_is_in_a_program_of_the_vendor() -> None:
+    for name, spec in entry.KNOWN_SETTINGS.items():
+        kinds = {fields[name] for fields in (GO, PROVIDER) if name in fields}
+        assert kinds == {KINDS[spec["type"]]}, name
+
+
+def test_each_field_of_the_vendor_is_known() -> None:
+    """The headers are left out, because their values may be secret."""
+    options = {"key", "rclass", "packageType", *entry.NAMES.values(), "customHttpHeaders"}
+    assert {*GO, *PROVIDER} - options == set(entry.KNOWN_SETTINGS)
+
+
+@pytest.mark.parametrize("rclass", ["local", "remote", "virtual", "federated"])
+def test_all_resources_of_the_provider_are_converted(rclass: str) -> None:
+    for (of_class, package), attributes in RESOURCES.items():
+        if of_class != rclass:
+            continue
+        names = {name: terraform.setting_of(name, rclass) for name in attributes}
+        values = {
+            name: SPECIAL.get(name, VALUES.get(PROVIDER.get(names[name] or "", ""), "x"))
+            for name in attributes
+        }
+        document = state((f"artifactory_{rclass}_{package}_repository", values))
+        (found,) = terraform_repositories(document)["repositories"]
+        settings = {name for name in names.values() if name}
+        assert set(found.get("settings", ())) >= settings, (package, found)
+        assert set(found.get("settings", ())) <= set(PROVIDER)
+        assert {
+            option for option in ("remote_url", "members", "repositories") if option in found
+        } == (
+            {"remote": {"remote_url"}, "federated": {"members"}, "virtual": {"repositories"}}
+        ).get(rclass, set())
+
+
+def test_headers_are_left_out_with_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    warned: list[str] = []
+    monkeypatch.setattr(Display, "warning", lambda _display, text: warned.append(text))
+    header = {"name": "X-Token", "value": "s3cret-value", "sensitive": True}
+    resource = "remote_generic", {"custom_http_headers": [header]}
+    assert "s3cret" not in str(converted(resource[0], **resource[1]))
+    assert ["custom_http_headers" in text and "s3cret" not in text for text in warned] == [True]
+    converted("remote_generic", custom_http_headers=[])
+    assert len(warned) == 1
 
 
 @pytest.mark.parametrize(

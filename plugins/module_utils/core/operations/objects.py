@@ -41,14 +41,20 @@ AnyAttempted = TypeVar("AnyAttempted", bound=Attempted)
 
 
 def attempt_each(
-    work: Callable[[AnyAttempted], object], items: Sequence[AnyAttempted], parallel: int = 1
+    work: Callable[[AnyAttempted], object],
+    items: Sequence[AnyAttempted],
+    parallel: int = 1,
+    *,
+    earlier: Sequence[Attempted] = (),
 ) -> None:
     """Carry out a step for each object, and store its error, so that the others continue.
 
     The first object is finished before the others start, and after an error of a kind in
     :data:`STOPPING` no other starts.
+
+    :param earlier: objects whose steps came before
     """
-    stopped: list[ToolchainError] = []
+    stopped = stopping_errors(earlier)
 
     def attempt(item: AnyAttempted) -> None:
         try:
@@ -64,6 +70,11 @@ def attempt_each(
     for item in items[:alone]:
         attempt(item)
     spread(parallel, attempt, items[alone:])
+
+
+def stopping_errors(items: Sequence[Attempted]) -> list[ToolchainError]:
+    """Return the errors of a kind in :data:`STOPPING`."""
+    return [item.error for item in items if item.error and item.error.kind in STOPPING]
 
 
 def _not_attempted(name: str, first: ToolchainError) -> ToolchainError:

@@ -15,7 +15,8 @@ from ...core.module.typed_options import Option
 from ...core.plan import Plan, without_none
 from ...core.times import moment_of
 from ...core.verification import without_effect
-from ..client import object_of, repository_key
+from .. import repositories
+from ..client import RepoClient, object_of, repository_key
 from .lifecycle import (
     COMPLETED,
     Bundle,
@@ -129,7 +130,11 @@ class ReleaseBundlePromoteOperation:
         for name in ("included_repositories", "excluded_repositories"):
             for key in getattr(options, name) or ():
                 repository_key(name, key)
-        self._options, self._bundle = options, Bundle(task, options)
+        self._named = [
+            *(options.included_repositories or ()),
+            *(options.excluded_repositories or ()),
+        ]
+        self._task, self._options, self._bundle = task, options, Bundle(task, options)
         self._doing = f"promoting {self._bundle.label} to {options.environment}"
 
     def plan(self) -> Plan:
@@ -171,14 +176,17 @@ class ReleaseBundlePromoteOperation:
         return True
 
     def _planned(self, newest: BundlePromotion | None) -> Plan:
+        """Return the plan for a new promotion. Raises `not_found` for an unknown repository."""
         options = self._options
-        repositories = without_none(
+        if self._named:
+            repositories.require(RepoClient(self._task), self._named)
+        keys = without_none(
             {
                 "included_repositories": options.included_repositories,
                 "excluded_repositories": options.excluded_repositories,
             }
         )
-        after = {"environment": options.environment, "status": COMPLETED, **repositories}
+        after = {"environment": options.environment, "status": COMPLETED, **keys}
         before = {} if newest is None else newest.as_dict()
         before = {name: before[name] for name in after if before.get(name) is not None}
         promotion = BundlePromotion(

@@ -48,27 +48,31 @@ _SETTINGS = "settings."
 _BOOLEANS = """
     allowAnyHostAuth archiveBrowsingEnabled artifactoryRequestsCanRetrieveRemoteArtifacts blackedOut
     blockMismatchingMimeTypes blockPushingSchema1 bypassHeadRequests calculateYumMetadata
-    cargoAnonymousAccess cdnRedirect ddebSupported debianTrivialLayout disableProxy
-    disableUrlNormalization downloadRedirect enableCookieManagement enableFileListsIndexing
-    enableTokenAuthentication externalDependenciesEnabled fetchJarsEagerly fetchSourcesEagerly
-    forceMavenAuthentication forceNugetAuthentication handleReleases handleSnapshots hardFail
-    listRemoteFolderItems offline priorityResolution propagateQueryParams rejectInvalidJars
-    resolveDockerTagsByTimestamp retrieveSha256FromServer shareConfiguration storeArtifactsLocally
-    suppressPomConsistencyChecks synchronizeProperties xrayIndex
+    cargoAnonymousAccess cargoInternalIndex cdnRedirect curated ddebSupported debianTrivialLayout
+    disableProxy disableUrlNormalization downloadRedirect enableConanSupport enableCookieManagement
+    enableFileListsIndexing enableTokenAuthentication externalDependenciesEnabled fetchJarsEagerly
+    fetchSourcesEagerly forceConanAuthentication forceMavenAuthentication forceMetadataNameVersion
+    forceNonDuplicateChart forceNugetAuthentication handleReleases handleSnapshots hardFail
+    listRemoteFolderItems offline passThrough priorityResolution propagateQueryParams
+    rejectInvalidJars resolveDockerTagsByTimestamp retrieveSha256FromServer shareConfiguration
+    storeArtifactsLocally suppressPomConsistencyChecks synchronizeProperties useNamespaces xrayIndex
 """
 _NUMBERS = """
     assumedOfflinePeriodSecs dockerTagRetention maxUniqueSnapshots maxUniqueTags
     metadataRetrievalTimeoutSecs missedRetrievalCachePeriodSecs retrievalCachePeriodSecs
-    signedUrlTtl socketTimeoutMillis unusedArtifactsCleanupPeriodHours
-    virtualRetrievalCachePeriodSecs xrayDataTtl yumRootDepth
+    socketTimeoutMillis unusedArtifactsCleanupPeriodHours virtualRetrievalCachePeriodSecs
+    yumRootDepth
 """
 _TEXTS = """
-    clientTlsCertificate dockerProjectId externalDependenciesRemoteRepo keyPair localAddress
-    mismatchingMimeTypesOverrideList primaryKeyPairRef proxy pyPIRegistryUrl pyPIRepositorySuffix
-    queryParams remoteRepoLayoutRef secondaryKeyPairRef terraformType vcsGitDownloadUrl
-    yumGroupFileNames
+    bowerRegistryUrl chartsBaseUrl clientTlsCertificate composerRegistryUrl
+    debianDefaultArchitectures dockerProjectId downloadContextPath externalDependenciesRemoteRepo
+    feedContextPath gitRegistryUrl hexPublicKey keyPair localAddress
+    mismatchingMimeTypesOverrideList podsSpecsRepoUrl primaryKeyPairRef proxy pyPIRegistryUrl
+    pyPIRepositorySuffix queryParams remoteRepoLayoutRef secondaryKeyPairRef symbolServerUrl
+    terraformProvidersUrl terraformRegistryUrl terraformType v3FeedUrl vcsGitDownloadUrl
+    vcsGitProvider vcsType yumGroupFileNames
 """
-_LISTS = "externalDependenciesPatterns optionalIndexCompressionFormats propertySets"
+_LISTS = "externalDependenciesPatterns optionalIndexCompressionFormats p2Urls propertySets"
 _CHOICES = {
     "checksumPolicyType": ("client-checksums", "server-generated-checksums"),
     "dockerApiVersion": ("V1", "V2"),
@@ -85,8 +89,9 @@ _CHOICES = {
     ),
     "snapshotVersionBehavior": ("unique", "non-unique", "deployer"),
 }
-#: Argument specs of the known settings. Other settings are sent to the server unchanged.
-_TABLE: dict[str, dict[str, Any]] = {
+#: Argument specs of the known settings, which docs/interfaces/repository_settings.md lists with
+#: their sources. Other settings are sent to the server unchanged.
+KNOWN_SETTINGS: dict[str, dict[str, Any]] = {
     **{name: {"type": "bool"} for name in _BOOLEANS.split()},
     **{name: {"type": "int"} for name in _NUMBERS.split()},
     **{name: {"type": "str", "empty": True} for name in _TEXTS.split()},
@@ -105,8 +110,8 @@ def checked_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
         option = _OPTION_OF.get(str(name))
         if option is not None:
             raise invalid(f"settings.{name}: use the option {option} instead")
-    known = {name: settings[name] for name in settings if name in _TABLE}
-    found = {**settings, **check_options(_TABLE, known, Place("settings"))}
+    known = {name: settings[name] for name in settings if name in KNOWN_SETTINGS}
+    found = {**settings, **check_options(KNOWN_SETTINGS, known, Place("settings"))}
     for name, choices in _CHOICES.items():
         if found.get(name) is not None and found[name] not in choices:
             raise invalid(
@@ -117,7 +122,7 @@ def checked_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def is_known(name: str) -> bool:
     """Return whether a field has an option or is a known setting."""
-    return not name.startswith(_SETTINGS) or name.removeprefix(_SETTINGS) in _TABLE
+    return not name.startswith(_SETTINGS) or name.removeprefix(_SETTINGS) in KNOWN_SETTINGS
 
 
 def server_name(name: str) -> str:
@@ -225,6 +230,7 @@ def settings_name(name: str) -> str:
 
 RepositoryClass: TypeAlias = Literal["local", "remote", "virtual", "federated"]
 _BAD_KEY = re.compile(r"[\s/\\:|?*\"<>\x00-\x1f]")
+_WEB = re.compile(r"https?://[^/\s]", re.IGNORECASE)
 _LONGEST_KEY = 64
 #: Options that only one class of repositories has.
 _CLASS_OF = {
@@ -283,12 +289,16 @@ class RepositoryEntry:
         return checked_settings(self.settings or {})
 
     def check(self) -> None:
-        """Raise `invalid` for an invalid key or setting, and for options of another class."""
+        """Raise `invalid` for an invalid key, URL or setting, and for options of another class."""
         if _BAD_KEY.search(self.key) or len(self.key) > _LONGEST_KEY or self.key in (".", ".."):
             raise invalid(
                 f"key: '{self.key}' is not a valid repository key: use at most {_LONGEST_KEY}"
                 ' characters, without blanks and /\\:|?*"<>'
             )
+        urls = {f"members[{n}].url": member.url for n, member in enumerate(self.members or ())}
+        for option, url in {"remote_url": self.remote_url, **urls}.items():
+            if url is not None and not _WEB.match(url):
+                raise invalid(f"{option} must begin with http:// or https:// and a host name")
         if self.rclass is not None:
             self.require_class(self.rclass)
         self.settings_of_server()

@@ -13,7 +13,14 @@ from ...core.json_text import as_text
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
-from ...core.operations.objects import Item, ItemKind, Objects, attempt_each, entries_of
+from ...core.operations.objects import (
+    Item,
+    ItemKind,
+    Objects,
+    attempt_each,
+    entries_of,
+    stopping_errors,
+)
 from ...core.plan import Plan, plan
 from ..client import RepoClient
 from ..items.listing import listing
@@ -167,12 +174,17 @@ class Repositories(ItemKind[RepositoryEntry, Config]):
 
     def write_all(self, items: Sequence[RepositoryItem]) -> None:
         """Create members before the virtual repositories that refer to them, and delete last."""
+        done: list[RepositoryItem] = []
         for group in _in_creation_order([item for item in items if item.plan.action == "create"]):
-            self._create_together(group)
+            is_sent = not stopping_errors(done) and self._create_together(group)
+            todo = [item for item in group if item.error is None]
+            attempt_each(partial(self._finish_created, is_sent=is_sent), todo, earlier=done)
+            done += group
         existing = [item for item in items if item.plan.action != "create"]
-        attempt_each(self.finish, sorted(existing, key=_write_order))
+        attempt_each(self.finish, sorted(existing, key=_write_order), earlier=done)
 
-    def _create_together(self, items: Sequence[RepositoryItem]) -> None:
+    def _create_together(self, items: Sequence[RepositoryItem]) -> bool:
+        """Create repositories in batches, and read them. Return whether all were created."""
         try:
             created = self._writer.create_batch([_body(item) for item in items])
             names = [item.name for item in items]
@@ -180,11 +192,10 @@ class Repositories(ItemKind[RepositoryEntry, Config]):
         except ToolchainError as error:
             for item in items:
                 item.error = error
-            return
+            return False
         for item in items:
             item.state = found.get(item.name)
-            with item.reporting():
-                self._finish_created(item, is_sent=created is True)
+        return created is True
 
     def _finish_created(self, item: RepositoryItem, *, is_sent: bool) -> None:
         """Verify a repository of a batch, or create it if the batch did not."""

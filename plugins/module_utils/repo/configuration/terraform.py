@@ -7,7 +7,7 @@ The names are from jfrog/terraform-provider-artifactory 12 (commit 1616e9f).
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from ...core.errors import ToolchainError, invalid
@@ -35,11 +35,13 @@ _OPTIONS = {
 #: Attributes whose name in the server's API is not their camel case.
 _SETTINGS = {
     "anonymous_access": "cargoAnonymousAccess",
+    "api_version": "dockerApiVersion",
     "download_direct": "downloadRedirect",
     "enable_sparse_index": "cargoInternalIndex",
     "helm_charts_base_url": "chartsBaseUrl",
     "hex_primary_keypair_ref": "primaryKeyPairRef",
     "index_compression_formats": "optionalIndexCompressionFormats",
+    "metadata_retrieval_timeout_seconds": "metadataRetrievalTimeoutSecs",
     "missed_cache_period_seconds": "missedRetrievalCachePeriodSecs",
     "primary_keypair_ref": "primaryKeyPairRef",
     "project_id": "dockerProjectId",
@@ -52,17 +54,12 @@ _SETTINGS = {
     "tag_retention": "dockerTagRetention",
     "trivial_layout": "debianTrivialLayout",
 }
-#: Attributes whose name in the server's API is their camel case, in addition to the known settings.
-_CAMEL = """
-    bower_registry_url composer_registry_url download_context_path feed_context_path
-    force_conan_authentication force_metadata_name_version force_non_duplicate_chart
-    git_registry_url pods_specs_repo_url symbol_server_url terraform_providers_url
-    terraform_registry_url v3_feed_url vcs_git_provider
-"""
+_HEADERS = "custom_http_headers"
 _VIRTUAL = {"retrieval_cache_period_seconds": "virtualRetrievalCachePeriodSecs"}
-#: Attributes that are not fields of a repository.
+#: Attributes that are not fields of a repository, and the headers, whose values may be secret.
 _OTHER = (
     "id",
+    _HEADERS,
     "package_type",
     "cleanup_on_delete",
     "password_wo",
@@ -82,10 +79,13 @@ _SPECIAL = (
 )
 
 
-def repositories_of(document: Mapping[str, Any], ignore: Collection[str]) -> list[dict[str, Any]]:
+def repositories_of(
+    document: Mapping[str, Any], ignore: Collection[str], warn: Callable[[str], None]
+) -> list[dict[str, Any]]:
     """Convert the repositories in the output of `terraform show -json` to entries.
 
     :param ignore: names of attributes to leave out
+    :param warn: called for each value that is left out because it may be secret
     :raises ToolchainError: `invalid` if there are no repositories, or an attribute is unknown
     """
     values = document.get("values") or document.get("planned_values")
@@ -101,6 +101,8 @@ def repositories_of(document: Mapping[str, Any], ignore: Collection[str]) -> lis
             "it contains no repository of the provider artifactory: use the output of `terraform"
             " show -json` for a state or a plan"
         )
+    for resource, _rclass, _name in found:
+        _warn_of_headers(resource, ignore, warn)
     return [_entry(resource, rclass, name, ignore) for resource, rclass, name in found]
 
 
@@ -112,6 +114,18 @@ def _resources(module: Any) -> Iterator[Mapping[str, Any]]:
     )
     for child in module.get("child_modules") or []:
         yield from _resources(child)
+
+
+def _warn_of_headers(
+    resource: Mapping[str, Any], ignore: Collection[str], warn: Callable[[str], None]
+) -> None:
+    """Warn if a resource has HTTP headers, which the entry leaves out."""
+    values = resource.get("values")
+    if isinstance(values, Mapping) and values.get(_HEADERS) and _HEADERS not in ignore:
+        warn(
+            f"{resource.get('address')} has {_HEADERS}, which are left out, because their values"
+            " may be secret: the repository keeps the headers that it has"
+        )
 
 
 def _entry(
@@ -132,7 +146,13 @@ def _entry(
         elif attribute in _SPECIAL:
             _special(attribute, value, entry, settings)
         else:
-            settings[_setting(address, attribute, rclass)] = value
+            setting = setting_of(attribute, rclass)
+            if setting is None:
+                raise invalid(
+                    f"{address} has the unknown attribute {attribute}: add it to ignore, and"
+                    " convert it by hand"
+                )
+            settings[setting] = value
     if settings:
         entry["settings"] = settings
     checked = {option: value for option, value in entry.items() if option != "remote_password"}
@@ -175,20 +195,10 @@ def _synchronisation(block: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _setting(address: str, attribute: str, rclass: str) -> str:
-    """Return the name of an attribute in the server's API. Raises `invalid` if it is unknown.
-
-    :param address: address of the Terraform resource for the message
-    """
+def setting_of(attribute: str, rclass: str) -> str | None:
+    """Return the name of an attribute in the server's API, a known setting, or `None`."""
     first, *others = attribute.split("_")
     camel = first + "".join(word.title() for word in others)
     of_class = _VIRTUAL if rclass == "virtual" else {}
-    found = of_class.get(attribute) or _SETTINGS.get(attribute)
-    if found is None and (attribute in _CAMEL.split() or is_known(settings_name(camel))):
-        found = camel
-    if found is None:
-        raise invalid(
-            f"{address} has the unknown attribute {attribute}: add it to ignore, and convert it by"
-            " hand"
-        )
-    return found
+    found = of_class.get(attribute) or _SETTINGS.get(attribute) or camel
+    return found if is_known(settings_name(found)) else None
