@@ -10,9 +10,10 @@ type: stdout
 short_description: Show only the summary of drift and enforce
 version_added: 1.0.0
 description:
-  - Shows no plays and tasks, only warnings and the list that the callback P(delivery.toolchain.report#callback) shows after the playbooks
-    C(delivery.toolchain.drift), C(delivery.toolchain.enforce) and C(delivery.toolchain.drift_summary).
-  - In other playbooks it shows failed tasks, too.
+  - Shows the service that a run works on, messages of M(ansible.builtin.debug#module), warnings, and the list that the callback
+    P(delivery.toolchain.report#callback) shows after the playbooks C(delivery.toolchain.drift), C(delivery.toolchain.enforce) and
+    C(delivery.toolchain.drift_summary).
+  - In other playbooks it shows tasks that changed something or failed, too.
   - Select it with E(ANSIBLE_STDOUT_CALLBACK).
 author: delivery.toolchain contributors (@delivery-toolchain)
 options: {}
@@ -24,7 +25,11 @@ from ansible.plugins.callback import CallbackBase
 from ansible.utils.display import Display
 
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import ansible_internals
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.descriptors import descriptor_of
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import switch, terminal
+
+_COLLECTION = "delivery.toolchain"
+_DEBUG = ("debug", "ansible.builtin.debug")
 
 
 class CallbackModule(CallbackBase):
@@ -35,12 +40,25 @@ class CallbackModule(CallbackBase):
     def __init__(self) -> None:
         super().__init__()
         self._failures: list[terminal.Line] = []
+        self._service = ""
+
+    def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:
+        """Display the first task for a service, because a run can take minutes."""
+        collection, _dot, module = str(task.action).rpartition(".")
+        if collection != _COLLECTION or module == "bookkeeping":
+            return
+        service = descriptor_of(module).service
+        if service and service != self._service:
+            self._service = service
+            Display().display(f"{service}: {_name(task)}")
 
     def v2_runner_on_ok(self, result: Any) -> None:
         self._warn(result)
+        self._show(result)
 
     def v2_runner_item_on_ok(self, result: Any) -> None:
         self._warn(result)
+        self._show(result)
 
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
         self._warn(result)
@@ -56,6 +74,20 @@ class CallbackModule(CallbackBase):
             for line in self._failures:
                 Display().display(line.text, color=line.colour)
 
+    def _show(self, result: Any) -> None:
+        host, task, values = ansible_internals.result_parts(result)
+        if isinstance(values.get("results"), list) and task.loop:
+            return  # each item of the loop has been displayed
+        if task.action in _DEBUG:
+            message = values.get("msg", "")
+            for line in message if isinstance(message, list) else [message]:
+                Display().display(str(line))
+        elif values.get("changed") and not switch.lists_findings():
+            label = ansible_internals.item_label(values)
+            name = _name(task) if label is None else f"{_name(task)}: {label}"
+            line = terminal.change(host.get_name(), name)
+            Display().display(line.text, color=line.colour)
+
     def _warn(self, result: Any) -> None:
         _host, _task, values = ansible_internals.result_parts(result)
         for warning in values.get("warnings") or ():
@@ -63,7 +95,12 @@ class CallbackModule(CallbackBase):
 
     def _keep(self, result: Any) -> None:
         host, task, values = ansible_internals.result_parts(result)
-        name = task.get_name().strip()
         self._failures.append(
-            terminal.failure(host.get_name(), name, values.get("msg") or "failed")
+            terminal.failure(host.get_name(), _name(task), values.get("msg") or "failed")
         )
+
+
+def _name(task: Any) -> str:
+    """Return the name of a task without that of its role."""
+    name = str(task.get_name()).strip()
+    return name.rpartition(" : ")[2]

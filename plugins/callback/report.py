@@ -133,7 +133,8 @@ class CallbackModule(CallbackBase):
         contents = self._so_far()
         for warning in self._warnings():
             Display().warning(warning)
-        lines = terminal.table(contents) if switch.lists_findings() else []
+        values = bool(context.CLIARGS.get("diff"))
+        lines = terminal.table(contents, values=values) if switch.lists_findings() else []
         folder = self._report_folder()
         # a playbook that only reads the report of drift must not replace it
         reads = not boolean(self._settings.get("drift_written", True)) and not contents.objects

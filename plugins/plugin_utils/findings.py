@@ -7,6 +7,8 @@ and `status`, which is `ok`, `drift`, `failed`, `unmanaged` or `unknown`.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
@@ -19,6 +21,9 @@ Finding = dict[str, Any]
 #: Maximum number of findings for the items of a cleanup. One more finding contains the number of
 #: all other items.
 MAX_ITEMS = 1000
+#: Kinds of objects whose sides are XML, with an element in each line.
+_XML_KINDS = ("credential", "job", "node", "view")
+_ELEMENT = re.compile(r"\s*</?([\w.:-]+)")
 
 
 def _finding(kind: str, name: Any, action: str, text: str, status: str, **sides: Any) -> Finding:
@@ -52,9 +57,23 @@ def unwanted(kind: str, name: Any, before: Any = None, *, why: str = "") -> Find
 def different(kind: str, name: Any, text: str, before: Any = None, after: Any = None) -> Finding:
     """Return the finding of an object that must be updated.
 
-    :param text: describes the difference
+    :param text: describes the difference; of XML, "differs" is followed by the changed elements
     """
+    if (
+        text == "differs"
+        and kind in _XML_KINDS
+        and isinstance(before, str)
+        and isinstance(after, str)
+    ):
+        text = differing(_changed_elements(before, after))
     return _finding(kind, name, "update", text, "drift", before=before, after=after)
+
+
+def _changed_elements(before: str, after: str) -> list[str]:
+    """Return the names of the elements at the beginning of the lines that differ, at most three."""
+    one, two = (Counter(side.splitlines()) for side in (before, after))
+    found = [_ELEMENT.match(line) for line in (one - two) + (two - one)]
+    return list(dict.fromkeys(match[1] for match in found if match))[:3]
 
 
 def differing(names: Iterable[str]) -> str:

@@ -76,7 +76,7 @@ RESULTS: dict[str, tuple[str, dict[str, Any], dict[str, Any], list[str]]] = {
         "ci_job",
         {"changed": True, "diff": {"before": "{broken", "after": "<a/>"}},
         {"job": "x"},
-        ["job x: differs (update, drift)"],
+        ["job x: differs in a (update, drift)"],
     ),
     "something missing": (
         "analysis_user",

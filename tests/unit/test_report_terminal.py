@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from ansible_collections.delivery.toolchain.plugins.callback import plan, report
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import findings
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import switch, terminal
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import Contents
 
 SERVER = "https://ci.example.com"
+ACTION = "delivery.toolchain.ci_job_build"
 EVIL = "a\nb%,::c"
 
 
@@ -39,6 +41,29 @@ def test_every_finding_has_a_sign_and_colour() -> None:
         (f"{sign} job a b%,::c", colour)
         for sign, colour in (("!", "red"), ("+", "green"), ("~", "yellow"), ("-", "red"))
     ]
+
+
+def test_values_are_below_their_finding() -> None:
+    contents = Contents("drift", check=True, hosts=["h"])
+    sides: tuple[tuple[Any, Any], ...] = (
+        ({"a": 1, "b": "\x1b[31m"}, {"a": 2, "b": "\x1b[31m"}),
+        ("<project>\n  <disabled>true</disabled>\n", "<project>\n  <disabled>false</disabled>\n"),
+        (None, "".join(f"line {number}\n" for number in range(30))),
+    )
+    for number, (before, after) in enumerate(sides):
+        finding = findings.different("job", number, "differs", before, after)
+        contents.add(host="h", service="ci", server=SERVER, **finding)
+    texts = [line.text for line in terminal.table(contents, values=True)]
+    start = texts.index("~ job 0: differs")
+    assert texts[start : start + 7] == [
+        "~ job 0: differs",
+        *("    - a: 1", "    + a: 2"),
+        "~ job 1: differs in disabled",
+        *("    -   <disabled>true</disabled>", "    +   <disabled>false</disabled>"),
+        "~ job 2: differs",
+    ]
+    assert "    +20 more lines" in texts
+    assert "    - a: 1" not in [line.text for line in terminal.table(contents)]
 
 
 @pytest.mark.parametrize(
@@ -100,9 +125,11 @@ def test_step_summary_is_appended(
 def test_quiet_callback_shows_otherwise_unlisted_failures(
     listed: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    task = SimpleNamespace(get_name=lambda: "Do it")
+    task = SimpleNamespace(
+        get_name=lambda: "delivery.toolchain.ci_build : Do it", action=ACTION, loop=None
+    )
     host = SimpleNamespace(get_name=lambda: "h")
-    values = {"msg": "no\nway", "warnings": ["take care"]}
+    values = {"msg": "no\nway", "warnings": ["take care"], "changed": True}
     result = SimpleNamespace(
         **{
             f"{dash}{name}": value
@@ -113,6 +140,8 @@ def test_quiet_callback_shows_otherwise_unlisted_failures(
     callback = plan.CallbackModule()
     if listed:
         switch.list_findings()
+    callback.v2_playbook_on_task_start(task, False)
+    callback.v2_playbook_on_task_start(task, False)
     callback.v2_runner_on_ok(result)
     callback.v2_runner_item_on_ok(result)
     callback.v2_runner_on_failed(result, ignore_errors=True)
@@ -121,5 +150,6 @@ def test_quiet_callback_shows_otherwise_unlisted_failures(
     callback.v2_playbook_on_stats(None)
     switch.turn_off()
     shown = capsys.readouterr()
-    assert shown.out == ("" if listed else "! h: Do it: no way\n" * 2)
+    done = "" if listed else "~ h: Do it\n" * 2 + "! h: Do it: no way\n" * 2
+    assert shown.out == f"ci: Do it\n{done}"
     assert shown.err.count("take care") <= 1

@@ -3,12 +3,17 @@
 
 from __future__ import annotations
 
+import difflib
+import json
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ansible.constants import config
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import shorten
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import (
+    printable,
+    shorten,
+)
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import (
     Contents,
     Object,
@@ -24,6 +29,8 @@ OUTPUTS = ("text", "github")
 #: Maximum number of findings of a server in the terminal, and the number of findings after which no
 #: other server is listed.
 MAX_OF_SERVER, MAX_SHOWN = 5, 50
+#: Maximum number of lines for the values of a finding.
+MAX_VALUES, MAX_WIDTH = 10, 300
 #: The sign of a finding and the Ansible setting for its colour, by action.
 _SIGNS = {
     "create": ("+", "COLOR_DIFF_ADD"),
@@ -43,15 +50,18 @@ class Line(NamedTuple):
     colour: str = ""
 
 
-def table(contents: Contents) -> list[Line]:
-    """Return the lines at the end of a run: counts of each server, findings, and totals."""
+def table(contents: Contents, *, values: bool = False) -> list[Line]:
+    """Return the lines at the end of a run: counts of each server, findings, and totals.
+
+    :param values: list the values that differ below each finding
+    """
     rows = overview(contents)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     ends = [contents.sentence(), _totals(contents), contents.changes()]
     return [
         *(Line(_aligned(row, widths)) for row in rows),
         Line(""),
-        *_finding_lines(contents),
+        *_finding_lines(contents, values=values),
         *(Line(text) for text in ends if text),
     ]
 
@@ -60,6 +70,12 @@ def result(contents: Contents) -> Line:
     """Return the last line: the result of the run in one word."""
     word = contents.result()
     return Line(f"Result: {word}", _colour(_RESULTS.get(word, "COLOR_CHANGED")))
+
+
+def change(host: str, task: str) -> Line:
+    """Return the line for a task that changed something, for a run without a list of findings."""
+    sign, colour = _SIGNS["update"]
+    return Line(f"{sign} {host}: {task}", _colour(colour))
 
 
 def failure(host: str, task: str, message: object) -> Line:
@@ -71,7 +87,7 @@ def _colour(setting: str) -> str:
     return str(config.get_config_value(setting))
 
 
-def _finding_lines(contents: Contents) -> Iterator[Line]:
+def _finding_lines(contents: Contents, *, values: bool) -> Iterator[Line]:
     """Yield a line for each server, followed by lines for its findings.
 
     Servers with failures are first. A line contains the host if the run has several hosts.
@@ -93,11 +109,38 @@ def _finding_lines(contents: Contents) -> Iterator[Line]:
             host = f" (host {record['host']})" if several and place[1] else ""
             seen = f" ({record['since']})" if record["since"] and contents.last_finished else ""
             yield _line(_sign(record), f"{record['text']}{host}{seen}")
+            if values and record["status"] == "drift":
+                yield from _values(record)
         if found[MAX_OF_SERVER:]:
             yield Line(f"+{len(found) - MAX_OF_SERVER:,} more")
         shown += len(found[:MAX_OF_SERVER])
     if servers:
         yield Line("")
+
+
+def _values(finding: Object) -> Iterator[Line]:
+    """Yield the values of a finding that differ, at most :data:`MAX_VALUES` lines."""
+    before, after = finding["before"], finding["after"]
+    one, two = (_texts(side) for side in (before, after))
+    changed = [
+        line.rstrip("\n")
+        for line in difflib.unified_diff(one, two, lineterm="", n=0)
+        if not line.startswith(("---", "+++", "@@"))
+    ]
+    for line in changed[:MAX_VALUES]:
+        colour = _SIGNS["delete" if line.startswith("-") else "create"][1]
+        yield Line(f"    {line[:1]} {printable(line[1:], MAX_WIDTH)}", _colour(colour))
+    if changed[MAX_VALUES:]:
+        yield Line(f"    +{len(changed) - MAX_VALUES:,} more lines")
+
+
+def _texts(side: object) -> list[str]:
+    """Return the lines of one side of a finding: a line for each field of an object."""
+    if side is None:
+        return []
+    if isinstance(side, dict):
+        return [f"{name}: {json.dumps(value, default=str)}" for name, value in side.items()]
+    return str(side).splitlines()
 
 
 def _rank(finding: Object) -> int:

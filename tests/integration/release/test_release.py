@@ -157,6 +157,13 @@ def test_release_is_predicted_on_an_empty_server(fresh: Fresh, tmp_path: Path) -
     done = release(tmp_path, {"demo": demo})
     assert done.code == 0, done.output
     assert predicted.counts["changed"] == done.counts["changed"]
+    for line in (
+        "/ci/job/delivery/job/package/1/",
+        "promoted to docker-release-local",
+        "version: ",
+    ):
+        assert line in done.told("Summarise the release")
+    assert "nothing was changed" in predicted.told("Summarise the release")
     mark = sandbox.mark()
     for arguments in ((), ("--check",)):
         again = release(tmp_path, {"demo": demo}, *arguments)
