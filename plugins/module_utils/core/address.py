@@ -47,6 +47,8 @@ Query: TypeAlias = "Mapping[str, Any] | Pairs"
 _LOGIN_PAGE = re.compile(
     r"(commence)?(log|sign)[-_]?[io]n(\.(action|jsp|do|html?|php|aspx?))?", re.IGNORECASE
 )
+#: Parameters of an address of an identity provider: SAML, OAuth 2 and OpenID Connect.
+_SIGN_ON = (("samlrequest=",), ("response_type=", "redirect_uri="))
 
 
 class UnfitRequest(ValueError):
@@ -86,13 +88,16 @@ def encode(query: Query) -> str:
 
 
 def is_login_page(url: str, requested: str = "") -> bool:
-    """Return whether the last path segment of an address is a usual name of login pages.
+    """Return whether the last path segment of an address is a usual name of login pages, or its
+    query is that of a single sign-on.
 
     :param requested: the address that redirected to `url`; a page with the same last segment is
         the requested page, not a login page
     """
     name = _last_segment(url)
-    return _LOGIN_PAGE.fullmatch(name) is not None and name != _last_segment(requested)
+    is_named = _LOGIN_PAGE.fullmatch(name) is not None and name != _last_segment(requested)
+    query = url.partition("?")[2].lower()
+    return is_named or any(all(name in query for name in names) for names in _SIGN_ON)
 
 
 def _last_segment(url: str) -> str:

@@ -133,6 +133,8 @@ def is_jfrog(headers: Mapping[str, str]) -> bool:
 _SPEAKS_JFROG = "speaks jfrog"
 #: Endpoint that only the dialect `jfrog` has [repo-5].
 _VERSION = "api/system/version"
+#: Errors that all other requests to the server would get, too.
+_OF_THE_SERVER = frozenset({"network", "timeout", "rate_limited"})
 #: Statuses with which servers reject a request to an endpoint that they lack.
 _NO_ENDPOINT = (400, 404, 405, 501)
 #: Matches a character that a repository key cannot contain.
@@ -243,6 +245,8 @@ class RepoClient:
         except ToolchainError as error:
             if _SPEAKS_JFROG in self.transport.memory:
                 return True
+            if error.kind in _OF_THE_SERVER:
+                raise
             raise error.with_hint("set the option dialect to avoid this request") from None
 
     def write(self, purpose: str, method: str, path: str, **parts: Any) -> Response:

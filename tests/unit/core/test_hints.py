@@ -50,6 +50,22 @@ def test_expected_service_is_not_reported(reply: Reply) -> None:
     assert message.endswith(f"; if it exists, check url ({url})") == (reply.status == 404)
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"message": "Basic Authentication has been disabled on this instance."},
+        "Basic authentication with passwords is deprecated.",
+    ],
+)
+def test_server_without_passwords_suggests_a_token(body: Any) -> None:
+    login = {"username": "u", "password": Secret("pass-12345"), "login": "the password"}
+    message, _url = said(Reply(403, body), **login)
+    assert "accepts no passwords: use a personal access token" in message
+    assert message.endswith("; the task sent the password")
+    message, _url = said(Reply(403, body), token=Secret("t-12345"))
+    assert "use a personal access token" not in message
+
+
 def test_rejected_login_is_described() -> None:
     login = "the token, from the environment"
     message, _url = said(Reply(401, "no"), token=Secret("t-12345"), login=login)

@@ -446,6 +446,19 @@ def test_redirect_to_login_page_is_an_auth_error(foreign: bool) -> None:
     assert "abc" not in str(error)
 
 
+@pytest.mark.parametrize(
+    "location",
+    [
+        "https://idp.invalid/sso/saml?SAMLRequest=fZ&RelayState=x",
+        "https://idp.invalid/authorize?client_id=a&redirect_uri=b&response_type=code",
+    ],
+)
+def test_redirect_to_an_identity_provider_is_an_auth_error(location: str) -> None:
+    with Stub(Reply(302, headers={"Location": location})) as stub:
+        error = fails(transport_to(stub.url).read, "reading", "x")
+    assert (error.kind, "redirects to its login page" in str(error)) == ("auth", True)
+
+
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_write_follows_no_redirect(status: int) -> None:
     with Stub(Reply(status, headers={"Location": "/base/y"})) as stub:

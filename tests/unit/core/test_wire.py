@@ -163,6 +163,22 @@ def test_unpaired_surrogate_is_replaced() -> None:
             "HTML instead of JSON: check url",
         ),
         ('<html><form><input type="password"></form></html>', "auth", "login page"),
+        # the page that a browser submits at once, and one that it follows
+        (
+            '<html><form method="post"><input type="hidden" name="SAMLRequest" value="PHNh"></form>',
+            "auth",
+            "with a page for a single sign-on in a browser: check the credentials",
+        ),
+        (
+            '<html><meta http-equiv="refresh" content="0;url=https://idp/x/openid-connect/auth?a=b">',
+            "auth",
+            "single sign-on",
+        ),
+        (
+            "<html><script>window.location='/securityRealm/commenceLogin?from=%2F'</script></html>",
+            "auth",
+            "single sign-on",
+        ),
         ("OK", "protocol", "other text"),
         ('{"cut": ', "protocol", "other text"),
         (b'{"a": "\xff"}', "protocol", "other text"),

@@ -18,7 +18,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.repo.client imp
     RepoClient,
 )
 from tests.unit.repo.conftest import Server
-from tests.unit.stub import Reply, connection_to
+from tests.unit.stub import Reply, Stub, connection_to
 
 VERSION = "GET /api/system/version"
 LOGIN = '<html><input type="password"></html>'
@@ -91,6 +91,15 @@ def test_undetected_dialect_is_an_error(unknown: Server, reply: Reply, kind: str
         unknown.client().dialect  # noqa: B018 - it asks
     assert caught.value.kind == kind
     assert unknown.asked == [VERSION]
+
+
+def test_refused_connection_does_not_suggest_a_dialect() -> None:
+    with Stub() as closed:
+        settings = {"retries": 0, "dialect": "auto", "vendor": "Acme"}
+        client = RepoClient(Task(connection_to(closed.url, settings=settings), print, False))
+    with pytest.raises(ToolchainError) as caught:
+        client.dialect  # noqa: B018 - it asks
+    assert (caught.value.kind, "dialect to avoid" in caught.value.message) == ("network", False)
 
 
 def test_headers_of_a_foreign_proxy_are_ignored(unknown: Server) -> None:

@@ -75,7 +75,8 @@ def test_request_id_is_part_of_the_error(server: Server) -> None:
     [
         (403, "Bad API key", "auth"),
         (403, "Props Authentication Token not found", "auth"),
-        (403, "", "auth"),
+        (403, "", "permission"),
+        (403, "Forbidden", "permission"),
         (401, "Bad credentials", "auth"),
         (403, "Not enough permissions for 'r' (user: 'u' needs READ permission)", "permission"),
         (403, "User u is not permitted to deploy", "permission"),

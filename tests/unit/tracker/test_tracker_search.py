@@ -223,6 +223,10 @@ def test_rejection_by_the_successor_is_reported() -> None:
             ),
             "CAPTCHA_CHALLENGE",
         ),
+        (
+            Reply(401, "no", {"X-Seraph-LoginReason": "AUTHENTICATION_DENIED"}),
+            "log in with a browser, which may ask for a CAPTCHA",
+        ),
         (Reply(401, "<html><title>Unauthorized</title></html>"), "Unauthorized"),
         (Reply(302, headers={"Location": "/base/login.jsp"}), "login page"),
     ],

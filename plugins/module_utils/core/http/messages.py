@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -55,6 +56,12 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})
 #: Maximum length of a server's `Server` header in messages.
 _SERVER_LIMIT = 60
 _FIRST_WAIT = 0.5  # seconds
+#: The forms and addresses of SAML, OAuth 2 and OpenID Connect, and of the plugins of the CI server.
+_SIGN_ON = re.compile(
+    r"name=[\"']?SAML(?:Request|Response)|[?&;]SAMLRequest=|[?&;]response_type=|/adfs/ls"
+    r"|openid-connect/auth|oauth2/(?:v[0-9.]+/)?(?:authorize|start|sign_in)|commenceLogin",
+    re.IGNORECASE,
+)
 #: Kinds of error responses that do not show whether the server has carried out a write.
 _UNCERTAIN_KINDS = frozenset({"server", "rate_limited"})
 #: Headers that identify the services, in error responses too.
@@ -198,10 +205,10 @@ def _unexpected_body(response: Response, wanted: str) -> ToolchainError:
             "protocol",
             f"the server returned {response.status} with an empty body instead of {wanted}",
         )
-    if errors.looks_like_html(text) and 'type="password"' in text.lower():
+    if errors.looks_like_html(text) and (page := login_page(text)):
         return response.error(
             "auth",
-            f"the server returned {response.status} with a login page: check the credentials",
+            f"the server returned {response.status} with {page}: check the credentials",
             detail,
         )
     received = "HTML" if errors.looks_like_html(text) else "other text"
@@ -210,6 +217,17 @@ def _unexpected_body(response: Response, wanted: str) -> ToolchainError:
         f"the server returned {response.status} with {received} instead of {wanted}: check url",
         detail,
     )
+
+
+def login_page(text: str) -> str:
+    """Return what kind of login page an HTML page is, or "" if it is none.
+
+    A program in front of the service, or a plugin, may send everybody who is not logged in to an
+    identity provider, with a page that a browser submits or follows at once.
+    """
+    if 'type="password"' in text.lower():
+        return "a login page"
+    return "a page for a single sign-on in a browser" if _SIGN_ON.search(text) else ""
 
 
 def json_or_none(body: str | bytes) -> Any:

@@ -21,28 +21,40 @@ _SCOPE_CATEGORY = "FAILURE_CLIENT_SCOPE_CHECK"
 _SCOPE_MESSAGE = "scope does not match"
 _REASON = "X-Seraph-LoginReason"
 _DENIED = "X-Authentication-Denied-Reason"
-_REJECTED = frozenset({"AUTHENTICATED_FAILED", "AUTHENTICATION_DENIED"})
+#: The account is locked until its user solves a CAPTCHA [tracker-1].
+_LOCKED = "AUTHENTICATION_DENIED"
+_REJECTED = frozenset({"AUTHENTICATED_FAILED", _LOCKED})
 _USERS = ("X-AUSERNAME", "X-AACCOUNTID")
 
-#: Matches the message of a 403 about the permissions of an account that is logged in.
+#: Matches the message of a 403 about a rejected API key. Any other 403 is about one object.
+_ABOUT_KEY = re.compile(r"api.?key|token|credential|login|log in|authenticat", re.I)
 _PERMISSION = re.compile(r"permi(?:ssion|tted)|privilege|not allowed|unauthori[sz]ed to", re.I)
 _KEYS_ENDED = "newer servers accept API keys only if configured to do so: use a token instead"
+#: Matches the message of Data Center and Cloud if they accept no passwords.
+_NO_BASIC = re.compile(r"basic auth\w*(?: \w+){0,3} (?:disabled|deprecated)", re.I)
+_USE_TOKEN = (
+    "this server accepts no passwords: use a personal access token, or an API token in the cloud"
+)
 
 
 def kind_of_rejection(response: Response, connection: Connection, detail: str) -> tuple[Kind, str]:
-    """Return the kind of an error response, and a remedy if an API key was rejected, else "".
+    """Return the kind of an error response, and a remedy if the kind of login is rejected, else "".
 
-    Servers that no longer accept API keys return 401 or 403 for them. A 403 that mentions a
-    permission is not about the key [repo-3].
+    Servers that no longer accept API keys return 401 or 403 for them. A 403 that does not mention
+    the login is about an object [repo-3].
 
     :param detail: the server's error message
     """
     kind = kind_of_status(response.status)
     at_home = origin(response.url) == origin(connection.url)
-    key = response.status in (401, 403) and connection.api_key is not None and at_home
-    if not key or (response.status == 403 and _PERMISSION.search(detail)):
+    if response.status not in (401, 403) or not at_home:
         return kind, ""
-    return "auth", _KEYS_ENDED
+    if _NO_BASIC.search(detail) and connection.password is not None:
+        return "auth", _USE_TOKEN
+    if connection.api_key is None:
+        return kind, ""
+    about_key = _ABOUT_KEY.search(detail) and not _PERMISSION.search(detail)
+    return ("auth", _KEYS_ENDED) if response.status == 401 or about_key else (kind, "")
 
 
 def require_login(response: Response, connection: Connection) -> None:
@@ -52,11 +64,14 @@ def require_login(response: Response, connection: Connection) -> None:
     """
     at_home = origin(response.url) == origin(connection.url)
     denied = response.headers.get(_DENIED)
+    if denied is None and _LOCKED in response.headers.get(_REASON, "").upper():
+        denied = response.headers[_REASON]
     if response.status in (401, 403) and denied is not None:
         raise response.error(
             "auth",
             f"the server returned {response.status} and rejects all logins of this account"
-            f" ({shorten(denied)}): log in with a browser, then try again",
+            f" ({shorten(denied)}): log in with a browser, which may ask for a CAPTCHA, then try"
+            " again",
             denied,
         )
     sent = connection.has_credentials and at_home
