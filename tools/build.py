@@ -4,6 +4,7 @@
     python -m tools.build [FOLDER]    into `dist`, or into FOLDER
 
 If TOOLCHAIN_SIGNING_KEY names a key of GnuPG, `MANIFEST.json` and the provenance are signed, too.
+TOOLCHAIN_BUILDER is the address of the build service for the provenance.
 
 The build is reproducible: the same sources give the same bytes. `ansible-galaxy` selects the files.
 The archive is then written again in a fixed order, with fixed modes and owners and the same time
@@ -32,17 +33,25 @@ from tools import provenance, sbom, tree
 MANIFEST, FILES = "MANIFEST.json", "FILES.json"
 #: The environment variable with the fingerprint or address of the key that signs.
 KEY = "TOOLCHAIN_SIGNING_KEY"
+#: The environment variable with the address of the build service.
+BUILDER = "TOOLCHAIN_BUILDER"
 #: The slowest and smallest level; explicit, because the default of a library may change.
 _COMPRESSION = 9
 
 
 def build(
-    folder: Path, moment: int, root: Path = tree.ROOT, commit: str = "", key: str = ""
+    folder: Path,
+    moment: int,
+    root: Path = tree.ROOT,
+    commit: str = "",
+    key: str = "",
+    builder: str = provenance.UNKNOWN,
 ) -> Path:
     """Build the collection in `root`, and print the written files; return the archive.
 
     :param commit: the commit of the sources, if they have one
     :param key: the key of GnuPG that signs
+    :param builder: the address of the build service
     """
     with tempfile.TemporaryDirectory(prefix="toolchain-build-") as name:
         packed = pack_as_ansible_does(root, Path(name))
@@ -50,7 +59,7 @@ def build(
     info = _fix_manifests(contents)
     archive = _pack(members, contents, moment)
     digest = hashlib.sha256(archive).hexdigest()
-    statement = provenance.statement(info, packed.name, digest, moment, commit).encode()
+    statement = provenance.statement(info, packed.name, digest, moment, commit, builder).encode()
     files = {
         ".tar.gz": archive,
         ".tar.gz.sha256": f"{digest}  {packed.name}\n".encode(),
@@ -176,7 +185,8 @@ def main() -> None:
         print(f"{len(changed)} files differ from the commit: this is not an archive of it")
     commit = "" if changed else _git(tree.ROOT, "rev-parse", "HEAD").strip()
     moment = moment_of(tree.ROOT, os.environ)
-    build(folder, moment, commit=commit, key=os.environ.get(KEY, ""))
+    builder = os.environ.get(BUILDER) or provenance.UNKNOWN
+    build(folder, moment, commit=commit, key=os.environ.get(KEY, ""), builder=builder)
 
 
 if __name__ == "__main__":

@@ -1,19 +1,28 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Write where an archive comes from: an in-toto statement with SLSA provenance, version 1.
 
-The same archive of the same commit gives the same bytes.
+It contains no time of the build, so the same archive of the same commit and builder gives the same
+bytes.
 """
 
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Mapping
 from typing import Any
 
 
+#: The builder if nobody names it: the format requires an address.
+UNKNOWN = "about:unknown"
+
+
 def statement(
-    info: Mapping[str, Any], name: str, digest: str, moment: int, commit: str = ""
+    info: Mapping[str, Any],
+    name: str,
+    digest: str,
+    moment: int,
+    commit: str = "",
+    builder: str = UNKNOWN,
 ) -> str:
     """Return the statement about an archive.
 
@@ -21,10 +30,10 @@ def statement(
     :param digest: its SHA-256
     :param moment: the time of the sources, in seconds since 1970
     :param commit: the commit of the sources; empty if they differ from every commit
+    :param builder: the address of the service that builds
     """
     repository = str(info["repository"])
     source = {"uri": f"git+{repository}", "digest": {"gitCommit": commit}}
-    started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(moment))
     content = {
         "_type": "https://in-toto.io/Statement/v1",
         "subject": [{"name": name, "digest": {"sha256": digest}}],
@@ -38,10 +47,7 @@ def statement(
                 },
                 "resolvedDependencies": [source] if commit else [],
             },
-            "runDetails": {
-                "builder": {"id": f"{repository}/blob/main/Makefile"},
-                "metadata": {"startedOn": started},
-            },
+            "runDetails": {"builder": {"id": builder}},
         },
     }
     return json.dumps(content, indent=2) + "\n"

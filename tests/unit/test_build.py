@@ -163,7 +163,8 @@ def test_missing_time_is_an_error(tmp_path: Path) -> None:
 
 
 def test_provenance_names_archive_and_commit(tmp_path: Path) -> None:
-    archive = build.build(tmp_path, MOMENT, commit="0123abc")
+    builder = "https://ci.example.org/job/release"
+    archive = build.build(tmp_path, MOMENT, commit="0123abc", builder=builder)
     statement = json.loads(
         (tmp_path / archive.name.replace(".tar.gz", ".provenance.json")).read_text()
     )
@@ -171,6 +172,8 @@ def test_provenance_names_archive_and_commit(tmp_path: Path) -> None:
     assert statement["subject"] == [{"name": archive.name, "digest": {"sha256": digest}}]
     definition = statement["predicate"]["buildDefinition"]
     assert definition["resolvedDependencies"][0]["digest"] == {"gitCommit": "0123abc"}
+    # nothing that the build does not know, such as its time
+    assert statement["predicate"]["runDetails"] == {"builder": {"id": builder}}
     assert not list(tmp_path.glob("*.asc"))
 
 
