@@ -39,6 +39,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret imp
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.times import age_of
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import (
+    ansible_internals,
     desired_state,
     enforcement,
     role_variables,
@@ -92,9 +93,10 @@ class Run:
     load: Callable[[str], Any]
 
     def value(self, name: str, default: Any = None) -> Any:
-        """Return the value of a variable, or `default` if it is undefined or empty."""
+        """Return the value of a variable, or `default` if it is undefined, empty or omitted."""
         value = self.template(self.variables[name]) if name in self.variables else None
-        return default if value is None or value == "" else value
+        is_empty = value is None or value == "" or ansible_internals.is_omitted(value)
+        return default if is_empty else value
 
     def is_set(self, name: str) -> bool:
         """Return whether a variable has a value. Templates in a list or mapping stay unevaluated,
@@ -492,6 +494,17 @@ def list_builds(run: Run, results: Sequence[Mapping[str, Any]]) -> Result:
 # -- the rotation of a login ----------------------------------------------------------------------
 
 
+def rotation_options(run: Run) -> Result:
+    """Reject the lifetimes that the module of the issuer would reject, before any request."""
+    names = ("expires_in", "renew_before")
+    given = {name: run.value(f"login_rotation_{name}") for name in names}
+    try:
+        rotation.check_lifetimes(str(run.value("login_rotation_issuer", "repo")), **given)
+    except ToolchainError as error:
+        raise StepError(f"login_rotation_{error.message}.") from None
+    return {}
+
+
 def rotation_entries(
     run: Run,
     credentials: Sequence[Mapping[str, Any]],
@@ -511,7 +524,7 @@ _STEPS: tuple[Callable[..., Result], ...] = (
     *(check, read_survey, roles, read_folder, validate_folder, kinds, unmanaged),
     *(findings, reported),
     *(begin, summarise, plan_issues, finish, open_plan, compare),
-    *(list_builds, rotation_entries, rotation_steps),
+    *(list_builds, rotation_options, rotation_entries, rotation_steps),
 )
 STEPS: Mapping[str, Callable[..., Result]] = {step.__name__: step for step in _STEPS}
 #: The beginning of messages, by class of the error.

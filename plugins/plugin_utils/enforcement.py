@@ -58,8 +58,30 @@ def problem(variables: Mapping[str, Any], template: Template, described: list[st
     if others:
         unknown_roles = ", ".join(role or "''" for role in others)
         return f"enforce_roles has no role {unknown_roles}: the roles are {', '.join(ROLES)}."
-    found = problem_of_connections("enforce", variables, template)
-    return found or ("" if described else _NOTHING)
+    return (
+        problem_of_connections("enforce", variables, template)
+        or next(
+            filter(None, (_problem_of_choices(role, variables, template) for role in described)), ""
+        )
+        or ("" if described else _NOTHING)
+    )
+
+
+def _problem_of_choices(role: str, variables: Mapping[str, Any], template: Template) -> str:
+    """Return an error message for a variable with a value that the role rejects, or "".
+
+    The role itself would reject it after the roles before it have sent their requests.
+    """
+    for name, choices in role_variables.choices(role).items():
+        value = template(variables.get(name))
+        if value not in (None, "", *choices):
+            return f"{name} must be one of {', '.join(map(str, choices))}, not {value!r:.80}."
+    compares = template(variables.get("desired_state_unmanaged")) in ("report", "fail")
+    if role == "desired_state" and compares and "desired_state_folder" not in variables:
+        return (
+            "desired_state_unmanaged compares the servers with a folder: set desired_state_folder."
+        )
+    return ""
 
 
 def problem_of_connections(playbook: str, variables: Mapping[str, Any], template: Template) -> str:

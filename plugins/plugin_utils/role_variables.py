@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -78,6 +78,17 @@ def known_to(owner: str) -> frozenset[str]:
         return frozenset(re.findall(rf"\b{re.escape(owner)}_\w+", "\n".join(texts)))
     (specs,) = _loaded(role / "meta" / "argument_specs.yml")["argument_specs"].values()
     return frozenset({*specs["options"], f"{owner}_in_check_mode"} | set_by(owner))
+
+
+@cache
+def choices(role: str) -> Mapping[str, Sequence[Any]]:
+    """Return the variables of a role that have choices, with these choices."""
+    (specs,) = _loaded(_COLLECTION / "roles" / role / "meta/argument_specs.yml")[
+        "argument_specs"
+    ].values()
+    return {
+        name: option["choices"] for name, option in specs["options"].items() if "choices" in option
+    }
 
 
 @cache

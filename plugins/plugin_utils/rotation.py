@@ -8,11 +8,22 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from ..module_utils.core.operations.named_tokens import TokenOptions
+
 #: A value that differs from the secret of every credential. The result of a comparison shows
 #: whether the secret of a credential was recorded.
 _PLACEHOLDER = "no-secret-of-a-token"
 _PLACE = ("id", "folder", "domain")
 _TOKEN = re.compile(r"(.+) \(token ([^()\s]+)\)")
+
+
+def check_lifetimes(issuer: str, expires_in: Any, renew_before: Any) -> None:
+    """Raise `invalid` for lifetimes that the module of the issuer rejects."""
+    texts = [None if value is None else str(value) for value in (expires_in, renew_before)]
+    options = TokenOptions("a", *texts)
+    options.check()
+    if issuer != "repo":
+        options.require_whole_days()
 
 
 def entries(

@@ -86,6 +86,8 @@ def test_folder_is_applied_before_roles() -> None:
             {"enforce_connections": "{{ logins }}"},
             "has no service wikki: the services are analysis, ci,",
         ),
+        ({"desired_state_unmanaged": "fial"}, "must be one of ignore, report, fail, not 'fial'."),
+        ({"desired_state_unmanaged": "fail"}, "compares the servers with a folder: set desired_s"),
         ({"enforce_connections": "wiki"}, "enforce_connections is not a mapping"),
         ({"enforce_connections": {"wiki": 1.5}}, "connections.wiki is not a mapping"),
         ({"enforce_connections": {"wiki": "{{ two }}"}}, "connections.wiki is not a mapping"),

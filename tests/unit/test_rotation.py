@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.plugin_utils import rotation
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import bookkeeping, rotation
+from tests.unit.arguments import run_of
 
 NEW = {"id": "new", "created": "2026-05-01T08:00:00.000Z"}
 OLD = {"id": "old", "created": "2026-02-01T08:00:00.000Z"}
@@ -76,3 +77,20 @@ def test_credential_entries_are_built() -> None:
     compared, _two = rotation.entries(credentials, "ci")
     assert compared["update_secret"] == "on_create"
     assert "description" not in compared
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"expires_in": "90"}, "login_rotation_expires_in: '90' is not an age"),
+        ({"expires_in": "7d", "renew_before": "14d"}, "login_rotation_renew_before is 14d, but"),
+        ({"renew_before": "soon"}, "login_rotation_renew_before: 'soon' is not an age"),
+        ({"issuer": "wiki", "expires_in": "12h"}, "login_rotation_expires_in is 12h, but the"),
+    ],
+)
+def test_invalid_lifetime_is_rejected_before_any_request(given: dict[str, Any], words: str) -> None:
+    variables = {f"login_rotation_{name}": value for name, value in given.items()}
+    with pytest.raises(bookkeeping.StepError, match=words):
+        bookkeeping.perform("rotation_options", run_of(**variables), {})
+    right = {"login_rotation_expires_in": "90d", "login_rotation_renew_before": ""}
+    assert bookkeeping.perform("rotation_options", run_of(**right), {}) == {}

@@ -13,6 +13,8 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.mas
     HIDDEN,
     OptionSecrets,
     has_private,
+    mask_keys,
+    names_of,
 )
 
 SPEC: dict[str, dict[str, Any]] = {
@@ -122,6 +124,16 @@ def test_secrets_in_free_text_are_masked() -> None:
         "script": HIDDEN,
         "arguments": {"a": masked},
         "items": [{"b": masked}],
+    }
+
+
+def test_keys_of_shown_options_contain_no_secret() -> None:
+    options = {"settings": {"type": "dict"}, "entries": {"options": {"key": {"aliases": ["id"]}}}}
+    assert names_of(options) == {"settings", "entries", "key", "id"}
+    shown = {"settings": {"hunter": 1, "a-Hunter2": 2}, "entries": [{"id": 3, "key": 4}]}
+    assert mask_keys(shown, {"hunter", "Hunter2", "key", "id"}, names_of(options)) == {
+        "settings": {"********": 1, "a-********": 2},
+        "entries": [{"id": 3, "key": 4}],
     }
 
 

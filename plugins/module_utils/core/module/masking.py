@@ -10,6 +10,7 @@ options are hidden only in the options of the result, because they could match o
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
@@ -45,12 +46,16 @@ def mask_values(value: Any, secrets: Collection[str]) -> Any:
     return _masked_by(_masked, value, secrets)
 
 
-def mask_keys(value: Any, secrets: Collection[str]) -> Any:
+def mask_keys(value: Any, secrets: Collection[str], known: Collection[str] | None = None) -> Any:
     """Return a copy of a result with the secrets in keys masked, such as names in a diff.
 
     Keys of lower-case letters only stay, because they are names of options and return values.
+
+    :param known: the keys that stay, if they are known
     """
-    return _masked_by(_with_masked_keys, value, secrets) if secrets else value
+    stays = known.__contains__ if known is not None else _OWN_KEY.fullmatch
+    mask = functools.partial(_with_masked_keys, stays=stays)
+    return _masked_by(mask, value, secrets) if secrets else value
 
 
 def _masked_by(mask: Callable[[Any, list[str]], Any], value: Any, secrets: Collection[str]) -> Any:
@@ -65,19 +70,19 @@ def _masked_by(mask: Callable[[Any, list[str]], Any], value: Any, secrets: Colle
     }
 
 
-def _with_masked_keys(value: Any, secrets: list[str]) -> Any:
+def _with_masked_keys(value: Any, secrets: list[str], stays: Callable[[str], object]) -> Any:
     if isinstance(value, Mapping):
         return {
-            _masked_key(key, secrets): _with_masked_keys(item, secrets)
+            _masked_key(key, secrets, stays): _with_masked_keys(item, secrets, stays)
             for key, item in value.items()
         }
     if isinstance(value, (list, tuple)):
-        return [_with_masked_keys(item, secrets) for item in value]
+        return [_with_masked_keys(item, secrets, stays) for item in value]
     return value
 
 
-def _masked_key(key: Any, secrets: list[str]) -> Any:
-    if not isinstance(key, str) or _OWN_KEY.fullmatch(key):
+def _masked_key(key: Any, secrets: list[str], stays: Callable[[str], object]) -> Any:
+    if not isinstance(key, str) or stays(key):
         return key
     for secret in secrets:
         key = key.replace(secret, _STARS)
@@ -132,6 +137,14 @@ def has_private(options: Options) -> bool:
         option.get("private") or has_private(option.get("options") or {})
         for option in options.values()
     )
+
+
+def names_of(options: Options) -> frozenset[str]:
+    """Return the names and aliases of the options at any depth."""
+    names = {*options}
+    for option in options.values():
+        names |= {*option.get("aliases", ()), *names_of(option.get("options") or {})}
+    return frozenset(names)
 
 
 class OptionSecrets:

@@ -23,7 +23,7 @@ from ..secret import hidden, secrets_in_addresses, without_user_info
 from . import diffs, typed_options
 from .ansible_internals import MODULE_MASKS_RESULTS, UNCHECKED, HookedModule
 from .input_check import Options, ansible_spec, check_options
-from .masking import OptionSecrets, has_private, mask_keys, mask_values
+from .masking import OptionSecrets, has_private, mask_keys, mask_values, names_of
 from .predictions import Predictions
 from .sealing import Sealing
 from .task import Task
@@ -75,7 +75,9 @@ class _Module(HookedModule):
 
     def _finish(self, *, failed: bool) -> None:
         """Hide the secrets in `params`, which the result and the system log contain."""
-        self.params = mask_values(self._register_secrets(failed=failed), self.no_log_values)
+        shown = self._register_secrets(failed=failed)
+        known = names_of(self._options)
+        self.params = mask_values(mask_keys(shown, self.no_log_values, known), self.no_log_values)
         self.log_invocation()
 
     def _register_secrets(self, *, failed: bool = False) -> dict[str, Any]:
