@@ -63,7 +63,7 @@ def test_actors_are_set_added_and_removed(tracker: Tracker, *, cloud: bool) -> N
 def test_own_account_stays_administrator(tracker: Tracker) -> None:
     for check in (True, False):
         lost = {"project": "REL", "role": "administrators", "users": ["alice"], "check": check}
-        tracker.refused("invalid", "task's account", **lost)
+        tracker.refused("invalid", "task's account reporter would", **lost)
     # the own account is in the group
     done = rel(tracker, "Administrators", users=["alice"], groups=["administrators"])
     assert done.changed

@@ -502,7 +502,9 @@ def test_exceeding_max_deletions_fails_before_any_write() -> None:
     }
     error = refused(server, **lists, max_deletions=3)
     assert error.kind == "invalid"
-    assert "4 objects would be deleted, but max_deletions is 3" in str(error)
+    assert "4 objects would be deleted (users " in str(error)
+    assert "users bob" in str(error)
+    assert "but max_deletions is 3" in str(error)
     assert error.result["counts"]["delete"] == 4
     assert len(error.result["plan"]) == 5
     assert server.writes == []

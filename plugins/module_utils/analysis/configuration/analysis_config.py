@@ -110,7 +110,13 @@ class AnalysisConfigOperation:
         items = self._planner.plan()
         found = self._full_plan(items)
         try:
-            self._planner.check_max_deletions(found.result["counts"]["delete"])
+            self._planner.check_max_deletions(
+                [
+                    f"{item.kind.option} {item.label}"
+                    for item in items
+                    if item.plan.action == "delete"
+                ]
+            )
         except ToolchainError as error:
             error.result = {name: found.result[name] for name in ("plan", "counts")}
             raise

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import ToolchainError, invalid, listed
 from ...core.globs import Patterns, has_wildcards
 from ...core.plan import Change, Plan, unchanged
 from .. import accounts
@@ -293,13 +293,16 @@ class ConfigPlanner:
                 newly = item.entry.needs_newly(item.plan) - created
                 accounts.require(item.entry.title, newly, existing_names)
 
-    def check_max_deletions(self, deletions: int) -> None:
-        """Raise `invalid` if the plan deletes more than `max_deletions` objects."""
+    def check_max_deletions(self, deleted: Sequence[str]) -> None:
+        """Raise `invalid` if the plan deletes more than `max_deletions` objects.
+
+        :param deleted: list and name of each deleted object
+        """
         maximum = self.limits.max_deletions
-        if deletions > maximum:
+        if len(deleted) > maximum:
             raise invalid(
-                f"{deletions} objects would be deleted, but max_deletions is {maximum}: increase it"
-                " or list more objects (nothing was changed)"
+                f"{len(deleted)} objects would be deleted ({listed(deleted)}), but max_deletions is"
+                f" {maximum}: increase it or list more objects (nothing was changed)"
             )
 
     @cached_property

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.address import path
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import ToolchainError, invalid, listed
 from ...core.http.messages import Response, expected, unexpected_body
 from ...core.json_text import as_text, member
 from ...core.module.descriptor import Descriptor, reads, writes
@@ -266,8 +266,9 @@ class ProjectRoleKind(ProjectKind[ProjectRoleEntry, "Mapping[str, str]"]):
         }
         if _has(before, account) and not _has(after, account):
             raise invalid(
-                f"the task's account would no longer be in the role '{entry.role}' of the"
-                f" project '{entry.project}': keep it in users or groups, or set force"
+                f"the task's account {account[USERS][-1]} would no longer be in the role"
+                f" '{entry.role}' of the project '{entry.project}': keep {account[USERS][-1]} in"
+                f" users, or a group of it in groups ({listed(account[GROUPS])}), or set force"
             )
 
     def write(self, item: Item[ProjectRoleEntry, Mapping[str, str]]) -> None:
