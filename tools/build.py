@@ -43,6 +43,7 @@ def build(
     folder: Path,
     moment: int,
     root: Path = tree.ROOT,
+    *,
     commit: str = "",
     key: str = "",
     builder: str = provenance.UNKNOWN,

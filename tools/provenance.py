@@ -11,7 +11,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-
 #: The builder if nobody names it: the format requires an address.
 UNKNOWN = "about:unknown"
 
@@ -21,6 +20,7 @@ def statement(
     name: str,
     digest: str,
     moment: int,
+    *,
     commit: str = "",
     builder: str = UNKNOWN,
 ) -> str:
