@@ -398,10 +398,8 @@ def open_plan(run: Run) -> Result:
             "The seal of the plan was not verified, because no key is set: set enforce_plan_key"
             f" or {_KEY} to the key of drift."
         )
-    plan = plans.of_host(run.host)
-    return {
-        "sealed": {**{name: plan[name] for name in ("salt", "writes", "ignored")}, "rest": rest}
-    }
+    rest = "skip" if plans.only else rest
+    return {"sealed": {**plans.of_host(run.host), "rest": rest}}
 
 
 def compare(run: Run) -> Result:
@@ -424,7 +422,14 @@ def _found() -> contents.Contents:
 
 
 def _plans(run: Run) -> sealed.Plans:
-    return sealed.read(run.template(run.variables["enforce_plan"]), run.path)
+    given = run.value("enforce_only", [])
+    only = given.split(",") if isinstance(given, str) else given
+    if not isinstance(only, list):
+        raise StepError(
+            f"enforce_only must be a list of ids of findings, not '{printable(str(given), 100)}'."
+        )
+    ids = [str(one).strip() for one in only]
+    return sealed.read(run.template(run.variables["enforce_plan"]), run.path, ids)
 
 
 def _key(run: Run, name: str) -> str | None:

@@ -31,6 +31,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret imp
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import bookkeeping
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import ignored, sealed
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import Contents
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.since import finding_id
 from tests.unit.arguments import run_of
 
 AT = datetime(2026, 11, 24, 6, tzinfo=timezone.utc)
@@ -259,7 +260,7 @@ def test_plan_contains_distinct_digests_and_no_values() -> None:
     assert "s3cret" not in json.dumps(made)
     assert [one["name"] for one in made["entries"]] == ["a", "b"]
     assert len({one["digest"] for one in made["entries"]}) == 2
-    assert made["writes"] == ["write a", "write b"]
+    assert [one["writes"] for one in made["entries"]] == [["write a"], ["write b"]]
     assert made["ignored"][0] == "write ignored"
     assert (made["servers"], made["seal"]) == ([SERVER], None)
 
@@ -277,6 +278,20 @@ def test_differences_name_new_missing_and_changed_entries() -> None:
     assert found == [f"different: job {name} on {SERVER}" for name in "abc"]
     lines = [str(number) for number in range(60)]
     assert "; and 10 more." in sealed.conflict(lines, Contents())
+
+
+def test_chosen_findings_are_compared_and_written_alone() -> None:
+    made = plan("a", "b", "c")
+    (chosen,) = [finding_id(entry) for entry in made["entries"] if entry["name"] == "b"]
+    plans = sealed.Plans([made], [chosen])
+    assert plans.of_host("h")["writes"] == ["write b"]
+    assert plans.differences(contents("b", "new"), ["h"]) == []
+    assert plans.differences(contents("a"), ["h"]) == [f"gone: job b on {SERVER}"]
+    assert plans.differences(contents("a", "b", after="x"), ["h"]) == [
+        f"different: job b on {SERVER}"
+    ]
+    with pytest.raises(sealed.PlanError, match="has no finding 0123: set enforce_only"):
+        sealed.Plans([made], [chosen, "0123"])
 
 
 def test_message_says_that_nothing_was_written_only_if_that_is_true() -> None:
@@ -314,7 +329,7 @@ def test_unmanaged_and_unknown_objects_are_no_part_of_a_plan() -> None:
 def test_run_uses_the_plans_of_its_hosts() -> None:
     one, two = plan("a", host="one"), plan("a", host="two", salt="other")
     plans = sealed.Plans([one, two])
-    assert plans.of_host("two") is two
+    assert plans.of_host("two") == {"salt": "other", "writes": ["write a"], "ignored": []}
     assert plans.of_host("three")["writes"] == []
     for host in ("one", "two"):
         assert plans.differences(contents("a", host=host), [host]) == []
@@ -328,7 +343,7 @@ def test_run_uses_the_plans_of_its_hosts() -> None:
 
 
 def read(given: Any, folder: Path = Path()) -> Any:
-    return sealed.read(given, lambda name: folder / name).of_host("h")
+    return sealed.read(given, lambda name: folder / name).plans[0]
 
 
 def test_plan_is_read_from_file_or_mapping(tmp_path: Path) -> None:

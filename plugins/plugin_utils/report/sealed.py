@@ -14,7 +14,10 @@ from typing import Any
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import shorten
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.files import open_regular
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import Contents
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.since import PLACE
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.since import (
+    PLACE,
+    finding_id,
+)
 
 FORMAT = 1
 _MAX_NAMED = 50
@@ -31,8 +34,8 @@ class PlanError(Exception):
 def make(contents: Contents, salt: str, key: str | None, hosts: Collection[str]) -> dict[str, Any]:
     """Return the sealed plan for the findings of a run, as a JSON value.
 
-    It contains salted digests of the findings (`entries`) and of their changes (`writes`), but no
-    values.
+    It contains salted digests of the findings (`entries`) and of their changes (`writes` of each
+    entry), but no values.
     """
     drift = [finding for finding in contents.findings if finding["status"] == "drift"]
     ignored = [
@@ -52,7 +55,6 @@ def make(contents: Contents, salt: str, key: str | None, hosts: Collection[str])
         ],
         "salt": salt,
         "entries": [_entry(finding, contents, salt) for finding in drift],
-        "writes": _all_digests(drift, contents),
         "ignored": [
             *_all_digests(ignored, contents),
             *(_entry(finding, contents, salt)["digest"] for finding in ignored),
@@ -61,7 +63,7 @@ def make(contents: Contents, salt: str, key: str | None, hosts: Collection[str])
     return {**plan, "digest": _digest(plan), "seal": None if key is None else _seal(plan, key)}
 
 
-def _all_digests(found: list[dict[str, Any]], contents: Contents) -> list[str]:
+def _all_digests(found: Sequence[Mapping[str, Any]], contents: Contents) -> list[str]:
     return sorted(
         {digest for finding in found for digest in contents.digests.get(finding["id"], ())}
     )
@@ -72,7 +74,11 @@ def _entry(finding: Mapping[str, Any], contents: Contents, salt: str) -> dict[st
     values = [finding.get(key) for key in (*keys, "text", "before", "after")]
     text = _canonical([*values, sorted(contents.digests.get(str(finding["id"]), ()))])
     digest = hmac.new(salt.encode(), text, hashlib.sha256).hexdigest()
-    return {**{key: finding[key] for key in keys}, "digest": digest}
+    return {
+        **{key: finding[key] for key in keys},
+        "digest": digest,
+        "writes": _all_digests([finding], contents),
+    }
 
 
 def _canonical(value: Any) -> bytes:
@@ -101,13 +107,14 @@ def version() -> str:
     return next(line.split(":")[1].strip() for line in lines if line.startswith("version:"))
 
 
-def read(source: Any, resolve: Any) -> Plans:
+def read(source: Any, resolve: Any, only: Collection[str] = ()) -> Plans:
     """Read one sealed plan, or the plans of several slices of a run.
 
     :param source: the plan as a mapping or the path of its file, or a list of such values
     :param resolve: returns the absolute path for a path
-    :raises PlanError: if the list is empty, a plan is invalid or was edited, or two plans are for
-        the same host
+    :param only: ids of the findings to apply, empty for all
+    :raises PlanError: if the list is empty, a plan is invalid or was edited, two plans are for the
+        same host, or no plan has one of the ids
     """
     listed = source if isinstance(source, list | tuple) else [source]
     if not listed:
@@ -115,7 +122,7 @@ def read(source: Any, resolve: Any) -> Plans:
             f"is missing, because enforce_plan is an empty list: {_AGAIN}, or set enforce_plan: ''"
             " to enforce without a plan"
         )
-    return Plans([_read(plan, resolve) for plan in listed])
+    return Plans([_read(plan, resolve) for plan in listed], only)
 
 
 def _read(source: Any, resolve: Any) -> dict[str, Any]:
@@ -162,7 +169,7 @@ def _plain(marked: Any) -> Any:
 
 def _is_plan(plan: Mapping[str, Any]) -> bool:
     texts = ("collection", "created", "salt", "digest")
-    lists = ("hosts", "servers", "writes", "ignored")
+    lists = ("hosts", "servers", "ignored")
     return (
         all(isinstance(plan.get(name), str) for name in texts)
         and all(
@@ -177,7 +184,11 @@ def _is_plan(plan: Mapping[str, Any]) -> bool:
 
 
 def _is_entry(entry: Any) -> bool:
-    return isinstance(entry, dict) and {*PLACE, "digest"} <= entry.keys()
+    return (
+        isinstance(entry, dict)
+        and {*PLACE, "digest"} <= entry.keys()
+        and isinstance(entry.get("writes"), list)
+    )
 
 
 def _is_place(place: Any) -> bool:
@@ -231,9 +242,21 @@ def _time(plan: Mapping[str, Any]) -> datetime:
 
 
 class Plans:
-    """The sealed plans of a run, or of its slices, with a single plan for each host."""
+    """The sealed plans of a run, or of its slices, with a single plan for each host.
 
-    def __init__(self, plans: Sequence[Mapping[str, Any]]) -> None:
+    :param only: ids of the findings to apply, empty for all
+    :raises PlanError: if two plans are for the same host, or no plan has one of the ids
+    """
+
+    def __init__(self, plans: Sequence[Mapping[str, Any]], only: Collection[str] = ()) -> None:
+        self.only = frozenset(only)
+        known = {finding_id(entry) for plan in plans for entry in plan["entries"]}
+        unknown = sorted(self.only - known)
+        if unknown:
+            named = shorten(", ".join(unknown))
+            raise PlanError(f"has no finding {named}: set enforce_only to ids of its report.json")
+        if only:
+            plans = [{**plan, "entries": self._chosen(plan["entries"])} for plan in plans]
         self.plans = plans
         self._by_host: dict[str, Mapping[str, Any]] = {}
         for plan in plans:
@@ -248,13 +271,21 @@ class Plans:
             known = shorten(", ".join(sorted(self._by_host)))
             raise PlanError(f"is for {known}, but this run has none of these hosts: {_AGAIN}")
 
-    def of_host(self, host: str) -> Mapping[str, Any]:
-        """Return the plan of a host. For a host without plan, it is empty and allows no writes."""
-        nothing = {"salt": "", "entries": [], "writes": [], "ignored": []}
-        return self._by_host.get(host, nothing)
+    def _chosen(self, entries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        return [entry for entry in entries if finding_id(entry) in self.only]
+
+    def of_host(self, host: str) -> dict[str, Any]:
+        """Return `salt`, `writes` and `ignored` of the plan of a host.
+
+        For a host without plan, they are empty and allow no writes.
+        """
+        plan = self._by_host.get(host, {"salt": "", "entries": [], "ignored": []})
+        writes = {digest for entry in plan["entries"] for digest in entry["writes"]}
+        return {"salt": plan["salt"], "writes": sorted(writes), "ignored": plan["ignored"]}
 
     def differences(self, contents: Contents, hosts: Collection[str]) -> list[str]:
         """Return a line for each finding that is new, gone or different compared with the plans.
+        With `only`, all other findings are ignored.
 
         :param hosts: hosts of the run; entries of other hosts are ignored
         """
@@ -271,7 +302,9 @@ class Plans:
             now = {
                 _place(finding): _entry(finding, contents, plan["salt"])["digest"]
                 for finding in found
-                if finding["status"] in ("drift", "ignored") and finding["action"] != "none"
+                if finding["status"] in ("drift", "ignored")
+                and finding["action"] != "none"
+                and (not self.only or finding["id"] in self.only)
             }
             approved = {_place(entry): entry["digest"] for entry in entries.get(host, ())}
             lines += _differences(now, approved, set(plan["ignored"]))

@@ -142,9 +142,13 @@ def test_changed_server_is_a_conflict_before_any_write(fresh: Fresh, tmp_path: P
     assert "conflict: the servers differ from the sealed plan, and nothing was written" in reported
     assert "different: version REL/8.2" in reported
     assert "gone: version REL/8.1" in reported
+    report = json.loads((tmp_path / "report/report.json").read_text("utf-8"))
+    (page,) = [one["id"] for one in report["findings"] if one["kind"] == "page"]
+    chosen = _run(sandbox, tmp_path, "enforce", {**PLAN, "enforce_only": page})
+    assert "Applied: 1 created, 0 updated, 0 deleted" in chosen.output
     skipped = _run(sandbox, tmp_path, "enforce", {**PLAN, "enforce_plan_rest": "skip"})
     assert "different: version REL/8.2" in " ".join(skipped.output.split())
-    assert "Applied: 2 created, 1 updated, 0 deleted; failed: 0, skipped: 1." in skipped.output
+    assert "Applied: 1 created, 1 updated, 0 deleted; failed: 0, skipped: 1." in skipped.output
     assert [write for write in _writes(skipped) if "tracker" in write] == []
 
 
