@@ -57,16 +57,21 @@ from ansible.errors import AnsibleFilterError
 from ansible.utils.display import Display
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server import java_support
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import (
+    ToolchainError,
+    excerpt,
+)
 
 
 def ci_java_support(release: Any, source: str = "interface") -> list[int]:
     """Return the Java versions of a release; see the documentation of the filter."""
     if not isinstance(release, str):
-        raise AnsibleFilterError(f"ci_java_support: the release must be a string, not {release!r}")
+        raise AnsibleFilterError(
+            f"ci_java_support: the release must be a string, not {excerpt(release)}"
+        )
     if source not in ("interface", "vendor"):
         raise AnsibleFilterError(
-            f"ci_java_support: source must be 'interface' or 'vendor', not {source!r}"
+            f"ci_java_support: source must be 'interface' or 'vendor', not {excerpt(source)}"
         )
     try:
         versions, doubtful = java_support.supported(release.strip(), vendor=source == "vendor")

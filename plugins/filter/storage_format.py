@@ -57,14 +57,19 @@ from typing import Any
 from ansible.errors import AnsibleFilterError
 from ansible.utils.display import Display
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import (
+    ToolchainError,
+    excerpt,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.formats import converter
 
 
 def storage_format(value: Any) -> str:
     """Convert Markdown to storage format; see the documentation of the filter."""
     if not isinstance(value, str):
-        raise AnsibleFilterError(f"storage_format: the Markdown must be a string, not {value!r}")
+        raise AnsibleFilterError(
+            f"storage_format: the Markdown must be a string, not {excerpt(value)}"
+        )
     try:
         return converter.storage_format(value, _warn)
     except ToolchainError as error:

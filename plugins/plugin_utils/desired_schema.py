@@ -14,7 +14,8 @@ import yaml
 
 from ..module_utils.core.files import open_regular
 from ..module_utils.core.module.input_check import longer_name
-from .unreadable_yaml import UNREADABLE, describe
+from ..module_utils.core.yaml_text import UnreadableYaml, reason_of, require_bounds
+from .unreadable_yaml import UNREADABLE
 
 _SCHEMAS = Path(__file__).resolve().parents[2] / "roles" / "desired_state" / "files"
 #: JSON types by YAML tag.
@@ -54,15 +55,19 @@ def violations(file: Path, service: str) -> list[str]:
     """Return the schema violations of a file, in the form `:line: message`."""
     try:
         with open(file, "rb", opener=open_regular) as stream:
-            root = yaml.compose(stream, Loader=yaml.SafeLoader)
+            text = stream.read()
+        require_bounds(text)
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
         return [] if root is None else list(_check(root, schema_of(service), ""))
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         return [f":{line}: this is not valid YAML: {error.problem}"]
+    except UnreadableYaml as error:
+        return [f":{error.line or 1}: this is not valid YAML: {error}"]
     except OSError as error:
         return [f": cannot read the file: {error.strerror}"]
     except UNREADABLE as error:
-        return [f":1: this is not valid YAML: {describe(error)}"]
+        return [f":1: this is not valid YAML: {reason_of(error)}"]
 
 
 def _check(node: yaml.Node, schema: Mapping[str, Any], place: str) -> Iterator[str]:

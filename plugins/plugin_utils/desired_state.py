@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..module_utils.core.yaml_text import reason_of
 from .desired_schema import KEY, SECRET, VARIABLE, schema_of, services, violations
 from .findings import Finding, unmanaged_object
-from .unreadable_yaml import UNREADABLE, describe
+from .unreadable_yaml import UNREADABLE
 
 _ENDINGS = (".yml", ".yaml")
 #: The folder with the differences of each environment.
@@ -199,7 +200,7 @@ def _loaded(place: Path, file: Path, reading: Reading) -> Any:
     try:
         return reading.load(str(file))
     except UNREADABLE as error:
-        raise DesiredStateError(f"{place} is not valid YAML: {describe(error)}") from None
+        raise DesiredStateError(f"{place} is not valid YAML: {reason_of(error)}") from None
 
 
 def _with_secrets(value: Any, schema: Mapping[str, Any], reading: Reading, place: str = "") -> Any:

@@ -13,10 +13,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
 from ansible.module_utils.common.yaml import yaml_load
 
-from .unreadable_yaml import UNREADABLE, describe
+from ..module_utils.core.yaml_text import UnreadableYaml, parse_yaml
 
 _SURVEYS = Path(__file__).resolve().parents[2] / "playbooks" / "vars" / "awx_surveys.yml"
 _PREFIX = "survey_"
@@ -53,12 +52,10 @@ def _parse(name: str, kind: str, value: Any) -> Any:
     if kind != "textarea" or not isinstance(value, str):
         return value
     try:
-        read = yaml.safe_load(value)
-    except yaml.MarkedYAMLError as error:
-        where = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise SurveyError(f"{name}: the answer is not valid YAML{where}") from None
-    except UNREADABLE as error:
-        raise SurveyError(f"{name}: the answer is not valid YAML: {describe(error)}") from None
+        read = parse_yaml(value)
+    except UnreadableYaml as error:
+        place = "" if error.line is None else f" in line {error.line}"
+        raise SurveyError(f"{name}: the answer is not valid YAML{place}: {error}") from None
     if not isinstance(read, list | dict):
         raise SurveyError(
             f"{name}: the answer is neither a list nor a mapping; begin list items with '- '"

@@ -5,15 +5,5 @@ from __future__ import annotations
 
 import yaml
 
-#: PyYAML raises Python's own exceptions for `2026-13-45`, `!!bool x`, `!!timestamp x` and deep
-#: nesting.
+#: `core.yaml_text.reason_of` returns the reason.
 UNREADABLE = (yaml.YAMLError, ValueError, KeyError, AttributeError, RecursionError)
-
-
-def describe(error: Exception) -> str:
-    """Return the reason why a document is invalid, for the end of a message."""
-    if isinstance(error, RecursionError):
-        return "it is nested too deeply"
-    if isinstance(error, KeyError | AttributeError):
-        return "a value does not match its tag"
-    return " ".join(str(error).split())

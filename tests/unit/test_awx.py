@@ -160,7 +160,7 @@ def test_survey_replies_are_converted_to_the_types_of_the_variables() -> None:
         (
             "survey_release_jobs",
             "[" * 3000,
-            "survey_release_jobs: the answer is not valid YAML: it is nested",
+            "survey_release_jobs: the answer is not valid YAML in line 1: it is nested deeper",
         ),
         (
             "survey_release_jobs",

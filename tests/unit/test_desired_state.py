@@ -164,7 +164,8 @@ def test_special_file_is_never_opened(what: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[" * 3000, "ci.yml:1: this is not valid YAML: it is nested too deeply"),
+        ("[" * 3000, "ci.yml:1: this is not valid YAML: it is nested deeper than 100 levels"),
+        ("jobs: &a [*a]", "ci.yml:1: this is not valid YAML: a value contains itself"),
         ("a: 2026-13-45", "ci.yml:1: a is unknown"),
         ("jobs: [{job: a, parameters: &a [*a]}]", "ci.yml"),
         ("\x00", "ci.yml:1: this is not valid YAML: unacceptable character"),

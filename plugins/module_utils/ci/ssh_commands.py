@@ -19,7 +19,7 @@ from functools import cached_property
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from ..core.errors import Kind, ToolchainError, invalid, shorten
+from ..core.errors import Kind, ToolchainError, excerpt, invalid, shorten
 from ..core.http.writes import OUTCOME_UNKNOWN
 from ..core.module.task import Task
 from ..core.module.typed_options import Option, PathText
@@ -82,8 +82,8 @@ class SshCommands:
             value = getattr(options, name)
             if value is not None and _NAME.fullmatch(value) is None:
                 raise invalid(
-                    f"{name} is {value!r}: it must not contain blanks or shell characters, or"
-                    " begin with '-'"
+                    f"{name} is {excerpt(value)}: it must not contain blanks or shell characters,"
+                    " or begin with '-'"
                 )
         for name in ("ssh_key", "ssh_known_hosts"):
             file = getattr(options, name)

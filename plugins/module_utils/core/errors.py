@@ -46,6 +46,7 @@ MESSAGE_LIMIT = 1400
 _LONGEST_QUERY = 200
 #: Maximum characters of an address in a message.
 ADDRESS_LIMIT = 300
+_LONGEST_VALUE = 200
 # Tags of the HTML elements that usually contain the error message. All patterns below take linear
 # time, because no match contains a character at which another match could start.
 _HTML_MARK = re.compile(r"<(/?)(title|h1|h2|h3|p|pre)\b[^<>]*>", re.IGNORECASE)
@@ -213,6 +214,11 @@ def single_line(text: str) -> str:
 def shorten(text: str, limit: int = DETAIL_LIMIT) -> str:
     """Like :func:`printable`, but reduce white space to single spaces."""
     return _cut(" ".join(_bare(text).split()), limit)
+
+
+def excerpt(value: object) -> str:
+    """Return an invalid value of any type for a message, truncated."""
+    return shorten(repr(value), _LONGEST_VALUE)
 
 
 def escape_controls(value: Any) -> Any:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..core.errors import ToolchainError, invalid
+from ..core.errors import ToolchainError, excerpt, invalid
 from ..core.module.input_check import Place
 from ..core.module.input_check import text as text_of
 from .jql import quote, require_no_offsets
@@ -100,7 +100,9 @@ def _parts(clauses: Any, join: str) -> list[str]:
         return [_entry(str(key), value) for key, value in clauses.items()]
     if isinstance(clauses, Sequence):
         return [_element(clause, join) for clause in clauses]
-    raise invalid(f"the clauses of a query must be a dict, a list or a string, not {clauses!r}")
+    raise invalid(
+        f"the clauses of a query must be a dict, a list or a string, not {excerpt(clauses)}"
+    )
 
 
 def _element(clause: Any, join: str) -> str:
@@ -230,7 +232,8 @@ def _value(value: Any, place: Place) -> str:
             raise invalid(f"{place.name} is empty: use null to find issues in which it is empty")
         return quote(value)
     raise invalid(
-        f"{place.name} is {value!r}, but must be a string, a number, a date, null or a function"
+        f"{place.name} is {excerpt(value)}, but must be a string, a number, a date, null or a"
+        " function"
     )
 
 

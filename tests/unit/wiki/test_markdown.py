@@ -287,6 +287,10 @@ def test_missing_library_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
         storage_format("a")
 
 
+#: Lines of which each repeats the line before ten times.
+REPEATED = [f"{n}: &a{n} [{f'*a{n - 1}, ' * 10}]" for n in range(1, 9)]
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -303,6 +307,11 @@ def test_missing_library_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         ("attachments: {a.png: 1.5}", re.escape("attachments['a.png'] in the front matter is 1.5")),
         ("a: [b", "line 3: cannot parse the front matter"),
+        ("title: &a [*a]", "line 2: cannot parse the front matter: a value contains itself"),
+        ("labels: &a\n- *a", "line 3: cannot parse the front matter: a value contains itself"),
+        (f"labels: {'[' * 1500}{']' * 1500}", "it is nested deeper than 100 levels"),
+        (f"title: [{'x, ' * 500}]", r"is \['x', .{150,220}, not a string"),
+        ("0: &a0 [1]\n" + "\n".join(REPEATED), "line 8: .* its aliases stand for more than"),
     ],
 )
 def test_invalid_front_matter_is_rejected(text: str, words: str) -> None:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any
 
-from ...core.errors import ToolchainError, invalid, shorten
+from ...core.errors import ToolchainError, excerpt, invalid, shorten
 from ...core.json_text import as_text
 from ...core.module import input_check
 from ...core.module.task import Task
@@ -48,7 +48,7 @@ def build(clauses: Any) -> str:
         additional keywords are `build_exact` and `text` (full-text search)
     """
     if not isinstance(clauses, Mapping):
-        raise invalid(f"the query must be a dict of keywords and values, not {clauses!r}")
+        raise invalid(f"the query must be a dict of keywords and values, not {excerpt(clauses)}")
     terms: list[str] = []
     # words after a keyword could be taken for a part of its value
     for keyword, value in sorted(clauses.items(), key=lambda clause: str(clause[0]) != _TEXT):

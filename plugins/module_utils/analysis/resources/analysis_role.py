@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar
 
 from ansible.module_utils.parsing.convert_bool import boolean
 
-from ...core.errors import invalid
+from ...core.errors import excerpt, invalid
 from ...core.json_text import as_text
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.typed_options import Option
@@ -212,7 +212,9 @@ def _wanted_permissions(entry: RoleEntry) -> dict[str, bool]:
         try:
             enabled = bool(boolean(value))
         except TypeError:
-            raise invalid(f"permission '{name}' is {value!r}: set it to true or false") from None
+            raise invalid(
+                f"permission '{name}' is {excerpt(value)}: set it to true or false"
+            ) from None
         parameter = permission_parameter(name)
         if found.setdefault(parameter, enabled) != enabled:
             raise invalid(f"the permission '{parameter}' is set to both true and false")

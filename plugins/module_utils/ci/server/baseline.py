@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, TypeAlias
 
-from ...core.errors import invalid
+from ...core.errors import excerpt, invalid
 from .plugin_list import Plugin
 
 #: A number, a qualifier, a nested list, or `_ANY`.
@@ -258,11 +258,13 @@ def _state(entry: Any) -> tuple[str, str]:
     """Return name and state of an entry of `required`."""
     known = {"name", "version", "state"}
     if not isinstance(entry, Mapping) or not entry.get("name") or set(entry) - known:
-        raise invalid(f"required: {entry!r} is not a dict of name, version and state")
+        raise invalid(f"required: {excerpt(entry)} is not a dict of name, version and state")
     name, state = str(entry["name"]), entry.get("state") or "present"
     if state not in (*_ACTIVE_STATES, *_INACTIVE_STATES):
         message = ", ".join((*_ACTIVE_STATES, *_INACTIVE_STATES))
-        raise invalid(f"required: the state of {name} is {state!r}: set it to one of {message}")
+        raise invalid(
+            f"required: the state of {name} is {excerpt(state)}: set it to one of {message}"
+        )
     if state in _INACTIVE_STATES and entry.get("version"):
         raise invalid(
             f"required: version of {name} cannot be combined with state: {state}: omit it"

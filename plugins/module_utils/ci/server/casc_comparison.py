@@ -16,12 +16,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ansible.module_utils.common.yaml import yaml_load
-
 from ...core.errors import ToolchainError
 from ...core.http.transport import Transport
 from ...core.module.task import Task
 from ...core.secret import is_secret_name, mask_free_text, members_of, secrets_of_url
+from ...core.yaml_text import UnreadableYaml, parse_yaml
 
 MISSING = object()
 
@@ -197,9 +196,10 @@ def live_configuration(server: Transport) -> Mapping[str, Any]:
             error.with_hint("the plugin configuration-as-code may be missing")
         raise
     try:
-        live = yaml_load(response.text)
-    except Exception:  # noqa: BLE001 - PyYAML, and its exceptions, may be missing
-        live = None
+        live = parse_yaml(response.text)
+    except UnreadableYaml as error:
+        message = f"cannot parse the exported configuration: {error}"
+        raise response.error("protocol", message) from None
     if not isinstance(live, Mapping):
         raise response.error("protocol", "the exported configuration is not a YAML mapping")
     return live

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar
 
-from ansible.module_utils.common.yaml import HAS_YAML, yaml_dump, yaml_load
+from ansible.module_utils.common.yaml import HAS_YAML, yaml_dump
 
 from ...core.errors import invalid, listed, shorten
 from ...core.files import read_text
@@ -17,6 +17,7 @@ from ...core.module.task import Task
 from ...core.module.typed_options import NotNegative, Option, PathText
 from ...core.plan import Plan, unchanged
 from ...core.verification import not_saved, not_taken
+from ...core.yaml_text import UnreadableYaml, parse_yaml
 from ..client import ADMINISTER, READ_SERVER, SYSTEM_READ, objects, refuse_page, server_of
 from .casc_comparison import (
     PLUGIN_PATH,
@@ -165,9 +166,10 @@ def _parsed(options: CiConfigurationOptions) -> Mapping[str, Any]:
         name, content = "src", read_text(options.src, "the configuration in src")
     if isinstance(content, str):
         try:
-            content = yaml_load(content)
-        except Exception:  # noqa: BLE001 - PyYAML, and its exceptions, may be missing
-            raise invalid(f"{name} is not YAML") from None
+            content = parse_yaml(content)
+        except UnreadableYaml as error:
+            place = "" if error.line is None else f" in line {error.line}"
+            raise invalid(f"cannot parse {name}{place}: {error}") from None
     if not isinstance(content, Mapping) or not content:
         raise invalid(f"{name} is not a mapping with sections such as jenkins or unclassified")
     return content

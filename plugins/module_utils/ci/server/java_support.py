@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ...core.errors import invalid
+from ...core.errors import excerpt, invalid
 
 _RELEASE = re.compile(r"[0-9]+\.[0-9]+(\.[0-9]+)?")
 
@@ -65,8 +65,8 @@ def supported(release: str, *, vendor: bool = False) -> tuple[tuple[int, ...], b
 def _row_of(release: str) -> JavaSupport:
     if _RELEASE.fullmatch(release) is None:
         raise invalid(
-            f"{release!r} is not a release: write '2.346.1' for a long-term release, '2.340' for a"
-            " weekly release"
+            f"{excerpt(release)} is not a release: write '2.346.1' for a long-term release, '2.340'"
+            " for a weekly release"
         )
     numbers = _numbers(release)
     for row in TABLE:

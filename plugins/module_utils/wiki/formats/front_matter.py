@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ansible.module_utils.common.yaml import HAS_YAML, yaml_load
+from ansible.module_utils.common.yaml import HAS_YAML
 
-from ...core.errors import invalid
+from ...core.errors import excerpt, invalid
+from ...core.yaml_text import UnreadableYaml, parse_yaml
 
 _BLOCK = re.compile(
     r"---[ \t]*\r?\n(?P<yaml>(?:(?!---|\.\.\.).*\n)*)(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)"
@@ -54,12 +55,10 @@ def split_front_matter(source: str) -> FrontMatter:
 
 def _loaded(text: str) -> Any:
     try:
-        return yaml_load(text)
-    except Exception as error:  # noqa: BLE001 - the library's own classes may not be there
-        mark = getattr(error, "problem_mark", None)
-        line = 2 if mark is None else mark.line + 2
-        problem = getattr(error, "problem", None) or "it is not YAML"
-    raise invalid(f"line {line}: cannot parse the front matter: {problem}")
+        return parse_yaml(text)
+    except UnreadableYaml as error:
+        line = (error.line or 1) + 1
+        raise invalid(f"line {line}: cannot parse the front matter: {error}") from None
 
 
 def _labels(values: Mapping[Any, Any]) -> list[str] | None:
@@ -95,7 +94,9 @@ def _text(name: str, value: Any) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str):
-        raise invalid(f"line 1: {name} in the front matter is {value!r}, not a string: {_QUOTES}")
+        raise invalid(
+            f"line 1: {name} in the front matter is {excerpt(value)}, not a string: {_QUOTES}"
+        )
     if not value.strip():
         raise invalid(f"line 1: {name} in the front matter is empty")
     return value.strip()
