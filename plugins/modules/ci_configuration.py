@@ -39,6 +39,10 @@ options:
 notes:
   - The server does not show secrets, and replaces variables such as C(${NAME}) itself. Both cannot be compared. RV(unknown) lists them. They
     are sent when another part of their section differs.
+  - No export shows the sections C(jobs), C(items), C(groovy) and C(configuration-as-code). RV(unknown) lists them. They are sent, and the
+    server carries them out, when another section differs.
+  - Exports leave out defaults. An option that the export lacks is sent. If the export is the same afterwards, the task is unchanged and warns,
+    and RV(unknown) lists the option.
   - The list C(credentials) of the server has all its credentials, with secrets. M(delivery.toolchain.ci_credential) manages single ones.
   - PyYAML is needed on the host where the task runs.
 seealso:
@@ -79,7 +83,9 @@ configuration:
   type: dict
   sample: {name: "jenkins, unclassified"}
 unknown:
-  description: Paths that cannot be compared, as secrets and parts that the server could not export.
+  description:
+    - Paths that cannot be compared, as secrets, and parts that the server could not export.
+    - After a write also those that the server did not take, or that are defaults.
   returned: success
   type: list
   elements: str

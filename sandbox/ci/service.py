@@ -96,9 +96,10 @@ class CiService(Service):
         # flavour `real`.
         "unlisted_endpoints": None,
         # Request of configuration as code that configures: configure, apply (before 2025), or None
-        # without the plugin; and the paths that the server does not take over.
+        # without the plugin; the paths that the server does not take over; and its variables.
         "casc": "configure",
         "casc_ignores": [],
+        "casc_variables": {},
         # ids of the credentials that builds have used since they were saved
         "used_credentials": [],
         # Whether administrators may create API tokens of other users.

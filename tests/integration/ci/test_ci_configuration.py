@@ -19,7 +19,6 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server.ci_co
     CiConfigurationOperation,
     CiConfigurationOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import hidden
 from sandbox.client import Sandbox
 from tests.helpers.ci import Ci
@@ -45,8 +44,8 @@ def test_exported_configuration_is_unchanged(ci: Ci) -> None:
     found = ci.run(config=live(ci))
     assert not found["changed"]
     assert found["unknown"] == [
-        "unclassified.mailer.authentication.password",
         "unclassified.broken",
+        "unclassified.mailer.authentication.password",
     ]
     assert "cannot compare the configuration" in ci.warnings[0]
 
@@ -66,7 +65,71 @@ def test_only_different_paths_and_sections_are_sent(ci: Ci, action: str) -> None
         "after": "New",
     }
     assert live(ci)["unclassified"]["location"] == {"adminAddress": "admin@example.org", "url": "x"}
-    assert ci.run(config={"jenkins": {"noUsage": False, "label": ""}})["changed"] is False
+    assert not ci.run(config={"jenkins": {"label": "", "views": []}})["changed"]
+
+
+def test_export_as_the_plugin_writes_it_is_unchanged_in_the_second_run(ci: Ci) -> None:
+    """The server leaves out defaults and empty values, sorts sets and resolves variables."""
+    ci.sandbox.settings("ci", casc_variables={"TOOL_HOME": "/opt"})
+    entries = [{"key": "HOME", "value": "/x"}, {"key": "EMPTY", "value": ""}]
+    granted = [
+        {"group": {"name": "all", "permissions": ["Overall/Read", "Job/Read"]}},
+        {"user": {"name": "all", "permissions": ["Overall/Administer"]}},
+    ]
+    node = {"name": "linux-1", "mode": "NORMAL", "launcher": "jnlp", "nodeDescription": ""}
+    config: dict[str, Any] = {
+        "configuration-as-code": {"deprecated": "warn"},
+        "jobs": [{"script": "folder('x')"}],
+        "jenkins": {
+            "markupFormatter": {"plainText": {}},
+            "securityRealm": {"ldap": {"configurations": [{"server": "s", "userSearch": ""}]}},
+            "authorizationStrategy": {"projectMatrix": {"entries": granted}},
+            "globalNodeProperties": [
+                {"envVars": {"env": [*entries, {"key": "TOOLS", "value": "${TOOL_HOME:-/usr}/a"}]}},
+                {"toolLocation": {"locations": [{"key": "git", "home": "^${HOME}/git"}]}},
+            ],
+            "nodes": [
+                {"dumb": {**node, "retentionStrategy": {"always": {}}}},
+                {"permanent": {"name": "linux-2"}},
+            ],
+        },
+    }
+    done = ci.run(config=config)
+    assert done["changed"]
+    shown = live(ci)["jenkins"]
+    assert shown["markupFormatter"] == "plainText"
+    assert shown["globalNodeProperties"][0]["envVars"]["env"] == [
+        *entries,
+        {"key": "TOOLS", "value": "/opt/a"},
+    ]
+    assert (
+        shown["globalNodeProperties"][1]["toolLocation"]["locations"][0]["home"] == "^${HOME}/git"
+    )
+    assert shown["nodes"][0]["permanent"] == {
+        "labelString": "linux",
+        "launcher": "inbound",
+        "name": "linux-1",
+        "numExecutors": 2,
+        "remoteFS": "/srv",
+        "retentionStrategy": "always",
+    }
+    assert [*shown["authorizationStrategy"]["projectMatrix"]["entries"][1]["group"].values()] == [
+        "all",
+        ["Job/Read", "Overall/Read"],
+    ]
+    never = [
+        "configuration-as-code",
+        "jobs",
+        "jenkins.globalNodeProperties[0].envVars.env[TOOLS].value",
+    ]
+    defaults = ["jenkins.nodes[linux-1].mode", "jenkins.nodes[linux-1].nodeDescription"]
+    for _run in range(2):
+        again = ci.run(config=config)
+        assert not again["changed"], again["changes"]
+        assert set(never) < set(again["unknown"])
+    assert {path.rpartition(".")[2] for path in defaults} <= {
+        path.rpartition(".")[2] for path in again["unknown"]
+    }
 
 
 def test_list_loses_entries_only_if_named_in_replaces(ci: Ci) -> None:
@@ -239,9 +302,9 @@ def test_rejected_or_dropped_settings_are_reported(ci: Ci, tmp_path: Path) -> No
     ci.run(config={"jenkins": {"slaveAgentPort": 50000}}, check=True)
     assert "deprecated" in ci.warnings[0]
     ci.sandbox.settings("ci", casc_ignores=["jenkins.mode"])
-    with pytest.raises(ToolchainError, match=r"jenkins\.mode") as caught:
-        ci.run(config={"jenkins": {"mode": "EXCLUSIVE", "systemMessage": "x"}})
-    assert caught.value.kind == "rejected"
+    found = ci.run(config={"jenkins": {"mode": "EXCLUSIVE", "systemMessage": "x"}})
+    assert (found["changed"], found["unknown"]) == (True, ["jenkins.mode"])
+    assert "did not take jenkins.mode" in ci.warnings[-1]
     ci.sandbox.settings("ci", casc=None)
     ci.fails("not_found", "configuration-as-code", config={"jenkins": {"mode": "NORMAL"}})
     (tmp_path / "casc.yml").write_text("- 1", "utf-8")

@@ -36,7 +36,11 @@ SEED: dict[str, Any] = {
         {"config": TEXT, "folder": "delivery", "domain": "release"},
     ],
     "configuration": {
-        "jenkins": {"systemMessage": "Hello", "labelAtoms": [{"name": "linux"}], "views": []},
+        "jenkins": {
+            "systemMessage": "Hello",
+            "labelAtoms": [{"name": "linux"}],
+            "views": [{"all": {"name": "all"}}],
+        },
         "credentials": {"system": {"domainCredentials": []}},
         "unclassified": {
             "mailer": {"smtpHost": "mail", "authentication": {"password": SECRET}},

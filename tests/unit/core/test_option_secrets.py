@@ -66,6 +66,11 @@ def hidden(given: dict[str, Any], *, failed: bool = False) -> tuple[dict[str, An
             {"arguments": {"users": [{"id": "operator", "password": HIDDEN}]}},
             set(),
         ),
+        (
+            {"arguments": {"jenkins": {"message": "x", "realm": {"password": "jenkins"}}}},
+            {"arguments": {"jenkins": {"message": "x", "realm": {"password": HIDDEN}}}},
+            set(),
+        ),
         ({"properties": {"issue.key": "REL-1"}}, {"properties": {"issue.key": "REL-1"}}, set()),
     ],
 )

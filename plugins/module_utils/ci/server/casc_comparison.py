@@ -2,17 +2,14 @@
 """Compare a desired configuration with the server's export, path by path [ci-43].
 
 Only paths in the desired configuration are compared. A list is compared as a whole, because the
-server replaces lists as a whole.
-
-Items are matched by name, then by content, then by kind. The labels of items are in paths, messages
-and keys of diffs, so an item without a name has a number: its content may be a secret.
+server replaces lists as a whole. The export is no echo: it leaves out defaults and empty values,
+sorts sets, and writes `{x: {}}` as `x`.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,112 +18,22 @@ from ...core.http.transport import Transport
 from ...core.module.task import Task
 from ...core.secret import is_secret_name, mask_free_text, members_of, secrets_of_url
 from ...core.yaml_text import UnreadableYaml, parse_yaml
-
-MISSING = object()
-
-
-@dataclass(frozen=True)
-class ItemPair:
-    """An item on both sides; `MISSING` on the side that does not have it."""
-
-    label: str
-    wanted: Any
-    live: Any
-
-
-def pairs_of(wanted: Sequence[Any], live: Sequence[Any], *, secret: bool) -> list[ItemPair]:
-    """Return the items of both lists, matched, in the order of `wanted`.
-
-    :param secret: items that are strings are secrets
-    """
-    found = _matched(wanted, live)
-    labels = [_labels(side, secret=secret) for side in (wanted, live)]
-    pairs = [
-        ItemPair(labels[0][number], item, live[found[number]] if number in found else MISSING)
-        for number, item in enumerate(wanted)
-    ]
-    for number in sorted(set(range(len(live))) - set(found.values())):
-        label = labels[1][number]
-        numbered = label == str(number)
-        pairs.append(ItemPair(f"live {label}" if numbered else label, MISSING, live[number]))
-    return pairs
-
-
-def name_of(entry: Any) -> str | None:
-    """Return the id or name of a list item, or `None` for an object without one."""
-    if not isinstance(entry, Mapping):
-        return None if is_nested(entry) else str(entry)
-    # without a member `value`, the member `key` may be a secret
-    for key in ("id", "name", "key") if "value" in entry else ("id", "name"):
-        if isinstance(entry.get(key), (str, int)):
-            return str(entry[key])
-    if isinstance(entry.get("domain"), Mapping):
-        return name_of(entry["domain"])
-    if "credentials" in entry:
-        return "global"
-    inner = next(iter(entry.values())) if len(entry) == 1 else None
-    return name_of(inner) if isinstance(inner, Mapping) else None
-
-
-def content_of(entry: Any) -> str:
-    return json.dumps(entry, sort_keys=True, default=str) if is_nested(entry) else str(entry)
-
-
-def is_nested(value: Any) -> bool:
-    return isinstance(value, (Mapping, Sequence)) and not isinstance(value, str)
-
-
-def label_of(entry: Any, *, secret: bool = False) -> str | None:
-    """Return the name of a list item, or `None` if it has none or the name contains a secret.
-
-    :param secret: items that are strings are secrets
-    """
-    name = name_of(entry)
-    if name is None or (secret and not is_nested(entry)) or secrets_of_url(name):
-        return None
-    return name if mask_free_text(name) == name else None
-
-
-def _kind_of(entry: Any) -> str | None:
-    """Return the only key of an object without a name, which is its kind: `{env: [...]}`."""
-    if not isinstance(entry, Mapping) or len(entry) != 1 or name_of(entry) is not None:
-        return None
-    return str(next(iter(entry)))
-
-
-def _matched(wanted: Sequence[Any], live: Sequence[Any]) -> dict[int, int]:
-    """Return the indexes of matching items. Names and kinds that are repeated do not match."""
-    found: dict[int, int] = {}
-    for key_of in (name_of, content_of, _kind_of):
-        ours = _by_key(wanted, key_of, set(found))
-        theirs = _by_key(live, key_of, set(found.values()))
-        for key, numbers in ours.items():
-            others = theirs.get(key, [])
-            if key_of is content_of or len(numbers) == len(others) == 1:
-                found.update(zip(numbers, others, strict=False))
-    return found
-
-
-def _by_key(
-    side: Sequence[Any], key_of: Callable[[Any], str | None], done: set[int]
-) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
-    for number, item in enumerate(side):
-        key = None if number in done else key_of(item)
-        if key is not None:
-            found.setdefault(key, []).append(number)
-    return found
-
-
-def _labels(side: Sequence[Any], *, secret: bool) -> list[str]:
-    names = [label_of(item, secret=secret) for item in side]
-    return [
-        str(number) if name is None or names.count(name) > 1 else name
-        for number, name in enumerate(names)
-    ]
-
+from .casc_items import (
+    MISSING,
+    content_of,
+    is_nested,
+    is_reordered,
+    is_same_scalar,
+    key_in,
+    kind_of,
+    label_of,
+    pairs_of,
+    with_symbol,
+)
 
 _ENCRYPTED = re.compile(r"\{AQAA[A-Za-z0-9+/]{8,}={0,2}\}")
+#: Server fact [ci-43]: the export shows a secret that is not encrypted as stars.
+MASKED = "****"
 _SECRET = "(secret)"
 #: Shorter secrets occur in other strings by chance.
 _SHORTEST_SECRET = 4
@@ -154,7 +61,9 @@ def shown_value(name: str, value: Any) -> Any:
 
 
 def is_encrypted(value: Any) -> bool:
-    return isinstance(value, str) and _ENCRYPTED.fullmatch(value.strip()) is not None
+    """Return whether a value is a secret that the server encrypted or masked."""
+    text = value.strip() if isinstance(value, str) else ""
+    return text == MASKED or _ENCRYPTED.fullmatch(text) is not None
 
 
 def _secrets_in(name: str, value: Any) -> Iterator[str]:
@@ -208,6 +117,12 @@ def live_configuration(server: Transport) -> Mapping[str, Any]:
 #: Marker in a value that the server could not export.
 FAILED = "FAILED TO EXPORT"
 _VARIABLE = re.compile(r"(?<!\^)\$\{")
+#: Server facts [ci-43]: sections that no export shows, and lists that the server sorts.
+_UNSHOWN = frozenset({"configuration-as-code", "groovy", "items", "jobs"})
+_SETS = frozenset(
+    {"agentprotocols", "disabledadministrativemonitors", "entries", "grantedpermissions"}
+    | {"labelatoms", "labels", "permissions"}
+)
 _ITEM_NAME = re.compile(r"\[[^\]]*\]")
 
 
@@ -216,12 +131,14 @@ class ConfigurationComparison:
     """Differences between the desired and the exported configuration.
 
     :ivar changes: objects with `path`, `before` and `after`, with masked secrets
+    :ivar live: the exported values of the changes by path
     :ivar unknown: paths that cannot be compared
     :ivar lost: path of a list to the names of the items that the change would remove
     :ivar unclear: error messages for ambiguous values
     """
 
     changes: list[dict[str, Any]] = field(default_factory=list)
+    live: dict[str, Any] = field(default_factory=dict)
     unknown: list[str] = field(default_factory=list)
     lost: dict[str, list[str]] = field(default_factory=dict)
     unclear: list[str] = field(default_factory=list)
@@ -231,39 +148,52 @@ class ConfigurationComparison:
 
         :param name: the name that decides whether the values are secrets
         """
+        wanted, live = with_symbol(wanted, live), with_symbol(live, wanted)
         if _is_unknown(wanted, live):
             self.unknown.append(path)
         elif isinstance(wanted, Mapping) and wanted and isinstance(live, Mapping):
-            names = {key: member for key, member, _item in members_of({**live, **wanted})}
-            for key, value in wanted.items():
-                inner = f"{path}.{key}".lstrip(".")
-                self.compare(inner, value, live.get(key, MISSING), names[key])
+            self._compare_objects(path, wanted, live)
         elif isinstance(wanted, list) and isinstance(live, list):
             self._compare_lists(path, wanted, live, name)
         elif isinstance(live, list) and live:
-            # the server would accept a single value as a list with one item
             self.unclear.append(f"{path} is a list on the server: set it to the complete list")
         elif isinstance(live, Mapping) and live and wanted in (None, "", {}, []):
             self.unclear.append(f"{path} is empty, but has values on the server: omit or set it")
-        elif not _is_equal(wanted, live):
-            self._add(path, None if live is MISSING else live, wanted, name)
+        elif not _is_equal(path, wanted, live):
+            self._add(path, live, wanted, name)
+
+    def _compare_objects(
+        self, path: str, wanted: Mapping[str, Any], live: Mapping[str, Any]
+    ) -> None:
+        if "." in path and _is_kind_alone(wanted) and kind_of(wanted) == kind_of(live):
+            return  # members that are not wanted are not compared
+        names = {key: member for key, member, _item in members_of({**live, **wanted})}
+        for key, value in wanted.items():
+            inner = f"{path}.{key}".lstrip(".")
+            self.compare(inner, value, live.get(key_in(live, key), MISSING), names[key])
 
     def _compare_lists(self, path: str, wanted: list[Any], live: list[Any], name: str) -> None:
         pairs = pairs_of(wanted, live, secret=is_secret_name(name))
-        plain = not any(isinstance(item, Mapping) for item in (*wanted, *live))
-        if plain and [*map(str, wanted)] != [*map(str, live)]:
-            self._add(path, live, wanted, name)
+        is_set = path.rpartition(".")[2].lower() in _SETS
+        if not any(isinstance(item, Mapping) for item in (*wanted, *live)):
+            order: Any = sorted if is_set else list
+            if order(map(str, wanted)) != order(map(str, live)):
+                self._add(path, live, wanted, name)
         else:
             for pair in pairs:
                 if pair.wanted is MISSING:
                     self._add(f"{path}[{pair.label}]", pair.live, None, name)
                 else:
                     self.compare(f"{path}[{pair.label}]", pair.wanted, pair.live, name)
+            if not is_set and is_reordered(pairs):
+                self._add(path, live, wanted, name)
         removed = [pair.label for pair in pairs if pair.wanted is MISSING]
         if removed:
             self.lost.setdefault(plain_path(path), []).extend(removed)
 
     def _add(self, path: str, before: Any, after: Any, name: str) -> None:
+        self.live[path] = before
+        before = None if before is MISSING else before
         shown = {"before": shown_value(name, before), "after": shown_value(name, after)}
         if isinstance(shown["after"], str) and shown["after"] == shown["before"]:
             shown["after"] += " (new)"  # only the masked part differs
@@ -272,27 +202,40 @@ class ConfigurationComparison:
 
 def compared(wanted: Mapping[str, Any], live: Mapping[str, Any]) -> ConfigurationComparison:
     """Compare two configurations."""
-    found = ConfigurationComparison()
-    found.compare("", wanted, live)
+    found = ConfigurationComparison(unknown=_unshown(wanted, live))
+    shown = {name: value for name, value in wanted.items() if name not in found.unknown}
+    found.compare("", shown, live)
     return found
+
+
+def _unshown(wanted: Mapping[str, Any], live: Mapping[str, Any]) -> list[str]:
+    """Return the sections that no export shows."""
+    return [name for name in wanted if name.lower() in _UNSHOWN and key_in(live, name) not in live]
 
 
 def sections(wanted: Mapping[str, Any], live: Mapping[str, Any]) -> dict[str, Any]:
     """Return the configuration to send: the sections of the second level that differ.
 
-    Members that only the live configuration contains are added to them.
+    Members that only the live configuration contains are added to them. The sections that no export
+    shows are sent with them, because `configuration-as-code` says how the server reads the others.
     """
     sent: dict[str, Any] = {}
+    unshown = _unshown(wanted, live)
     for top, content in wanted.items():
-        live_items = live.get(top)
+        live_items = live.get(key_in(live, top))
+        if top in unshown:
+            continue
         if not isinstance(content, Mapping) or not isinstance(live_items, Mapping):
             if compared({top: content}, live).changes:
                 sent[top] = content
             continue
         for name, value in content.items():
-            if compared({name: value}, live_items).changes:
-                sent.setdefault(top, {})[name] = _with_live_members(value, live_items.get(name))
-    return sent
+            found = ConfigurationComparison()
+            found.compare(top, {name: value}, live_items)
+            if found.changes:
+                section = live_items.get(key_in(live_items, name))
+                sent.setdefault(top, {})[name] = _with_live_members(value, section)
+    return {**{name: wanted[name] for name in unshown}, **sent} if sent else {}
 
 
 def without_failed(sent: Mapping[str, Any]) -> tuple[Any, list[str]]:
@@ -304,7 +247,7 @@ def without_failed(sent: Mapping[str, Any]) -> tuple[Any, list[str]]:
     lost: list[str] = []
 
     def cleaned(path: str, value: Any) -> Any:
-        if isinstance(value, str) and FAILED in value:
+        if isinstance(value, str) and (FAILED in value or value.strip() == MASKED):
             lost.append(path)
             return MISSING
         if isinstance(value, Mapping):
@@ -331,6 +274,7 @@ def _with_live_members(wanted: Any, live: Any) -> Any:
     Server fact [ci-43]: the server creates nested objects and list items again and so would lose
     these members.
     """
+    wanted, live = with_symbol(wanted, live), with_symbol(live, wanted)
     if isinstance(wanted, list) and isinstance(live, list):
         pairs = pairs_of(wanted, live, secret=False)
         return [
@@ -342,16 +286,22 @@ def _with_live_members(wanted: Any, live: Any) -> Any:
         return wanted
     if _is_other_kind(wanted, live):
         return wanted
+    spelled = {key_in(live, name): value for name, value in wanted.items()}
     return {
         **live,
-        **{name: _with_live_members(value, live.get(name)) for name, value in wanted.items()},
+        **{name: _with_live_members(value, live.get(name)) for name, value in spelled.items()},
     }
 
 
 def _is_other_kind(wanted: Mapping[str, Any], live: Mapping[str, Any]) -> bool:
     """Return whether two objects differ in kind, such as `{ldap: ...}` and `{local: ...}`."""
     objects = all(isinstance(item, Mapping) for item in (*wanted.values(), *live.values()))
-    return objects and len(wanted) == len(live) == 1 and [*wanted] != [*live]
+    return objects and len(wanted) == len(live) == 1 and kind_of(wanted) != kind_of(live)
+
+
+def _is_kind_alone(value: Mapping[str, Any]) -> bool:
+    """Return whether an object is only a kind, as `{x: {}}`, which the export writes as `x`."""
+    return len(value) == 1 and next(iter(value.values())) in (None, {})
 
 
 def _is_unknown(wanted: Any, live: Any) -> bool:
@@ -368,16 +318,31 @@ def _is_unknown(wanted: Any, live: Any) -> bool:
     return replaced or is_encrypted(live) or is_encrypted(wanted)
 
 
-def _is_equal(wanted: Any, live: Any) -> bool:
-    """Return whether two values have the same meaning. The export omits default values."""
+def _is_equal(path: str, wanted: Any, live: Any) -> bool:
+    """Return whether two values have the same meaning.
+
+    A value that the export lacks may be the default, which need not be the wanted value. Only empty
+    values of settings without a default are equal to it.
+    """
     if live is MISSING or live is None:
-        return wanted is None or wanted is False or wanted in ("", [], {})
+        return wanted in (None, {}) or (wanted in ("", []) and _shows_defaults(path))
     if wanted is None:
         return live in ("", [], {})
-    return bool(_plain(wanted) == _plain(live))
+    if path.endswith(".labelString") and _is_list_of_words(wanted) and _is_list_of_words(live):
+        return sorted(wanted.split()) == sorted(live.split())
+    return is_same_scalar(wanted, live) or _same_content(wanted, live)
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return value if is_nested(value) else str(value).replace("\r\n", "\n").strip()
+def _shows_defaults(path: str) -> bool:
+    """Return whether the export shows defaults of this setting. Server fact [ci-43]: it does for
+    members of `jenkins` and of sections such as `unclassified.mailer`, but not for nested objects.
+    """
+    return "[" not in path and path.count(".") < (2 if path.startswith("jenkins.") else 3)
+
+
+def _is_list_of_words(value: Any) -> bool:
+    return isinstance(value, str) and '"' not in value
+
+
+def _same_content(wanted: Any, live: Any) -> bool:
+    return is_nested(wanted) and is_nested(live) and content_of(wanted) == content_of(live)

@@ -30,7 +30,8 @@ from ..server_objects import ServerObjects
 from ..xml_reader import XmlElement
 from . import plugin_list
 from .baseline import least_version
-from .casc_comparison import FAILED, content_of, live_configuration, name_of
+from .casc_comparison import FAILED, MASKED, live_configuration
+from .casc_items import content_of, identity_of, name_of
 from .ci_node import BUILT_IN, CiNodeEntry, NodeState, NodeStore, configuration_of, without_state
 from .plugin_list import Plugin
 
@@ -91,7 +92,8 @@ def _reason_to_skip(path: str, value: Any) -> str:
     if isinstance(value, str) and FAILED in value:
         return "the server cannot export it"
     name = path.rpartition(".")[2].partition("[")[0]
-    return "it is a secret" if isinstance(value, str) and has_secret(name, value) else ""
+    secret = isinstance(value, str) and (value.strip() == MASKED or has_secret(name, value))
+    return "it is a secret" if secret else ""
 
 
 def _is_secret_variable(value: Mapping[Any, Any]) -> bool:
@@ -109,7 +111,7 @@ def _item_path(path: str, entry: Any, number: int) -> str:
 
 
 def _identity(entry: Any) -> str:
-    return name_of(entry) or content_of(entry)
+    return (name_of(entry) and identity_of(entry)) or content_of(entry)
 
 
 #: Root element of a node that was not created by a cloud.

@@ -250,8 +250,9 @@ def _secrets_by_name(values: Any, secret: bool = False) -> Iterator[str]:
 
 
 def _names_in(value: Any) -> Iterator[str]:
-    """Yield the names of objects, which are a part of paths in messages."""
+    """Yield the keys and names of objects, which are a part of paths in messages."""
     if isinstance(value, Mapping):
+        yield from map(str, value)
         yield from (str(value[key]) for key in ("id", "key", "name") if key in value)
         value = list(value.values())
     if isinstance(value, list):
