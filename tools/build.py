@@ -60,7 +60,9 @@ def build(
     info = _fix_manifests(contents)
     archive = _pack(members, contents, moment)
     digest = hashlib.sha256(archive).hexdigest()
-    statement = provenance.statement(info, packed.name, digest, moment, commit, builder).encode()
+    statement = provenance.statement(
+        info, packed.name, digest, moment, commit=commit, builder=builder
+    ).encode()
     files = {
         ".tar.gz": archive,
         ".tar.gz.sha256": f"{digest}  {packed.name}\n".encode(),
