@@ -61,6 +61,10 @@ options:
   move_to:
     description: Name of the version to which the issues are moved with O(state=absent). By default, the deleted version is removed from the issues.
     type: str
+  create:
+    description: Whether to create a version that does not exist. With V(false) the task fails instead, unless O(state=absent).
+    type: bool
+    default: true
 seealso:
   - module: delivery.toolchain.tracker_issue
   - module: delivery.toolchain.tracker_project_info

@@ -132,12 +132,14 @@ class References:
         """Return a component with all members, as in `/component/{id}` [tracker-29]."""
         kind = entry.get("assigneeType", "PROJECT_DEFAULT")
         shown: Json = {**self.component(project, entry["name"]), "name": entry["name"]}
-        shown |= {"assigneeType": kind, "isAssigneeTypeValid": True, "project": project}
+        shown |= {"assigneeType": kind, "project": project}
         if entry.get("description"):
             shown["description"] = entry["description"]
         if entry.get("lead"):
             shown["lead"] = self.user(entry["lead"])
-        return shown if self.cloud else {**shown, "archived": bool(entry.get("archived"))}
+        if self.cloud:
+            return {**shown, "isAssigneeTypeValid": True}
+        return {**shown, "archived": bool(entry.get("archived"))}
 
     def attachment(self, item: Json) -> Json:
         """Return an attachment. It has no digest, and its name may not be unique [tracker-6]."""

@@ -215,6 +215,7 @@ class TrackerService(Service):
             on("/user", people.user),
             on("/user/search", people.users),
             on("/user/assignable/search", people.assignable_users),
+            on("/groups/picker", people.groups),
             on("/field", reading.fields),
             on("/attachment/meta", uploads.limits),
             *(on(f"/{kind}", meta.list_of) for kind in _LISTS),

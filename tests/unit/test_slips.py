@@ -206,7 +206,10 @@ def _slips_of_lists(option: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
     else:
         yield from (([f"v{OMITTED}"], REFUSED), (["w\0ord"], REFUSED))
         words = list(option.get("choices") or ("ab*", "c"))[:2]
-        yield from ((f" {words[0]} , {words[1]}", words), (f"{words[0]},,", REFUSED))
+        names = f"{words[0]} , {words[1]}"
+        yield f" {names}", [names] if option.get("single") else words
+        if not option.get("single"):
+            yield f"{words[0]},,", REFUSED
         yield from (([words[0], " "], REFUSED), ([1.1], REFUSED), ([True], REFUSED))
         yield f"['{words[0]}', '{words[1]}']", REFUSED
         if not option.get("choices"):

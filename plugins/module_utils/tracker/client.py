@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core import errors
 from ..core.address import Query, origin, path_of
+from ..core.connection.connection import is_cloud
 from ..core.errors import Kind, ToolchainError
 from ..core.http.file_download import download
 from ..core.http.messages import Response, json_or_none, unexpected_body
 from ..core.http.rejected_logins import require_login, require_scope
 from ..core.http.transport import Transport
 from ..core.http.writes import Verify
+from ..core.json_text import member
 from ..core.module.task import Task
 
 if TYPE_CHECKING:
@@ -28,6 +30,10 @@ Taken = TypeVar("Taken")
 _XSRF_HEADER = {"X-Atlassian-Token": "no-check"}
 #: Key in `memory` for the ids of created issues, and how many of them a search may name.
 _WRITTEN, _MAX_WRITTEN = "tracker.written", 50
+#: Key in `memory` for the `deploymentType` of the server.
+_KIND, _CLOUD = "tracker.deployment", "Cloud"
+#: Header of the cloud: the account of the request [tracker-1].
+_ACCOUNT = "X-AACCOUNTID"
 #: Statuses of an optional read, without which the task can continue.
 _REFUSED = frozenset({401, 403, 404})
 _READ, _WRITE = "read:jira-work", "write:jira-work"
@@ -76,6 +82,26 @@ class TrackerClient:
         return self._transport.memory
 
     @property
+    def known_cloud(self) -> bool | None:
+        """Return whether the server is in the cloud. None if no request has shown it yet."""
+        dialect = str(self._task.connection.settings["dialect"])
+        if dialect != "auto" or is_cloud(self._task.connection):
+            return dialect != "server"
+        kind = self.memory.get(_KIND)
+        return None if kind is None else bool(kind == _CLOUD)
+
+    @property
+    def cloud(self) -> bool:
+        """Return whether the server is in the cloud. The server is asked once [tracker-3]."""
+        known = self.known_cloud
+        if known is None:
+            purpose = "detecting the type of the tracker"
+            reported = self.read_optional(purpose, "rest/api/2/serverInfo")
+            self.memory[_KIND] = str(member(reported, "deploymentType"))
+            known = bool(self.memory[_KIND] == _CLOUD)
+        return known
+
+    @property
     def written(self) -> list[int]:
         """Return the ids of the issues that this connection has created, newest last.
 
@@ -118,6 +144,8 @@ class TrackerClient:
             purpose, path, expect=expect, headers=headers, validate=self._require_login, **parts
         )
         self._accepted |= response.status < 400
+        if _ACCOUNT in response.headers:
+            self.memory[_KIND] = _CLOUD
         return response
 
     def write(

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ..core.errors import ToolchainError
 from ..core.http.messages import json_or_none
@@ -22,13 +23,7 @@ def lacking(client: TrackerClient, permissions: Sequence[str], **where: str) -> 
     :param where: `issueKey` or `projectKey`
     """
     wider = [_INCLUDED_IN[name] for name in permissions if name in _INCLUDED_IN]
-    query = {**where, "permissions": ",".join([*permissions, *wider])}
-    purpose = "reading the permissions of the account"
-    try:
-        response = client.read(purpose, "rest/api/2/mypermissions", query=query)
-    except ToolchainError:
-        return []
-    known = member(json_or_none(response.body), "permissions")
+    known = _reported(client, ",".join([*permissions, *wider]), where)
 
     def is_denied(name: str) -> bool:
         return member(known, name, "havePermission") is False
@@ -38,6 +33,23 @@ def lacking(client: TrackerClient, permissions: Sequence[str], **where: str) -> 
         for name in permissions
         if is_denied(name) and (name not in _INCLUDED_IN or is_denied(_INCLUDED_IN[name]))
     ]
+
+
+def _reported(client: TrackerClient, names: str, where: Mapping[str, str]) -> Any:
+    """Return the permissions by name, or None if the server does not report them.
+
+    Only the cloud has the parameter with the names, and rejects a request without it.
+    """
+    purpose, route = "reading the permissions of the account", "rest/api/2/mypermissions"
+    named = {**where, "permissions": names}
+    try:
+        query = named if client.known_cloud else where
+        response = client.read(purpose, route, query=query, expect=(200, 400))
+        if response.status == 400:
+            response = client.read(purpose, route, query=named)
+    except ToolchainError:
+        return None
+    return member(json_or_none(response.body), "permissions")
 
 
 def require(client: TrackerClient, purpose: str, permissions: Sequence[str], **where: str) -> None:

@@ -106,7 +106,8 @@ def _take(call: Call, entry: Json, members: Json) -> None:
     lead = "leadAccountId" if call.cloud else "leadUserName"
     if lead in members:
         entry["lead"] = _lead(call, lead, members[lead]) if members[lead] else None
-    if members.get("archived") is not None and call.settings["component_archive"]:
+    may_archive = call.settings["component_archive"] and not call.cloud
+    if members.get("archived") is not None and may_archive:
         entry["archived"] = members["archived"] is True
 
 

@@ -15,7 +15,7 @@ from sandbox.tracker.visible import Issue
 
 _STRICT = "'accountId' must be the only user identifying query parameter in GDPR strict mode."
 _AUTOMATIC = "-1"
-_LIMIT = 50
+_LIMIT, _GROUPS = 50, 20
 
 
 def read_user(call: Call, value: Any) -> str | None:
@@ -90,6 +90,17 @@ def user(call: Call) -> Response:
     if call.store.get("tracker.user", name) is None:
         raise refusal(404, f"The user named '{wanted}' does not exist")
     return JSONResponse(call.views.user(name))
+
+
+def groups(call: Call) -> Response:
+    """GET /groups/picker: groups by a part of their name, none without the permission."""
+    wanted = call.query("query").lower()
+    known = call.store.keys("tracker.group") if call.rights.may_anywhere("users") else []
+    names = [name for name in known if wanted in name.lower()]
+    shown = names[: call.number("maxResults", _GROUPS)]
+    listed = [{"name": name, "html": name, "labels": []} for name in shown]
+    header = f"Showing {len(listed)} of {len(names)} matching groups"
+    return JSONResponse({"header": header, "total": len(names), "groups": listed})
 
 
 def users(call: Call) -> Response:
@@ -169,4 +180,5 @@ _KEYS = {
     "LINK_ISSUES": "link",
     "MANAGE_WATCHERS": "watch",
     "TRANSITION_ISSUES": "transition",
+    "USER_PICKER": "users",
 }

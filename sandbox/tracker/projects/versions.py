@@ -254,7 +254,9 @@ def unresolved(call: Call) -> Response:
     project, entry = _found(call)
     found = version_changes.issues_of(call, project, entry["name"], "fixVersions")
     open_issues = [issue for issue in found if issue.get("resolution") is None]
-    counts = {"issuesUnresolvedCount": len(open_issues), "issuesCount": len(found)}
+    counts = {"issuesUnresolvedCount": len(open_issues)}
+    if call.cloud:
+        counts["issuesCount"] = len(found)
     return JSONResponse({"self": f"{_address(call, entry)}/unresolvedIssueCount", **counts})
 
 

@@ -92,7 +92,17 @@ def test_missing_objects_are_named(tracker: Tracker) -> None:
             check=check,
         )
     tracker.refused("not_found", "NONE", project="NONE", role="Users", users=[])
-    tracker.refused("not_found", "directory", project="REL", role="Users", groups=["nobody"])
+    unknown = {"project": "REL", "role": "Users", "groups": ["nobody"]}
+    for check in (True, False):
+        tracker.refused("not_found", "there is no group 'nobody'", **unknown, check=check)
+    # an account that may not browse groups does not know which groups exist
+    users = {"limited": {"password": "limited", "permissions": {"REL": ["browse", "administer"]}}}
+    known = {"users": users, "tokens": {"limited-token": "limited"}}
+    people = {"limited": {"displayName": "Limited"}}
+    tracker.sandbox.seed({"tracker": {"credentials": known, "users": people}})
+    login = {"token": "limited-token"}
+    assert tracker(**unknown, check=True, login=login).changed
+    tracker.refused("not_found", "directory", **unknown, login=login)
     tracker.refused("invalid", "users or groups is missing", project="REL", role="Users")
     tracker.refused("permission", project="REL", role="Users", users=[], login=DEVELOPER)
 

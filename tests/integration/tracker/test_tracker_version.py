@@ -20,7 +20,7 @@ from tests.helpers.tracker import DEVELOPER, READER, Done, Tracker
 
 SERVERS: dict[str, dict[str, Any]] = {
     "server": {},
-    "old server": {"version_post_ignores_states": True, "remove_and_swap": False},
+    "old server": {"version_post_ignores_states": True},
     "cloud": {"deployment": "Cloud"},
 }
 #: A server's response to an unknown member in a PUT request.
@@ -407,3 +407,12 @@ def test_issues_stay_if_the_version_is_not_released(tracker: Tracker) -> None:
     release = {"project": "REL", "name": "1.1.0", "state": "released", "unresolved": "2.0.0"}
     tracker.refused("rejected", "did not save release_date, released", **release)
     assert len(tracker.sandbox.requests("tracker", since=mark, writes=True)) == 1
+
+
+@pytest.mark.parametrize("state", ["present", "released", "archived"])
+def test_missing_version_is_not_created_without_create(tracker: Tracker, state: str) -> None:
+    given = {"project": "REL", "name": "9.9", "state": state, "create": False}
+    tracker.refused("not_found", "has no version '9.9': check the name, or set create", **given)
+    assert shown(tracker, "9.9") is None
+    done = tracker(project="REL", name="9.9", state="absent", create=False)
+    assert done.changed is False

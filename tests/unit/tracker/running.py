@@ -22,6 +22,7 @@ class Run:
     """A task with its `warnings` and its `plan`.
 
     :param make: returns the operation for the task and its options
+    :param read_only: whether writes are rejected, as in check mode
     """
 
     def __init__(
@@ -30,13 +31,15 @@ class Run:
         make: Callable[[Task, Any], Operation],
         options: Any,
         login: Mapping[str, Any] = BASIC,
+        *,
+        read_only: bool = True,
         **settings: Any,
     ) -> None:
         self.warnings: list[str] = []
         kind = {"dialect": "auto", "accept_language": None, "retries": 0, **settings}
         url = server if isinstance(server, str) else server.url
         connection = connection_to(url, "tracker", settings=kind, **login)
-        self.task = Task(connection, self.warnings.append, read_only=True)
+        self.task = Task(connection, self.warnings.append, read_only=read_only)
         self._make, self._options = make, options
         self.plan: Plan | None = None
 

@@ -205,6 +205,15 @@ def test_projects_are_read_page_by_page_if_the_list_was_removed() -> None:
         assert len(stub.seen) == 3
 
 
+def test_projects_of_the_cloud_are_read_page_by_page_at_once() -> None:
+    page = {"startAt": 0, "total": 2, "values": PROJECTS, "isLast": True}
+    with Stub(Reply(body=page)) as stub:
+        options = TrackerProjectInfoOptions()
+        run = Run(stub, TrackerProjectInfoOperation, options, dialect="cloud")
+        assert run()["projects"] == PROJECTS
+        assert [seen.path for seen in stub.seen] == ["/base/rest/api/2/project/search"]
+
+
 @pytest.mark.parametrize("body", [b'{"values": 1}', b"[]", b'{"values": ["a"]}'])
 def test_malformed_pages_are_an_error(body: bytes) -> None:
     with Stub(Reply(410), Reply(body=body)) as stub, pytest.raises(ToolchainError) as caught:

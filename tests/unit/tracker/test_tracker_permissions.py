@@ -20,8 +20,8 @@ from tests.unit.stub import Reply, Stub, connection_to
 HAS, LACKS = {"havePermission": True}, {"havePermission": False}
 
 
-def client(stub: Stub) -> TrackerClient:
-    settings = {"dialect": "auto", "accept_language": None, "retries": 0}
+def client(stub: Stub, dialect: str = "auto") -> TrackerClient:
+    settings = {"dialect": dialect, "accept_language": None, "retries": 0}
     connection = connection_to(stub.url, "tracker", settings=settings)
     warnings: list[str] = []
     return TrackerClient(Task(connection, warnings.append, read_only=True))
@@ -51,8 +51,18 @@ def test_missing_permissions_of_an_account(reply: Reply, missing: list[str]) -> 
     with Stub(reply) as stub:
         assert lacking(client(stub), ["ADMINISTER_PROJECTS"], projectKey="REL") == missing
     [seen] = stub.seen
-    query = {"projectKey": ["REL"], "permissions": ["ADMINISTER_PROJECTS,ADMINISTER"]}
-    assert parse_qs(urlsplit(seen.target).query) == query
+    assert parse_qs(urlsplit(seen.target).query) == {"projectKey": ["REL"]}
+
+
+@pytest.mark.parametrize("dialect", ["auto", "cloud"])
+def test_cloud_gets_the_names_of_the_permissions(dialect: str) -> None:
+    rejected = Reply(400, {"errorMessages": ["The 'permissions' query parameter is required."]})
+    known = told(ADMINISTER_PROJECTS=LACKS, ADMINISTER=LACKS)
+    with Stub(*([rejected] if dialect == "auto" else []), known) as stub:
+        missing = lacking(client(stub, dialect), ["ADMINISTER_PROJECTS"], projectKey="REL")
+    assert missing == ["ADMINISTER_PROJECTS"]
+    names = parse_qs(urlsplit(stub.seen[-1].target).query)["permissions"]
+    assert names == ["ADMINISTER_PROJECTS,ADMINISTER"]
 
 
 def test_rejection_names_each_permission_once() -> None:

@@ -7,6 +7,8 @@ An argument spec may contain keys that Ansible does not have (:data:`EXTRA_KEYS`
   default, because they come from a file or from the output of a command.
 - `empty`: whether the option may be empty. By default, lists may be empty, and strings only if
   their default is.
+- `single`: a string is the only entry of a list, for names that may contain commas. By default, it
+  is split at its commas.
 - `values`: type of the values in a `dict` without `options` or in a `raw` option: `text` for
   strings, `json` for any type. For a `str` option, `json` means that the string is JSON.
 - `private`: which values of the option are secrets depends on their names or on the account; see
@@ -37,7 +39,7 @@ from ..secret import is_secret_name
 
 Options = Mapping[str, Mapping[str, Any]]
 
-EXTRA_KEYS = frozenset({"empty", "values", "private", "whole"})
+EXTRA_KEYS = frozenset({"empty", "values", "private", "single", "whole"})
 _TEXTS = ("str", "path")
 _QUOTES = "put it into quotes"
 _LONGEST_SHOWN = 80
@@ -267,7 +269,7 @@ def _scalar(option: Mapping[str, Any], value: Any, place: Place) -> Any:
 
 def _list(option: Mapping[str, Any], value: Any, place: Place) -> list[Any]:
     elements = option.get("elements", "raw")
-    entries = _entries(value, elements, place)
+    entries = _entries(value, elements, place, single=bool(option.get("single")))
     if not entries and option.get("empty") is False:
         raise place.empty("an entry")
     keys = ("choices", "options", "values", "whole", "no_log")
@@ -275,7 +277,7 @@ def _list(option: Mapping[str, Any], value: Any, place: Place) -> list[Any]:
     return [_checked(element, entry, place.entry(number)) for number, entry in enumerate(entries)]
 
 
-def _entries(value: Any, elements: str, place: Place) -> list[Any]:
+def _entries(value: Any, elements: str, place: Place, *, single: bool = False) -> list[Any]:
     if isinstance(value, (list, tuple, set)):
         return list(value)
     if elements == "dict" or isinstance(value, Mapping):
@@ -290,6 +292,8 @@ def _entries(value: Any, elements: str, place: Place) -> list[Any]:
     if value.strip().startswith("[") and value.strip().endswith("]"):
         hint = "write it as a list, or with commas between the entries and without brackets"
         raise place.error(value, hint)
+    if single:
+        return [value.strip()]
     return [entry.strip() for entry in value.split(",")]
 
 

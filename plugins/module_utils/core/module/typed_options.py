@@ -39,7 +39,7 @@ class Option:
     :param aliases: other names of the option
     :param secret: `True` masks the value, `False` does not, even if the name suggests a secret.
         `None` means that the name decides
-    :param empty: see :mod:`input_check`, also for `whole`, `values` and `private` [C1.6]
+    :param empty: see :mod:`input_check`, also for `whole`, `single`, `values` and `private` [C1.6]
     :param least: smallest valid number, also of the entries of a list
     :param above: largest number that is too small
     """
@@ -50,6 +50,7 @@ class Option:
     secret: bool | None = None
     empty: bool | None = None
     whole: bool | None = None
+    single: bool | None = None
     values: Literal["text", "json"] | None = None
     private: bool | None = None
     least: float | None = None
@@ -62,12 +63,15 @@ class Option:
             "no_log": self.secret,
             "empty": self.empty,
             "whole": self.whole,
+            "single": self.single,
             "values": self.values,
             "private": self.private,
         }
         return {name: value for name, value in entries.items() if value is not None}
 
 
+#: Names that may contain commas: a string is a single name.
+Names = Annotated[list[str], Option(single=True)]
 #: A path. Ansible expands `~` and environment variables.
 PathText = Annotated[str, Option(type="path")]
 #: Integers from 0 and from 1, and a number of seconds above 0.

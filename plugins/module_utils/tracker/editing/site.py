@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from ...core.address import path
-from ...core.connection.connection import is_cloud
 from ...core.errors import ToolchainError
 from ...core.http.messages import expected, unexpected_body
 from ...core.json_text import member
@@ -19,7 +18,6 @@ from ..accounts import Accounts
 from ..client import TrackerClient, not_visible
 from ..permissions import describe_missing, lacking
 
-_KIND = "tracker.deployment"
 #: Members that identify an account. A deleted account has none of them [tracker-23].
 _IDENTITIES = ("accountId", "key", "name")
 
@@ -41,20 +39,10 @@ class Site:
 
     def __init__(self, task: Task, client: TrackerClient, *, knows_cloud: bool) -> None:
         self.task, self.client = task, client
-        self.cloud = knows_cloud and self._is_cloud()
+        self.cloud = knows_cloud and client.cloud
         #: Version 3 of the cloud's interface needs documents instead of strings [tracker-25].
         self.api = "rest/api/3" if self.cloud else "rest/api/2"
         self.accounts = Accounts(client, task.warn, cloud=self.cloud)
-
-    def _is_cloud(self) -> bool:
-        dialect = str(self.task.connection.settings["dialect"])
-        if dialect != "auto" or is_cloud(self.task.connection):
-            return dialect != "server"
-        if _KIND not in self.client.memory:
-            purpose = "detecting the type of the tracker"
-            reported = self.client.read_optional(purpose, "rest/api/2/serverInfo")
-            self.client.memory[_KIND] = str(member(reported, "deploymentType"))
-        return bool(self.client.memory[_KIND] == "Cloud")
 
     def issue_route(self, key: str, *below: str) -> str:
         """Return the route of an issue or of a resource below the issue."""
@@ -147,11 +135,15 @@ def issue_of(record: Any) -> TrackerIssue | None:
 
 @dataclass(frozen=True)
 class Edit:
-    """A write to an issue, with its changes and the permissions that it needs."""
+    """A write to an issue, with its changes and the permissions that it needs.
+
+    `comment`: the comment that the write adds, which a transition can add instead.
+    """
 
     changes: tuple[Change, ...]
     write: Callable[[], None]
     needs: tuple[str, ...]
+    comment: Mapping[str, Any] | None = None
 
 
 class Part(Protocol):

@@ -16,7 +16,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import IO, Any, ClassVar, Literal
 
-from ...core.connection.connection import is_cloud
 from ...core.errors import ToolchainError, invalid, shorten
 from ...core.files import atomic_write, make_folders
 from ...core.http.messages import Response
@@ -234,8 +233,7 @@ class JqlSearchOperation:
 
     def _by_dialect(self, take: Callable[[Issue], None] | None) -> FoundIssues:
         dialect = self._task.connection.settings["dialect"]
-        known = _CLOUD in self._client.memory or is_cloud(self._task.connection)
-        if dialect == "cloud" or (dialect == "auto" and known):
+        if _CLOUD in self._client.memory or self._client.known_cloud:
             return self._by_token(take)
         try:
             parallel = self._options.parallel

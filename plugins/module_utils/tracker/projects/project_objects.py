@@ -132,12 +132,12 @@ class ProjectObjects(ABC, Generic[Found]):
             raise response.error("protocol", reason)
         return created
 
-    def _delete(self, found: Found, query: Mapping[str, str]) -> None:
+    def _delete(self, found: Found, method: str, *below: str, **parts: Any) -> None:
         self._client.write(
             f"deleting the {self.noun} '{found.name}' of the project '{self._project}'",
-            "DELETE",
-            self._route(found),
-            query=query,
+            method,
+            self._route(found, *below),
+            **parts,
             verify=lambda: self.read(found) is None,
             repeatable=True,
         )

@@ -118,7 +118,8 @@ class ProjectComponents(ProjectObjects[Component]):
 
     def delete(self, component: Component, target: Component | None) -> None:
         """Delete a component. Move its issues to `target`, or only remove it from them if None."""
-        self._delete(component, {} if target is None else {"moveIssuesTo": target.id})
+        query = {} if target is None else {"moveIssuesTo": target.id}
+        self._delete(component, "DELETE", query=query)
 
 
 def _sent(wanted: Mapping[str, Any]) -> dict[str, Any]:
@@ -199,6 +200,10 @@ class ComponentKind(ProjectObjectKind[ComponentEntry, Component]):
         if entry.state == "absent":
             return self._removal(entry, known)
         current = components.managed(known, entry.name, entry.new_name)
+        if entry.archived and self._client.known_cloud:
+            raise ToolchainError(
+                "rejected", "archived: components of Jira Cloud cannot be archived: omit archived"
+            )
         lead = self._lead(entry, current)
         desired = _desired(entry, current)
         if "lead" in desired and (lead or current is not None):
@@ -243,7 +248,7 @@ class ComponentKind(ProjectObjectKind[ComponentEntry, Component]):
 
     def _lead(self, entry: ComponentEntry, current: Component | None) -> dict[str, str]:
         """Return the new lead as a member of the request. Empty if it does not change."""
-        name = entry.lead
+        name = None if entry.lead is None else entry.lead.strip()
         if name is None or (not name if current is None else current.is_led_by(name)):
             return {}
         site = Site(self._task, self._client, knows_cloud=True)
@@ -276,7 +281,7 @@ def _desired(entry: ComponentEntry, current: Component | None) -> dict[str, Any]
         {
             "name": name.strip(),
             "description": entry.description,
-            "lead": entry.lead,
+            "lead": None if entry.lead is None else entry.lead.strip(),
             "assignee_type": entry.assignee_type,
             "archived": entry.archived,
         }

@@ -19,7 +19,6 @@ from ..pagination import read_all
 Project = dict[str, Any]
 
 _LIST = "rest/api/2/project"
-#: Server fact [tracker-8]: in the cloud this paginated search replaces the list.
 _SUCCESSOR = "rest/api/2/project/search"
 _PAGE_SIZE = 50
 _READING = "reading the projects"
@@ -47,10 +46,11 @@ class TrackerProjectInfoOperation(ReadOnly):
     def all(self) -> list[Project]:
         """Return all projects that the account can see.
 
-        This takes a single request if the server supports the list.
+        Server fact [tracker-8]: the cloud has them in pages, and will remove the list.
         """
-        response = self._client.read(_READING, _LIST, expect=(200, 410))
-        if response.status != 200:
+        cloud = self._client.known_cloud
+        response = None if cloud else self._client.read(_READING, _LIST, expect=(200, 410))
+        if response is None or response.status != 200:
             return read_all(self._client.read, _READING, _SUCCESSOR, "values", _PAGE_SIZE)
         projects = expected(response, list, "a list of projects")
         if not all(isinstance(project, dict) for project in projects):

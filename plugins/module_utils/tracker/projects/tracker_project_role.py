@@ -19,6 +19,7 @@ from ...core.operations.objects import Item, Objects, entries_of
 from ...core.plan import Comparison, Plan, plan, remaining, unordered
 from ..client import TrackerClient
 from ..editing.site import Site, own_account
+from ..permissions import lacking
 from .project_kind import ProjectKind
 from .project_objects import same_name
 
@@ -26,6 +27,8 @@ _API = "rest/api/2"
 USERS, GROUPS = "users", "groups"
 _TYPES = {"atlassian-user-role-actor": USERS, "atlassian-group-role-actor": GROUPS}
 _QUERY = {USERS: "user", GROUPS: "group"}
+#: Number of groups that a search returns at most.
+_MAX_GROUPS = 1000
 #: Default id and name of the role of administrators.
 _ADMINISTRATORS = ("10002", "administrators")
 
@@ -177,7 +180,7 @@ def _name(actor: Mapping[str, Any]) -> str:
     return as_text(account or group or actor.get("name") or actor.get("displayName"))
 
 
-_Names = Annotated["list[str] | None", Option(empty=True)]
+_Names = Annotated[list[str] | None, Option(empty=True, single=True)]
 
 
 @dataclass(frozen=True)
@@ -244,7 +247,11 @@ class ProjectRoleKind(ProjectKind[ProjectRoleEntry, "Mapping[str, str]"]):
 
         :param must: whether to raise `not_found` for an account that does not exist
         """
-        if kind == GROUPS or actor_in(kind, name, current):
+        if actor_in(kind, name, current):
+            return name
+        if kind == GROUPS:
+            if must:
+                self._require_group(name)
             return name
         try:
             site = Site(self._task, self._client, knows_cloud=True)
@@ -253,6 +260,21 @@ class ProjectRoleKind(ProjectKind[ProjectRoleEntry, "Mapping[str, str]"]):
             if must or error.kind != "not_found":
                 raise
             return name
+
+    def _require_group(self, name: str) -> None:
+        """Raise `not_found` for a group that does not exist.
+
+        Server fact [tracker-30]: without the permission to browse users, the list is empty.
+        """
+        query = {"query": name, "maxResults": _MAX_GROUPS}
+        purpose = f"searching for the group '{name}'"
+        found = self._client.read_optional(purpose, f"{_API}/groups/picker", query=query)
+        groups, total = member(found, "groups"), member(found, "total")
+        if not isinstance(groups, list) or not isinstance(total, int) or total > len(groups):
+            return
+        names = [as_text(member(group, "name")) for group in groups]
+        if name not in names and not lacking(self._client, ["USER_PICKER"]):
+            raise ToolchainError("not_found", f"groups: there is no group '{name}'")
 
     def _require_account(
         self, entry: ProjectRoleEntry, before: Mapping[str, Any], after: Mapping[str, Any]

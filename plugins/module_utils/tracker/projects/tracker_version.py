@@ -155,7 +155,8 @@ class ProjectVersions(ProjectObjects[Version]):
 
     def delete(self, version: Version, target: Version | None) -> None:
         """Delete a version. Move its issues to `target`, or only remove it from them if None."""
-        self._delete(version, {} if target is None else dict.fromkeys(_TARGETS, target.id))
+        targets = {} if target is None else dict.fromkeys(_TARGETS, int(target.id))
+        self._delete(version, "POST", "removeAndSwap", json=targets)
 
 
 _TARGETS = ("moveFixIssuesTo", "moveAffectedIssuesTo")
@@ -203,6 +204,7 @@ class TrackerVersionOptions:
     state: Literal["present", "released", "unreleased", "archived", "absent"] = "present"
     unresolved: str = "warn"
     move_to: str | None = None
+    create: bool = True
 
     def check(self) -> None:
         """Raise `invalid` for invalid dates and names."""
@@ -266,7 +268,7 @@ class VersionKind(ProjectObjectKind[TrackerVersionOptions, Version]):
             return self._removal(options, known.objects)
         current = versions.managed(known.objects, options.name, options.new_name)
         if current is None:
-            reject_pattern(options.new_name or options.name, "version")
+            self._require_creation(options)
         count, target = None, None
         if options.state == "released":
             count = 0 if current is None else versions.unresolved(current)
@@ -283,6 +285,17 @@ class VersionKind(ProjectObjectKind[TrackerVersionOptions, Version]):
         shown = self._shown(options.project, number, after)
         snapshot = VersionSnapshot(current, desired, target)
         return found.with_result(version=shown, unresolved_count=count).with_data(snapshot)
+
+    def _require_creation(self, options: TrackerVersionOptions) -> None:
+        """Raise `not_found` for a missing version that the task must not create."""
+        name = options.new_name or options.name
+        reject_pattern(name, "version")
+        if not options.create and not predicted(self._task, "fix_versions", options.project, name):
+            raise ToolchainError(
+                "not_found",
+                f"the project '{options.project}' has no version '{options.name}': check the name,"
+                " or set create",
+            )
 
     def _removal(self, options: TrackerVersionOptions, known: list[Version]) -> Plan:
         current, target = named(known, options.name), None
