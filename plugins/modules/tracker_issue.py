@@ -11,7 +11,7 @@ short_description: Edit, transition or create issues
 version_added: 1.0.0
 description:
   - Manages an issue by its key, all issues that match a query, or creates an issue if no issue matches.
-  - Only differences are written, in the order fields, links, attachments, comment, status. All changes are planned before anything is
+  - Only differences are written, in the order fields, links, attachments, watchers, status, comment. All changes are planned before anything is
     written. If an issue cannot reach the requested state, no issue is changed.
   - If writing an issue fails, the others are still written. The task then fails and reports the changes in RV(issues). The next run
     completes them.
@@ -56,6 +56,10 @@ options:
       - Other fields, by name or ID. Unknown and ambiguous names are rejected.
       - A string is converted to the type of the field, such as a number, or the option, version or account of that name. A mapping or list
         is sent unchanged. V(null) clears a field.
+      - The field of a sprint takes the ID of the sprint. C(parent) takes the key of an issue. A time needs an offset, such as
+        V(2026-01-05T09:00:00+01:00). A cascading select takes a mapping with C(value) and C(child). C(timetracking) takes a mapping with
+        C(originalEstimate) and C(remainingEstimate), such as V(2d 4h).
+      - A string for a list of components, versions, accounts or choices is a single entry. Other strings are split at their commas.
       - Accounts are named as in O(assignee). A document for Jira Cloud, given as a mapping, is compared by its nodes, marks and attributes. A
         string is compared by its text.
     type: dict
@@ -64,11 +68,11 @@ options:
     type: list
     elements: str
   fix_versions:
-    description: Complete list of the names of fix versions.
+    description: Complete list of the names of fix versions. A string is a single name.
     type: list
     elements: str
   components:
-    description: Complete list of the names of components.
+    description: Complete list of the names of components. A string is a single name.
     type: list
     elements: str
   add:
@@ -110,7 +114,9 @@ options:
     description: Values for the transition screen. See O(fields).
     type: dict
   comment:
-    description: Comment. It is added unless the same account has already added a comment with this text.
+    description:
+      - Comment. It is added unless the same account has already added a comment with this text.
+      - If the task also changes O(status), the comment goes with the transition, which may require it.
     type: str
   comment_find:
     description:
@@ -123,8 +129,17 @@ options:
     type: str
     choices: [present, absent]
     default: present
+  comment_visibility:
+    description: Role or group that can see O(comment). An existing comment with the text gets this visibility.
+    type: dict
+    suboptions:
+      type: {description: Whether O(comment_visibility.value) is a project role or a group., type: str, choices: [role, group], required: true}
+      value: {description: Name of the role or group., type: str, required: true}
+  comment_internal:
+    description: Whether O(comment) is internal, so that customers of a service project cannot see it.
+    type: bool
   watchers:
-    description: Accounts that watch the issue, as in O(assignee). Other watchers are kept.
+    description: Accounts that watch the issue, as in O(assignee). Other watchers are kept. A string is a single account.
     type: list
     elements: str
   links:

@@ -291,16 +291,17 @@ def entries_of(response: Response, name: str) -> Mapping[str, Any]:
 
 
 def read_all(
-    read: Callable[..., Response], purpose: str, route: str, name: str, page_size: int
+    read: Callable[..., Response], purpose: str, route: str, name: str, page_size: int, **more: str
 ) -> list[Issue]:
     """Return a whole list. Raises `protocol` if the server does not send all of it.
 
     :param read: sends a read
     :param name: member of the responses that contains the entries
+    :param more: other parameters of the requests
     """
 
     def ask(start: int, size: int) -> Mapping[str, Any]:
-        query = {"startAt": start, "maxResults": size}
+        query = {"startAt": start, "maxResults": size, **more}
         return entries_of(read(purpose, route, query=query), name)
 
     found = OffsetPages(ask, SearchRange(0, None, page_size), 1, purpose).read()

@@ -14,6 +14,8 @@ from sandbox.tracker.fields.values import LONGEST_TEXT
 from sandbox.tracker.visible import Issue
 
 _ALL = 1048576
+#: Members of a comment that are stored as they were sent.
+_KEPT = ("visibility", "properties")
 
 
 def comments(call: Call) -> Response:
@@ -25,7 +27,7 @@ def comments(call: Call) -> Response:
     if call.request.method == "POST":
         stored = add(call, issue, call.members())
         return JSONResponse(call.views.comment(issue["id"], stored), 201)
-    found = call.views.comments(issue)
+    found = call.views.comments(issue, properties="properties" in call.query_list("expand"))
     if call.query("orderBy") == "-created":
         found = found[::-1]
     size = int(call.settings["cloud_comment_page"]) if call.cloud else _ALL
@@ -48,7 +50,9 @@ def comment(call: Call) -> Response:
     message = f"You do not have permission to {verb} comment with id: "
     require(allowed, refusal(400, f"{message}{number}"))
     if call.request.method == "PUT":
-        changed = {**found, "body": _text(call, call.members().get("body")), "updated": call.now()}
+        given = call.members()
+        text = {"body": _text(call, given.get("body")), "updated": call.now()}
+        changed = {**found, "visibility": None, **text, **_kept(given)}
         call.store.put("tracker.comment", key, changed)
         return JSONResponse(call.views.comment(issue["id"], changed))
     call.store.delete("tracker.comment", key)
@@ -62,10 +66,20 @@ def add(call: Call, issue: Issue, given: Any) -> Json:
         message = f"{call.user}, you do not have the permission to comment on this issue."
         raise refusal(403, message) if call.cloud else refusal(400, errors={"comment": message})
     number = call.next_id("comment")
-    stored = {"id": number, "author": call.user, "body": text, "created": call.now()}
+    stored = {
+        "id": number,
+        "author": call.user,
+        "body": text,
+        "created": call.now(),
+        **_kept(given),
+    }
     call.store.put("tracker.comment", f"{issue['id']}/{int(number):012d}", stored)
     call.store.put("tracker.issue", issue["key"], {**issue, "updated": call.now()})
     return stored
+
+
+def _kept(given: Json) -> Json:
+    return {name: given[name] for name in _KEPT if given.get(name)}
 
 
 def _text(call: Call, body: Any) -> str:

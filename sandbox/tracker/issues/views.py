@@ -138,9 +138,21 @@ class Views(References):
 
     # -- comments and links ------------------------------------------------------------------
 
-    def comment(self, number: str, comment: Json) -> Json:
-        """Return a comment [tracker-25]. `number`: id of its issue."""
+    def comment(self, number: str, comment: Json, *, properties: bool = False) -> Json:
+        """Return a comment [tracker-25].
+
+        :param number: id of its issue
+        :param properties: whether to return them. The cloud returns `jsdPublic` instead
+        """
         author = self.user(comment["author"])
+        known, more = comment.get("properties", []), {}
+        if self.cloud:
+            internal = [entry["value"].get("internal") for entry in known]
+            more["jsdPublic"] = True not in internal
+        elif properties:
+            more["properties"] = known
+        if comment.get("visibility"):
+            more["visibility"] = comment["visibility"]
         return {
             "self": f"{self.base}/rest/api/2/issue/{number}/comment/{comment['id']}",
             "id": comment["id"],
@@ -149,13 +161,13 @@ class Views(References):
             "updateAuthor": author,
             "created": comment["created"],
             "updated": comment.get("updated", comment["created"]),
-            "jsdPublic": True,
+            **more,
         }
 
-    def comments(self, issue: Issue) -> list[Json]:
+    def comments(self, issue: Issue, *, properties: bool = False) -> list[Json]:
         """Return all comments of an issue, oldest first."""
         known = self.visible.store.values("tracker.comment", f"{issue['id']}/")
-        return [self.comment(issue["id"], comment) for comment in known]
+        return [self.comment(issue["id"], comment, properties=properties) for comment in known]
 
     def _comments(self, issue: Issue) -> Json:
         """Return the comments that an issue contains, in the cloud the first page [tracker-25]."""

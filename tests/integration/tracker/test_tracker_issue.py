@@ -104,7 +104,8 @@ def test_fields_are_set_in_one_request(tracker: Tracker, settings: dict[str, Any
     found = fields_of(tracker, "REL-22")
     assert (found["summary"], sorted(found["labels"])) == ("größe", ["a", "b"])
     assert found["assignee"]["displayName"] == "Boris Beispiel"
-    assert not tracker(issue="REL-22", labels=["a", "b"], fix_versions="1.1.0, 2.0.0").changed
+    assert not tracker(issue="REL-22", labels="a, b", fix_versions=["1.1.0", "2.0.0"]).changed
+    tracker.refused("rejected", "'1.1.0, 2.0.0'", issue="REL-22", fix_versions="1.1.0, 2.0.0")
     taken_off = thrice(tracker, issue="REL-22", assignee="")
     name = "account-boris" if settings else "boris"
     assert changes(taken_off) == {"assignee": (name, None)}
@@ -540,7 +541,8 @@ def test_issue_is_created_once_with_all_fields(
     )
     (issue,) = done.values["issues"]
     assert (issue["key"], issue["action"]) == ("REL-26", "created")
-    assert len(done.writes) == 5
+    # the sandbox in the role of a server drops the comment of a transition without a screen
+    assert len(done.writes) == (4 if settings else 5)
     found = fields_of(tracker, "REL-26")
     assert (found["summary"], found["status"]["name"]) == ("Made once", "In Progress")
     assert found["customfield_10014"] == 3.0

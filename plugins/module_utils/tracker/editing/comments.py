@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -19,6 +20,36 @@ from .site import Edit, Site, TrackerIssue, identity
 _PAGE_SIZE = 1000
 _ADDING, _EDITING = ("ADD_COMMENTS",), ("EDIT_OWN_COMMENTS",)
 _DELETING = ("DELETE_OWN_COMMENTS",)
+#: Property of a comment that customers of a service project cannot see.
+_INTERNAL = "sd.public.comment"
+
+
+@dataclass(frozen=True)
+class OwnComment:
+    """A comment of the task's account.
+
+    `visibility`: type and name of the role or group that can see it, or None.
+    """
+
+    text: str
+    visibility: tuple[str, str] | None
+    internal: bool
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any]) -> OwnComment:
+        shown = record.get("visibility")
+        kind, name = (as_text(member(shown, part)) for part in ("type", "value"))
+        visibility = (kind, name) if kind and name else None
+        return cls(text_of(record.get("body")), visibility, _is_internal(record))
+
+
+def _is_internal(record: Mapping[str, Any]) -> bool:
+    """Return whether customers cannot see a comment. Only the cloud sends `jsdPublic`."""
+    properties = record.get("properties")
+    for entry in properties if isinstance(properties, list) else []:
+        if member(entry, "key") == _INTERNAL:
+            return as_text(member(entry, "value", "internal")).lower() == "true"
+    return record.get("jsdPublic") is False
 
 
 class CommentPart:
@@ -32,6 +63,9 @@ class CommentPart:
     def __init__(self, site: Site, options: IssueOptions) -> None:
         self._site, self._text = site, options.comment or ""
         self._find, self._absent = options.comment_find, options.comment_state == "absent"
+        visibility = options.comment_visibility
+        self._visibility = visibility and (visibility.type, visibility.value.strip())
+        self._internal = options.comment_internal
         text = self._text
         self._wanted = text_of(to_document(text)) if site.cloud else plain_lines(text)
 
@@ -44,30 +78,56 @@ class CommentPart:
 
     def edits(self, issue: TrackerIssue) -> list[Edit]:
         comments = self._own_comments(issue.fields.get("comment"), issue.key)
-        found = [number for number, text in comments.items() if self._is_meant(text)]
+        found = [number for number, known in comments.items() if self._is_meant(known.text)]
         if self._absent:
-            return [self._deletion(issue, number, comments[number]) for number in found]
-        if self._wanted in comments.values():
+            return [self._deletion(issue, number, comments[number].text) for number in found]
+        if any(map(self._is_wanted, comments.values())):
             return []
-        if found and self._find is not None:
-            change = Change("comment", comments[found[-1]], self._text)
-            return [Edit((change,), partial(self._edit, issue, found[-1]), _EDITING)]
-        return [Edit(self.expected(), partial(self._add, issue), _ADDING)]
+        same = [number for number, known in comments.items() if known.text == self._wanted]
+        number = next(reversed([*found, *same]), None)
+        if number is not None:
+            current = comments[number]
+            changes = self._changes(current)
+            return [Edit(changes, partial(self._edit, issue, number, current), _EDITING)]
+        return [Edit(self.expected(), partial(self._add, issue), _ADDING, self._body())]
 
     def expected(self) -> tuple[Change, ...]:
-        return () if self._absent else (Change("comment", None, self._text),)
+        return () if self._absent else self._changes(None)
+
+    def _is_wanted(self, comment: OwnComment) -> bool:
+        return comment.text == self._wanted and not self._changes(comment)[1:]
+
+    def _changes(self, current: OwnComment | None) -> tuple[Change, ...]:
+        """Return the change of the text, then those of the managed audience of the comment."""
+        visibility = current.visibility if current else None
+        changes = [Change("comment", current.text if current else None, self._text)]
+        if self._visibility and _folded(visibility) != _folded(self._visibility):
+            shown = visibility and " ".join(visibility)
+            changes.append(Change("comment_visibility", shown, " ".join(self._visibility)))
+        internal = current.internal if current else False
+        if self._internal is not None and self._internal != internal:
+            changes.append(Change("comment_internal", internal, self._internal))
+        return tuple(changes)
+
+    def ensure(self, issue: TrackerIssue) -> None:
+        """Write what a transition with the comment left undone.
+
+        Server fact [tracker-24]: servers drop a comment that is not on the screen.
+        """
+        for edit in self.edits(self._site.issue(issue.key, self.names)):
+            edit.write()
 
     def _is_meant(self, text: str) -> bool:
         return text == self._wanted if self._find is None else self._find in text
 
-    def _own_comments(self, shown: Any, key: str) -> dict[str, str]:
-        """Return the text of the comments by the task's account by id, oldest first.
+    def _own_comments(self, shown: Any, key: str) -> dict[str, OwnComment]:
+        """Return the comments by the task's account by id, oldest first.
 
         :param shown: comments in the issue, which may only be the first page; None reads all
         """
         account = identity(self._site.own)
         return {
-            as_text(comment.get("id")): text_of(comment.get("body"))
+            as_text(comment.get("id")): OwnComment.of(comment)
             for comment in self._comments(shown, key)
             if identity(comment.get("author")) == account
         }
@@ -75,19 +135,21 @@ class CommentPart:
     def _comments(self, shown: Any, key: str) -> list[Any]:
         found, total = member(shown, "comments"), member(shown, "total")
         is_whole = isinstance(found, list) and isinstance(total, int) and len(found) >= total
+        is_whole = is_whole and (self._internal is None or self._site.cloud)
         return found if is_whole and not member(shown, "startAt") else self._read(key)
 
     def _read(self, key: str) -> list[dict[str, Any]]:
         """Return all comments. Raises `protocol` if the server does not send all of them."""
         purpose = f"reading the comments of the issue '{key}'"
         route = self._site.issue_route(key, "comment")
-        return read_all(self._site.client.read, purpose, route, "comments", _PAGE_SIZE)
+        more = {} if self._internal is None or self._site.cloud else {"expand": "properties"}
+        return read_all(self._site.client.read, purpose, route, "comments", _PAGE_SIZE, **more)
 
     def _add(self, issue: TrackerIssue) -> None:
-        self._write(issue, "POST", "commenting on", _ADDING, json={"body": self._body()})
+        self._write(issue, "POST", "commenting on", _ADDING, json=self._body())
 
-    def _edit(self, issue: TrackerIssue, number: str) -> None:
-        body = {"body": self._body()}
+    def _edit(self, issue: TrackerIssue, number: str, current: OwnComment) -> None:
+        body = self._body(current.visibility)
         self._write(issue, "PUT", "editing the comment on", _EDITING, number, json=body)
 
     def _deletion(self, issue: TrackerIssue, number: str, text: str) -> Edit:
@@ -100,8 +162,18 @@ class CommentPart:
 
         return Edit((Change("comment", text, None),), write, _DELETING)
 
-    def _body(self) -> Any:
-        return to_document(self._text) if self._site.cloud else self._text
+    def _body(self, current: tuple[str, str] | None = None) -> dict[str, Any]:
+        """Return the comment for a request.
+
+        :param current: the visibility to keep, which a server could otherwise remove
+        """
+        body: dict[str, Any] = {"body": to_document(self._text) if self._site.cloud else self._text}
+        visibility = self._visibility or current
+        if visibility:
+            body["visibility"] = dict(zip(("type", "value"), visibility, strict=True))
+        if self._internal is not None:
+            body["properties"] = [{"key": _INTERNAL, "value": {"internal": self._internal}}]
+        return body
 
     def _write(
         self,
@@ -119,10 +191,16 @@ class CommentPart:
             needs=needs,
             issue=issue.key,
             **{
-                "verify": lambda: self._wanted in self._own_comments(None, issue.key).values(),
+                "verify": lambda: any(
+                    map(self._is_wanted, self._own_comments(None, issue.key).values())
+                ),
                 **parts,
             },
         )
+
+
+def _folded(visibility: tuple[str, str] | None) -> str | None:
+    return visibility and " ".join(visibility).casefold()
 
 
 class WatchersPart:

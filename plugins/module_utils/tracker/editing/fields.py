@@ -10,10 +10,14 @@ from typing import Any
 from ...core.errors import ToolchainError
 from ...core.module.task import Task
 from ...core.plan import Change
+from ..issues import moments, sprints
 from ..issues.documents import is_document, text_of
+from ..issues.durations import Durations
 from ..issues.field_values import missing, same, shown
 from .site import Edit, Site, TrackerIssue
 
+#: Field that no list of fields contains. Its value is an issue.
+PARENT = "parent"
 #: Maximum number of allowed values in a message.
 _MAX_NAMED = 10
 #: Options that name objects of a project, and the kind of these objects.
@@ -21,12 +25,50 @@ _KINDS = {"fix_versions": "version", "affects_versions": "version", "components"
 
 
 @dataclass(frozen=True)
+class FieldComparison:
+    """How values of a field are compared, and shown in results."""
+
+    same: Callable[[Any, Any], bool] = same
+    shown: Callable[[Any], Any] = shown
+
+
+def _same_text(current: Any, wanted: Any) -> bool:
+    return text_of(current) == text_of(wanted)
+
+
+def _same_choice(current: Any, wanted: Any) -> bool:
+    """Compare both levels of a cascading select."""
+    if isinstance(current, Mapping) and isinstance(wanted, Mapping):
+        wanted = {"child": None, **wanted}
+    return same(current, wanted)
+
+
+PLAIN = FieldComparison()
+#: Compares the document of a string by its text.
+BY_TEXT = FieldComparison(_same_text)
+
+
+def comparison_of(schema: Mapping[str, Any], site: Site) -> FieldComparison:
+    """Return the comparison for a field of the server."""
+    kind = schema.get("type")
+    if sprints.is_sprint(schema):
+        return FieldComparison(sprints.same, sprints.open_sprint)
+    if kind == "datetime":
+        return FieldComparison(moments.same)
+    if kind == "option-with-child":
+        return FieldComparison(_same_choice)
+    if kind == "timetracking":
+        durations = Durations(site.client)
+        return FieldComparison(durations.same, durations.shown)
+    return PLAIN
+
+
+@dataclass(frozen=True)
 class WantedField:
     """A field and its wanted value.
 
     `adds`: whether the entries of `value` are added to a list, and those of `gone` removed.
-    `check`: raises an error for an impossible value, for example a missing account. `by_text`:
-    whether `value` is the document of a string, which is compared by its text.
+    `check`: raises an error for an impossible value, for example a missing account.
     """
 
     id: str
@@ -35,21 +77,19 @@ class WantedField:
     adds: bool = False
     gone: tuple[Any, ...] = ()
     check: Callable[[], object] | None = None
-    by_text: bool = False
+    comparison: FieldComparison = PLAIN
 
     def differs(self, current: Any) -> bool:
-        if self.by_text:
-            return text_of(current) != text_of(self.value)
         if self.adds:
             return bool(missing(current, self.value) or self.leaving(current))
-        return not same(current, self.value)
+        return not self.comparison.same(current, self.value)
 
     def leaving(self, current: Any) -> list[Any]:
         """Return the entries to remove from the current list."""
         return [entry for entry in current or [] if any(same(entry, gone) for gone in self.gone)]
 
     def change(self, current: Any) -> Change:
-        before, after = shown(current), shown(self.value)
+        before, after = map(self.comparison.shown, (current, self.value))
         if self.adds:
             kept = [entry for entry in current or [] if entry not in self.leaving(current)]
             after = [*shown(kept), *shown(missing(current, self.value))]
@@ -116,6 +156,8 @@ class FieldsPart:
         if issue.editable is None:
             return field
         known = issue.editable.get(field.id)
+        if known is None and field.id == PARENT:
+            return field
         if known is None:
             error = ToolchainError(
                 "rejected",
@@ -130,7 +172,8 @@ class FieldsPart:
                 " is empty",
             )
         allowed = known.get("allowedValues")
-        if not isinstance(allowed, list) or not allowed:
+        # Some servers do not list the values of a field. They list all versions and components.
+        if not isinstance(allowed, list) or not (allowed or field.name in _KINDS):
             return field
         if isinstance(field.value, list):
             value: Any = [self._allowed(issue, field, entry, allowed) for entry in field.value]
@@ -147,7 +190,11 @@ class FieldsPart:
         wanted = {name: item for name, item in value.items() if name != "child"}
         for known in allowed:
             if same(known, wanted):
-                return {**value, **{name: known[name] for name in wanted}}
+                found = {**value, **{name: known[name] for name in wanted}}
+                children = known.get("children")
+                if value.get("child") and isinstance(children, list):
+                    found["child"] = self._allowed(issue, field, value["child"], children)
+                return found
         project = issue.key.rpartition("-")[0]
         if predicted(self._site.task, field.name, project, str(shown(value))):
             return value
@@ -161,7 +208,7 @@ class FieldsPart:
         return ToolchainError(
             "rejected",
             f"editing the issue '{issue.key}': {field.name} cannot be '{shown(value)}'; allowed"
-            f" values: {', '.join(named[:_MAX_NAMED])}{more}",
+            f" values: {', '.join(named[:_MAX_NAMED]) or 'none'}{more}",
         )
 
     def _write(self, issue: TrackerIssue, fields: Sequence[WantedField]) -> None:
@@ -171,10 +218,10 @@ class FieldsPart:
             now = self._site.issue(issue.key, [field.id for field in fields])
             return not any(field.differs(now.fields.get(field.id)) for field in fields)
 
-        adding = [field for field in fields if field.adds]
+        verbs = {field.id: _verbs(issue, field) for field in fields}
         members = {
-            "fields": {field.id: field.value for field in fields if not field.adds},
-            "update": {field.id: _verbs(issue, field) for field in adding},
+            "fields": {field.id: field.value for field in fields if not verbs[field.id]},
+            "update": {name: listed for name, listed in verbs.items() if listed},
         }
         self._site.write(
             f"editing the issue '{issue.key}'",
@@ -186,6 +233,13 @@ class FieldsPart:
             verify=done,
             repeatable=True,
         )
+        unlisted = [field.name for field in fields if field.id not in (issue.editable or {})]
+        if PARENT in unlisted and not done():
+            raise ToolchainError(
+                "rejected",
+                f"editing the issue '{issue.key}': the server accepted the new parent, but the"
+                " parent did not change. The type of the issue may not allow it",
+            )
 
 
 def predicted(task: Task, option: str, project: str, name: str) -> bool:
@@ -200,6 +254,11 @@ def _needed(fields: Collection[str], first: str = "EDIT_ISSUES") -> tuple[str, .
 
 
 def _verbs(issue: TrackerIssue, field: WantedField) -> list[dict[str, Any]]:
+    """Return the verbs for a field. Empty for a field that the request sets."""
+    if field.id == PARENT and field.value is None:
+        return [{"set": {"none": True}}]
+    if not field.adds:
+        return []
     current = issue.fields.get(field.id)
     removed = [
         {"remove": {"name": entry["name"]} if isinstance(entry, Mapping) else entry}

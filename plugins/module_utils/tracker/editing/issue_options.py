@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from ...core.address import require_segment
 from ...core.errors import invalid
 from ...core.module.rules import Rule
-from ...core.module.typed_options import NotNegative, Option, PathText
+from ...core.module.typed_options import Names, NotNegative, Option, PathText
 
 _LONGEST = 255
 _LISTS = ("labels", "fix_versions", "components")
@@ -40,8 +40,8 @@ class IssueAdditions:
     option_rules: ClassVar[tuple[Rule, ...]] = (Rule(requires=_LISTS),)
 
     labels: list[str] | None = None
-    fix_versions: list[str] | None = None
-    components: list[str] | None = None
+    fix_versions: Names | None = None
+    components: Names | None = None
 
 
 @dataclass(frozen=True)
@@ -53,10 +53,10 @@ class IssueRemovals:
     )
 
     labels: list[str] | None = None
-    fix_versions: list[str] | None = None
-    affects_versions: list[str] | None = None
-    components: list[str] | None = None
-    watchers: list[str] | None = None
+    fix_versions: Names | None = None
+    affects_versions: Names | None = None
+    components: Names | None = None
+    watchers: Names | None = None
 
 
 @dataclass(frozen=True)
@@ -72,12 +72,22 @@ class IssueLink:
 
 
 @dataclass(frozen=True)
+class CommentVisibility:
+    """The role or group that can see a comment."""
+
+    type: Literal["role", "group"]
+    value: str
+
+
+@dataclass(frozen=True)
 class IssueOptions:
     """Options for the managed parts of an issue, and for a new issue."""
 
     option_rules: ClassVar[tuple[Rule, ...]] = (
         Rule("comment_state=absent", requires=("comment", "comment_find")),
         Rule("comment_find", requires=("comment", "comment_state=absent")),
+        Rule("comment_visibility", "comment_internal", requires="comment"),
+        Rule("comment_state=absent", forbids=("comment_visibility", "comment_internal")),
     )
 
     match: str | None = None
@@ -87,8 +97,8 @@ class IssueOptions:
     description: Annotated[str | None, Option(empty=True, whole=True)] = None
     fields: JsonValues | None = None
     labels: list[str] | None = None
-    fix_versions: list[str] | None = None
-    components: list[str] | None = None
+    fix_versions: Names | None = None
+    components: Names | None = None
     add: IssueAdditions | None = None
     remove: IssueRemovals | None = None
     assignee: Annotated[str | None, Option(empty=True)] = None
@@ -99,7 +109,9 @@ class IssueOptions:
     comment: Annotated[str | None, Option(whole=True)] = None
     comment_find: str | None = None
     comment_state: Literal["present", "absent"] = "present"
-    watchers: list[str] | None = None
+    comment_visibility: CommentVisibility | None = None
+    comment_internal: bool | None = None
+    watchers: Names | None = None
     links: list[IssueLink] | None = None
     attachments: list[PathText] | None = None
     replace: bool = True

@@ -28,11 +28,19 @@ from ..issues.documents import is_document, to_document
 from ..issues.field_values import same, sent, shown
 from ..issues.jql_search import JqlSearchOperation, JqlSearchOptions
 from .comments import CommentPart, WatchersPart
-from .fields import FieldsPart, WantedField, predicted
+from .fields import (
+    BY_TEXT,
+    PARENT,
+    PLAIN,
+    FieldsPart,
+    WantedField,
+    comparison_of,
+    predicted,
+)
 from .issue_options import IssueOptions, require_labels, require_summary
 from .links import LinksPart
 from .site import Edit, Part, Site, TrackerIssue, issue_of
-from .transitions import StatusPart
+from .transitions import CommentedStatusPart, StatusPart
 from .uploads import AttachmentsPart, ComparedFiles, UploadFile, files_of
 
 #: Id of the field of each list option, and whether its entries are objects with a name.
@@ -53,11 +61,13 @@ _ELSEWHERE = {
     "issuelinks": "links",
     "project": "project",
     "status": "status",
+    "timeestimate": "fields.timetracking.remainingEstimate",
+    "timeoriginalestimate": "fields.timetracking.originalEstimate",
 }
 
 
 class WantedParts:
-    """The parts in the order of writing: fields, links, attachments, comment, watchers, status."""
+    """The parts in the order of writing: fields, links, attachments, watchers, status, comment."""
 
     def __init__(self, site: Site, options: IssueOptions, files: list[UploadFile]) -> None:
         self.site, self._options = site, options
@@ -81,15 +91,18 @@ class WantedParts:
             yield LinksPart(site, [(link.type, link.issue) for link in options.links])
         if files:
             yield AttachmentsPart(site, files, self.compared, replace=options.replace)
-        if options.comment is not None or options.comment_find is not None:
-            yield CommentPart(site, options)
+        has_comment = options.comment is not None or options.comment_find is not None
+        comment = CommentPart(site, options) if has_comment else None
+        if comment is not None and options.status is None:
+            yield comment
         gone = options.remove.watchers if options.remove else None
         if options.watchers or gone:
             yield WatchersPart(site, options.watchers or [], gone or [])
         if options.status is not None:
             extra = list(self._named("transition_fields", options.transition_fields or {}))
             filled = self.fields.filled
-            yield StatusPart(site, options.status, options.transition, extra, filled)
+            status = StatusPart(site, options.status, options.transition, extra, filled)
+            yield status if comment is None else CommentedStatusPart(status, comment)
 
     def _distinct(self) -> list[WantedField]:
         """Return the wanted fields. Raises `invalid` if two options set the same field."""
@@ -109,8 +122,8 @@ class WantedParts:
             yield WantedField("summary", "summary", options.summary.strip())
         if options.description is not None:
             text = self._text(options.description)
-            by_text = is_document(text)
-            yield WantedField("description", "description", text, by_text=by_text)
+            comparison = BY_TEXT if is_document(text) else PLAIN
+            yield WantedField("description", "description", text, comparison=comparison)
         if options.priority is not None:
             yield WantedField("priority", "priority", {"name": options.priority.strip()})
         if options.assignee is not None:
@@ -152,7 +165,8 @@ class WantedParts:
             if kind.id in _CHECKS:
                 _CHECKS[kind.id](place, wanted)
             by_text = isinstance(value, str) and is_document(wanted)
-            yield WantedField(kind.id, str(name), wanted, by_text=by_text)
+            comparison = BY_TEXT if by_text else comparison_of(kind.schema, self.site)
+            yield WantedField(kind.id, str(name), wanted, comparison=comparison)
 
 
 def _listed(source: Any, name: str, *, named: bool) -> list[Any]:
@@ -197,6 +211,8 @@ class FieldNames:
                 )
             if match:
                 return self._settable(match[0], place)
+        if wanted.casefold() == PARENT:  # servers do not list it
+            return FieldKind(PARENT, PARENT, {"type": "issuelink"})
         known = sorted({text for one in fields for text in (one.id, one.name)})
         near = difflib.get_close_matches(wanted, known, 1)
         hint = f": did you mean '{near[0]}'?" if near else ""

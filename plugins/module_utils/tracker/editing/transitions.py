@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ...core.errors import ToolchainError, invalid
@@ -11,6 +13,7 @@ from ...core.http.messages import expected, unexpected_body
 from ...core.json_text import as_text, member
 from ...core.plan import Change
 from ..issues.field_values import shown
+from .comments import CommentPart
 from .fields import WantedField
 from .site import Edit, Site, TrackerIssue
 
@@ -49,16 +52,17 @@ class StatusPart:
     def expected(self) -> tuple[Change, ...]:
         return (Change("status", None, self._status),)
 
-    def edits(self, issue: TrackerIssue) -> list[Edit]:
+    def edits(self, issue: TrackerIssue, comment: Mapping[str, Any] | None = None) -> list[Edit]:
+        """Return the transition. `comment`: the comment to add with it."""
         if not self.differs(issue):
             return []
         current = issue.fields.get("status")
         chosen = self._chosen(issue, self._offered(issue))
         if _same_id(chosen.get("to"), current):
             return []  # the same status with its name in another language
-        self._require_fields(issue, chosen)
+        self._require_fields(issue, chosen, () if comment is None else ("comment",))
         change = Change("status", shown(current), self._status)
-        return [Edit((change,), lambda: self._write(issue, chosen), self.needs)]
+        return [Edit((change,), lambda: self._write(issue, chosen, comment), self.needs)]
 
     def _offered(self, issue: TrackerIssue) -> list[Transition]:
         """Return the available transitions. Raises `rejected` or `permission` for an empty list.
@@ -106,7 +110,9 @@ class StatusPart:
             wanted.strip().casefold() == as_text(transition.get("name")).strip().casefold()
         )
 
-    def _require_fields(self, issue: TrackerIssue, chosen: Transition) -> None:
+    def _require_fields(
+        self, issue: TrackerIssue, chosen: Transition, filled: Collection[str]
+    ) -> None:
         """Raise `rejected` if a required field of the screen has no value.
 
         A transition without a screen sets no fields, so `transition_fields` is rejected.
@@ -123,8 +129,12 @@ class StatusPart:
             for name, field in screen.items()
             if field.get("required")
             and not field.get("hasDefaultValue")
-            and name not in self._filled
+            and name not in {*self._filled, *filled}
         ]
+        if "comment" in needed:
+            raise ToolchainError(
+                "rejected", f"{transition} requires a new comment: set comment to another text"
+            )
         if needed:
             current = self._site.issue(issue.key, needed).fields
             empty = [name for name in needed if current.get(name) in (None, "", [])]
@@ -134,8 +144,12 @@ class StatusPart:
                     "rejected", f"{transition} requires {names}: set it in transition_fields"
                 )
 
-    def _write(self, issue: TrackerIssue, chosen: Transition) -> None:
+    def _write(
+        self, issue: TrackerIssue, chosen: Transition, comment: Mapping[str, Any] | None
+    ) -> None:
         members: dict[str, Any] = {"transition": {"id": str(chosen["id"])}}
+        if comment is not None:
+            members["update"] = {"comment": [{"add": comment}]}
         if self._fields:
             members["fields"] = {field.id: field.value for field in self._fields}
         try:
@@ -165,6 +179,37 @@ class StatusPart:
                 f"the issue '{issue.key}' was moved to '{self._status}', and its workflow moved it"
                 f" on to '{shown(now)}'"
             )
+
+
+class CommentedStatusPart:
+    """Move an issue to a status, and add a comment with the transition.
+
+    Workflows may require the comment. A comment that the server drops is added afterwards.
+    """
+
+    names = (*CommentPart.names, *StatusPart.names)
+
+    def __init__(self, status: StatusPart, comment: CommentPart) -> None:
+        self._status, self._comment = status, comment
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return (*self._comment.needs, *self._status.needs)
+
+    def differs(self, issue: TrackerIssue) -> bool:
+        return self._comment.differs(issue) or self._status.differs(issue)
+
+    def expected(self) -> tuple[Change, ...]:
+        return (*self._comment.expected(), *self._status.expected())
+
+    def edits(self, issue: TrackerIssue) -> list[Edit]:
+        comments = self._comment.edits(issue)
+        added = next((edit.comment for edit in comments if edit.comment is not None), None)
+        moves = self._status.edits(issue, added)
+        if added is None or not moves:
+            return [*comments, *moves]
+        ensure = partial(self._comment.ensure, issue)
+        return [*moves, *(replace(edit, write=ensure) for edit in comments)]
 
 
 def _same_id(current: Any, target: Any) -> bool:

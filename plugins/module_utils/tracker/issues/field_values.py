@@ -6,13 +6,13 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
 from ...core.json_text import as_text
 from ...core.module.input_check import Place
 from ...core.module.input_check import text as text_given
 from ..accounts import Accounts
+from . import moments, sprints
 from .documents import (
     is_blank,
     is_document,
@@ -35,7 +35,9 @@ _MEMBER_OF_KIND = {
         "name",
     ),
 }
-_TEXT_KINDS = frozenset({"string", "date", "datetime"})
+_TEXT_KINDS = frozenset({"string", "date"})
+#: Types of entries whose names may contain commas.
+_NAMED_KINDS = frozenset({*_MEMBER_OF_KIND, "user"})
 _LONG_TEXTS = ("description", "environment")
 #: Members that represent an object in messages, most preferred first.
 _SHOWN = ("name", "value", "key", "accountId", "id")
@@ -49,10 +51,13 @@ def sent(value: Any, schema: Schema, place: Place, accounts: Accounts | None) ->
     :param accounts: finds the accounts of the cloud; None on a server
     """
     kind = str(schema.get("type"))
+    if sprints.is_sprint(schema):
+        return sprints.sent(value, place)
     if kind == "array":
+        items = str(schema.get("items"))
         return [
-            _single(entry, str(schema.get("items")), place.entry(number), accounts)
-            for number, entry in enumerate(_entries(value))
+            _single(entry, items, place.entry(number), accounts)
+            for number, entry in enumerate(_entries(value, items))
         ]
     if kind == "user" and isinstance(value, str) and not value.strip():
         return None
@@ -61,9 +66,11 @@ def sent(value: Any, schema: Schema, place: Place, accounts: Accounts | None) ->
     return _single(value, kind, place, accounts)
 
 
-def _entries(value: Any) -> list[Any]:
+def _entries(value: Any, kind: str) -> list[Any]:
     if value is None:
         return []
+    if isinstance(value, str) and kind in _NAMED_KINDS:
+        return [value.strip()] if value.strip() else []
     if isinstance(value, str):
         return [entry.strip() for entry in value.split(",") if entry.strip()]
     return list(value) if isinstance(value, (list, tuple)) else [value]
@@ -79,6 +86,10 @@ def _single(value: Any, kind: str, place: Place, accounts: Accounts | None) -> A
         return value
     if kind == "number":
         return _number(value, place)
+    if kind == "datetime":
+        return moments.sent(text_given(value, place, empty=True), place)
+    if kind == "timetracking":
+        return {"originalEstimate": text_given(value, place)}
     if kind == "user":
         name = text_given(value, place).strip()
         if accounts is None:
@@ -150,27 +161,23 @@ def _same_text(current: Any, wanted: str) -> bool:
         return plain_lines(wanted) == ""
     if not isinstance(current, str):
         return text_of(current) == plain_lines(wanted) if is_document(current) else False
-    stored, given = _normal(current), _normal(wanted)
-    return stored == given or (_moment(stored) is not None and _moment(stored) == _moment(given))
+    return _normal(current) == _normal(wanted)
 
 
 def _normal(text: str) -> str:
     return unicodedata.normalize("NFC", plain_lines(text))
 
 
-def _moment(text: str) -> datetime | None:
-    """Parse a time with a time zone. Return None for other strings."""
-    try:
-        found = datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%f%z")
-    except ValueError:
-        return None
-    return found
-
-
 def shown(value: Any) -> Any:
-    """Return a value for results and messages: objects by name, documents as plain text."""
+    """Return a value for results and messages: objects by name, documents as plain text.
+
+    A value of a cascading select shows both levels.
+    """
     if is_document(value):
         return text_of(value)
+    if isinstance(value, Mapping) and value.get("child"):
+        parent = {name: value[name] for name in value if name != "child"}
+        return f"{shown(parent)} - {shown(value['child'])}"
     if isinstance(value, Mapping):
         return next((value[name] for name in _SHOWN if value.get(name) is not None), dict(value))
     if isinstance(value, (list, tuple)):
