@@ -14,12 +14,8 @@ from tools.tree import ROOT
 #: Modules with a function `files()`, which returns path and content; None: no such file may exist.
 GENERATORS = (
     *("tools.reference", "tools.witnesses", "tests.helpers.request_table"),
-    *(
-        "tools.role_readme",
-        "tools.desired_schemas",
-        "tools.awx",
-        "tests.helpers.repository_settings",
-    ),
+    *("tests.helpers.scope_table", "tests.helpers.repository_settings"),
+    *("tools.role_readme", "tools.desired_schemas", "tools.awx"),
 )
 
 

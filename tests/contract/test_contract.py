@@ -20,7 +20,7 @@ import pytest
 from ansible.module_utils.common.yaml import yaml_load
 
 from sandbox.client import Sandbox
-from tests.helpers import connections, playbook
+from tests.helpers import connections, playbook, scope_table
 from tests.helpers.cases import CASES, promised, seed, settings
 from tests.helpers.selection import parameters
 
@@ -370,6 +370,22 @@ def test_step_sends_the_promised_number_of_requests(play: Play, name: str, flavo
         expected = promised(name, step.name, flavour)
         if expected is not None:
             assert len(event.requests) == expected, label
+
+
+@each_variant
+def test_requests_need_no_other_scopes_than_the_manual_lists(
+    play: Play, name: str, flavour: str
+) -> None:
+    case = CASES[name]
+    in_cloud = case.get("settings", {}).get("deployment") == "Cloud"
+    if case["module"] in scope_table.REQUESTS and (in_cloud or case["service"] == "tracker"):
+        listed = set(scope_table.scopes_of(case["module"]))
+        for label, _step, event in play(name).events(flavour):
+            for request in event.requests:
+                needed = scope_table.scopes_of_request(
+                    case["module"], request["method"], request["path"]
+                )
+                assert set(needed) <= listed, f"{label}: {request['method']} {request['path']}"
 
 
 @each_variant

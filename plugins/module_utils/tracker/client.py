@@ -19,10 +19,10 @@ from ..core.http.transport import Transport
 from ..core.http.writes import Verify
 from ..core.json_text import member
 from ..core.module.task import Task
+from .scopes import scope_of
 
 if TYPE_CHECKING:
     from ..core.http.bodies import Incoming
-import re
 
 Taken = TypeVar("Taken")
 
@@ -36,9 +36,6 @@ _KIND, _CLOUD = "tracker.deployment", "Cloud"
 _ACCOUNT = "X-AACCOUNTID"
 #: Statuses of an optional read, without which the task can continue.
 _REFUSED = frozenset({401, 403, 404})
-_READ, _WRITE = "read:jira-work", "write:jira-work"
-_PROJECT = re.compile(r"/rest/api/[^/]+/(?:version|component|project)\b")
-_USER = re.compile(r"/rest/api/[^/]+/(?:user|myself)\b")
 
 
 def describe(response: Response) -> str:
@@ -242,15 +239,3 @@ def _is_of_tracker(response: Response) -> bool:
     """Return whether an error comes from the tracker and not from a missing route [tracker-2]."""
     reported = json_or_none(response.body)
     return isinstance(reported, Mapping) and bool({"errorMessages", "errors"} & set(reported))
-
-
-def scope_of(method: str, path: str, *, reads: bool) -> str:
-    """Return the scope that a request requires, for error messages.
-
-    :param reads: whether the request only reads, which some POST requests do
-    """
-    if _USER.search(path):
-        return "read:jira-user"
-    if method == "GET" or reads:
-        return _READ
-    return "manage:jira-project" if _PROJECT.search(path) else _WRITE

@@ -20,6 +20,7 @@ from ..core.http.transport import Transport
 from ..core.json_text import member
 from ..core.module.task import Task
 from .page import Page, page_of
+from .scopes import scope_of
 
 if TYPE_CHECKING:
     from ..core.http.bodies import Incoming
@@ -34,23 +35,6 @@ _SUCCESSOR = "its successor is api/v2/pages: set dialect to auto or cloud_v2"
 _JAVA_PACKAGE = re.compile(r"^(?:[a-z]\w*\.)+(?=[A-Z]\w*(?:Exception|Error)\b)")
 # The path of a wiki on a cloud site or on the gateway; the group is the path below the wiki.
 _BELOW_WIKI = re.compile(r"(?:/ex/confluence/[^/]+)?/wiki(/.*)")
-_WRITES = {"POST": "write", "PUT": "write", "DELETE": "write"}
-#: Patterns of URL paths, most specific first, and the object in the name of the required scope.
-_OBJECTS = (
-    (r"/label", "label"),
-    (r"/propert(?:y|ies)\b", "content.property"),
-    (r"/attachment|/download/", "attachment"),
-    (r"/(?:inline-|footer-)?comment", "comment"),
-    (r"/restriction", "content.restriction"),
-    (r"/descendants\b|/direct-children\b", "hierarchical-content"),
-    (r"/api/v2/folders\b", "folder"),
-    (r"/spaces?(?:/[^/]+)?/?$", "space"),
-    (r"/api/v2/(?:pages|spaces)\b", "page"),
-    (r"/group\b", "group"),
-    (r"/user\b", "user"),
-)
-#: Objects in the scopes for pages in version 1.
-_CONTENT = {"read": "content-details", "write": "content"}
 
 
 def describe(response: Response) -> str:
@@ -70,17 +54,6 @@ def _details(data: Any) -> Iterator[str]:
             message = message.get("translation") or message.get("key")
         if isinstance(message, str):
             yield message
-
-
-def scope_of(method: str, path: str) -> str:
-    """Return the OAuth scope that a request requires, for error messages."""
-    access = _WRITES.get(method, "read")
-    found = next((name for pattern, name in _OBJECTS if re.search(pattern, path)), None)
-    if found is None:
-        found = _CONTENT[access]
-    if found == "page" and method == "DELETE":
-        access = "delete"
-    return f"{access}:{found}:confluence"
 
 
 class WikiExchange:

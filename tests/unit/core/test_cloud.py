@@ -16,7 +16,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors imp
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
 from ansible_collections.delivery.toolchain.plugins.module_utils.tracker import (
-    client as tracker_client,
+    scopes as tracker_scopes,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.client import TrackerClient
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.client import WikiClient
@@ -175,9 +175,18 @@ def test_failure_of_a_secondary_request_is_reported() -> None:
         ("GET", "/wiki/api/v2/spaces", "read:space:confluence"),
         ("GET", "/wiki/rest/api/space/REL", "read:space:confluence"),
         ("GET", "/wiki/api/v2/spaces/9/pages", "read:page:confluence"),
-        ("PUT", "/wiki/api/v2/pages/7/properties/3", "write:content.property:confluence"),
+        ("PUT", "/wiki/api/v2/pages/7/properties/3", "write:page:confluence"),
         ("GET", "/wiki/api/v2/pages/7/descendants", "read:hierarchical-content:confluence"),
+        ("GET", "/wiki/api/v2/pages/7/ancestors", "read:content.metadata:confluence"),
         ("GET", "/wiki/api/v2/folders/7", "read:folder:confluence"),
+        ("DELETE", "/wiki/rest/api/space/REL", "delete:space:confluence"),
+        (
+            "GET",
+            "/wiki/rest/api/content/7/restriction/byOperation",
+            "read:content-details:confluence",
+        ),
+        ("PUT", "/wiki/rest/api/content/7/restriction", "write:content.restriction:confluence"),
+        ("GET", "/wiki/rest/api/user/current", "read:content-details:confluence"),
         ("GET", "/wiki/rest/api/group/picker", "read:group:confluence"),
         ("POST", "/wiki/rest/api/content/7/label", "write:label:confluence"),
         ("POST", "/wiki/rest/api/content/7/child/attachment", "write:attachment:confluence"),
@@ -196,7 +205,9 @@ def test_scope_of_wiki_requests(method: str, path: str, scope: str) -> None:
         ("PUT", "/rest/api/2/issue/REL-1", False, "write:jira-work"),
         ("POST", "/rest/api/2/version", False, "manage:jira-project"),
         ("GET", "/rest/api/2/user/search", True, "read:jira-user"),
+        ("PUT", "/rest/api/2/project/REL/role/10002", False, "manage:jira-project"),
+        ("POST", "/rest/api/2/project/REL/role/10002", False, "manage:jira-configuration"),
     ],
 )
 def test_scope_of_tracker_requests(method: str, path: str, reads: bool, scope: str) -> None:
-    assert tracker_client.scope_of(method, path, reads=reads) == scope
+    assert tracker_scopes.scope_of(method, path, reads=reads) == scope

@@ -50,7 +50,7 @@ def export(folder: Path, replies: dict[str, Reply], **options: Any) -> dict[str,
         return next((replies[end] for end in replies if seen.path.endswith(end)), Reply(404))
 
     with Stub(response=response) as stub:
-        connection = connection_to(stub.url, "tracker", settings={"retries": 0})
+        connection = connection_to(stub.url, "tracker", settings={"retries": 0, "dialect": "auto"})
         task = Task(connection, lambda text: None, read_only=True)
         chosen = TrackerExportOptions(dest=str(folder), **options)
         operation = TrackerExportOperation(task, chosen)

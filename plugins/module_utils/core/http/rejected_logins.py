@@ -84,12 +84,12 @@ def require_login(response: Response, connection: Connection) -> None:
         )
 
 
-def require_scope(response: Response, scopes: str) -> None:
+def require_scope(response: Response, scope: str) -> None:
     """Raise `permission` if the token lacks a scope.
 
     The gateway returns 401 for a missing scope, as for an invalid token [tracker-40].
 
-    :param scopes: scopes that the request requires, for the message
+    :param scope: a scope that the request requires, for the message
     """
     if response.status not in (401, 403):
         return
@@ -99,7 +99,7 @@ def require_scope(response: Response, scopes: str) -> None:
     raise response.error(
         "permission",
         f"the server returned {response.status}, because the token lacks a scope: the request"
-        f" requires {scopes}",
+        f" requires {scope}; the page Connections of the manual lists all scopes of each module",
         shorten(response.text) or category,
     )
 
