@@ -40,6 +40,7 @@ _FILTERS = {
     "analysis_query": "analysis",
     "ci_java_support": "ci",
     "jql": "tracker",
+    "field_text": "tracker",
     "jql_quote": "tracker",
     "storage_format": "wiki",
 }

@@ -15,6 +15,8 @@ from sandbox.client import Sandbox
 from tests.helpers import connections, playbook
 
 Fresh = Callable[[str], Sandbox]
+#: Cells of fields that cannot be shown, or that do not exist.
+_NO = (None, None)
 
 
 def published(sandbox: Sandbox, title: str) -> str:
@@ -45,25 +47,33 @@ def notes(title: str, jql: str) -> dict[str, Any]:
 def test_two_notes_of_one_play_list_their_own_issues(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     tasks = [notes("First", "key = REL-1"), notes("Second", "key = REL-2")]
+    tasks[0]["vars"]["release_notes_browse_url"] = "https://tracker.example.com/browse"
+    tasks[1]["vars"]["release_notes_browse_url"] = "https://tracker.example.com/?issue="
     defaults = connections.module_defaults(sandbox.urls)
     run = playbook.run(tmp_path, [playbook.play(tasks, module_defaults=defaults)])
     assert run.code == 0, run.output
     first, second = published(sandbox, "First"), published(sandbox, "Second")
     assert ("REL-1<" in first, "REL-2<" in first) == (True, False)
     assert ("REL-1<" in second, "REL-2<" in second) == (False, True)
+    assert 'href="https://tracker.example.com/browse/REL-1"' in first
+    assert 'href="https://tracker.example.com/?issue=REL-2"' in second
 
 
 def test_people_are_shown_by_display_name(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
-    columns = [{"title": "For", "field": "assignee"}, {"title": "State", "field": "status"}]
     task = notes("People", "key in (REL-1, REL-22)")
-    task["vars"]["release_notes_columns"] = [*columns, {"title": "Odd", "field": "asignee"}]
+    fields = ("assignee", "status", "created", "comment", "asignee")
+    columns = [{"title": field, "field": field} for field in fields]
+    task["vars"]["release_notes_columns"] = columns
     defaults = connections.module_defaults(sandbox.urls)
     run = playbook.run(tmp_path, [playbook.play([task], module_defaults=defaults)])
     assert run.code == 0, run.output
     table = ElementTree.fromstring(published(sandbox, "People"))
     cells = [cell.text for cell in table.iter("td")]
-    assert cells == ["REL-1", "Alice Example", "Done", None, "REL-22", None, "Open", None]
+    times = cells.pop(3), cells.pop(8)
+    assert times[0] == "2026-01-03T09:07:00+00:00"
+    assert cells == ["REL-1", "Alice Example", "Done", *_NO, "REL-22", None, "Open", *_NO]
+    assert "a value of the field comment cannot be shown" in " ".join(run.output.split())
     assert "no issue in the result has asignee" in " ".join(run.output.split())
 
 

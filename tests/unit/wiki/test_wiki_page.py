@@ -349,7 +349,7 @@ def test_lost_response_to_deletion_is_verified(stub: Stub, wiki: Wiki) -> None:
         (
             {"space": "REL", "title": "None", "body": "", "section": "A"},
             "not_found",
-            "without section",
+            "leave out section",
         ),
         (
             {"space": "REL", "title": "None", "body": "", "expected_version": 1},

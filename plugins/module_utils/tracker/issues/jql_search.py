@@ -7,6 +7,7 @@ import csv
 import hashlib
 import io
 import json
+import math
 import os
 import re
 import shutil
@@ -19,6 +20,7 @@ from typing import IO, Any, ClassVar, Literal
 from ...core.errors import ToolchainError, invalid, shorten
 from ...core.files import atomic_write, make_folders
 from ...core.http.messages import Response
+from ...core.json_text import as_text
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.module.typed_options import NotNegative, PathText, Positive
@@ -28,14 +30,15 @@ from ...core.progress import ProgressCounter
 from ..client import TrackerClient
 from ..jql import require_no_offsets, with_unique_order
 from ..pagination import FoundIssues, Issue, OffsetPages, SearchRange, TokenPages, entries_of
+from .field_text import field_text
 from .seen_fields import MissingParts
 
 _JSON, _CSV = (".jsonl", ".ndjson"), (".csv",)
 _BLOCK = 1024 * 1024
 #: Maximum size in bytes of a temporary file in memory; larger ones are on disk.
 _IN_MEMORY = 8 * 1024 * 1024
-#: Members that represent an object in a column, in this order: for people their display name.
-_SHOWN_MEMBERS = ("displayName", "name", "value", "key", "id")
+#: First characters that make a spreadsheet run a cell as a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 class IssueFile:
@@ -66,7 +69,7 @@ class IssueFile:
             fields = issue.get("fields")
             fields = fields if isinstance(fields, Mapping) else {}
             cells = [_cell(fields.get(name)) for name in self._columns]
-            self._write_row([str(issue.get("key", "")), *cells])
+            self._write_row([as_text(issue.get("key")), *cells])
         else:
             self._write(json.dumps(issue, ensure_ascii=False) + "\n")
 
@@ -119,17 +122,18 @@ def _described(path: str) -> dict[str, Any] | None:
 
 
 def _cell(value: Any) -> str:
-    """Return a value as a CSV cell: objects by name, lists separated by commas."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, Mapping):
-        found = next((value[name] for name in _SHOWN_MEMBERS if value.get(name) is not None), None)
-        return json.dumps(value, ensure_ascii=False) if found is None else _cell(found)
-    if isinstance(value, list):
-        return ", ".join(_cell(entry) for entry in value)
-    return str(value)
+    """Return a value as a CSV cell, which a spreadsheet does not run as a formula."""
+    text = field_text(value)
+    if text is None:
+        return json.dumps(value, ensure_ascii=False)
+    return f"'{text}" if text.startswith(_FORMULA) and not _is_number(text) else text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
 
 
 #: Some proxies and servers reject longer URLs, so longer queries are sent with POST.

@@ -15,6 +15,14 @@ _MOMENT = re.compile(
 )
 
 
+_OF_SERVER = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d{4}")
+
+
+def is_of_server(text: str) -> bool:
+    """Return whether a string has the form in which servers send times."""
+    return _OF_SERVER.fullmatch(text) is not None
+
+
 def moment(text: Any) -> datetime | None:
     """Parse a time with an offset. Return None for other values."""
     found = _MOMENT.fullmatch(text.strip()) if isinstance(text, str) else None

@@ -14,7 +14,8 @@ from ...core.json_text import as_text
 from ...core.module.input_check import Place
 
 #: Older servers send sprints as strings, such as `...Sprint@1f[id=7,state=ACTIVE,name=x]`.
-_MEMBER = re.compile(r"[\[,](id|state)=([^,\]]*)")
+_MEMBER = re.compile(r"[\[,](id|state|name)=([^,\]]*)")
+_SPRINT = re.compile(r"[\w.]+\.Sprint@[0-9a-f]+\[")
 
 
 def is_sprint(schema: Mapping[str, Any]) -> bool:
@@ -41,6 +42,11 @@ def open_sprint(current: Any) -> Any:
             number = as_text(members["id"])
             return int(number) if number.isdecimal() else number
     return None
+
+
+def name_of(text: str) -> str | None:
+    """Return the name of a sprint that a server sends as a string. None for other strings."""
+    return _members(text).get("name") if _SPRINT.match(text) else None
 
 
 def _members(text: str) -> dict[str, str]:

@@ -177,11 +177,16 @@ class SinglePage:
 
     def _creation(self) -> Plan:
         desired, (space, _title) = self._desired, self._options.space_and_title()
-        if desired.body is None or desired.heading is not None:
+        if desired.heading is not None:
             raise ToolchainError(
                 "not_found",
-                f"{self._options.named} does not exist: set body or src, without section, to create"
-                " it",
+                f"{self._options.named} does not exist, so it has no heading '{desired.heading}':"
+                " create the page with this heading first, or leave out section (in the role"
+                " release_notes: release_notes_section)",
+            )
+        if desired.body is None:
+            raise ToolchainError(
+                "not_found", f"{self._options.named} does not exist: set body or src to create it"
             )
         self._require_target(space, desired.parent or "")
         additions = self._compared(None, saves=True)
