@@ -50,7 +50,7 @@ MODULE_OF_LIST |= {
 LEFT_OUT = {
     "jobs": {"copy_from"},
     "nodes": {"force", "wait_timeout"},
-    "versions": {"move_to", "new_name", "unresolved"},
+    "versions": {"create", "move_to", "new_name", "unresolved"},
     "trees": {"force", "parallel"},
     "pages": {
         *("allow_orphaned_comments", "attachments", "compare", "expected_version", "force"),

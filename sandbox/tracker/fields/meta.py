@@ -20,6 +20,8 @@ def described(call: Call, field: Field, project: str, *, required: bool) -> Json
         "name": call.views.catalogue.name(field),
         "operations": field.operations,
     }
+    if call.cloud:
+        shown["key"] = field.id
     allowed = _allowed(call, field, project)
     return shown if allowed is None else {**shown, "allowedValues": allowed}
 
