@@ -77,13 +77,19 @@ class Servers:
         return self.issuer.unsound()
 
     def unsound_until_end(self, run: forked_role.Run) -> str | None:
-        """Let a run continue; return what must never be the case after a response, or None.
+        """Let a run continue; return what must never be the case after a write, or None.
 
         Before a pending fault no request is sent, which would meet it.
         """
+        begin = self.sandbox.mark()
         while run.advance():
-            if not self.sandbox.pending_faults() and (reason := self.unsound()):
-                return reason
+            if (
+                self.sandbox.requests(since=begin, writes=True)
+                and not self.sandbox.pending_faults()
+            ):
+                if reason := self.unsound():
+                    return reason
+                begin = self.sandbox.mark()
         return self.unsound()
 
 
@@ -201,8 +207,8 @@ def two_runs(servers: Servers) -> list[TwoRuns]:
 
 
 def sample(servers: Servers) -> list[Cell]:
-    """Return the faults of all kinds for each write, those of changing kinds for the reads, and two
-    runs that stop before each write.
+    """Return the faults of all kinds for the writes of tokens, those of changing kinds for the other
+    requests, and two runs that stop before each write.
 
     A renewal contributes only the requests that a first rotation lacks. Each issuer but the first
     contributes the writes of its tokens, of all kinds.
@@ -221,7 +227,7 @@ def _in_turn(faults_: Sequence[Fault]) -> list[Fault]:
     return [
         cell
         for cell in faults_
-        if cell.request.endswith(_WRITE) or cell.kind == KINDS[cell.number % len(KINDS)]
+        if _TOKEN_WRITE.search(cell.request) or cell.kind == KINDS[cell.number % len(KINDS)]
     ]
 
 
