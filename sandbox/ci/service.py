@@ -84,6 +84,7 @@ class CiService(Service):
         # Update centre: duration of an installation, and whether its site is known from the start.
         "install_seconds": 0.2,
         "site_fetched": True,
+        "update_sites": ["default"],
         # Whether artifacts are in an object store.
         "artifact_redirect": False,
         "restart_supported": True,

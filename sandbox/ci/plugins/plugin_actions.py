@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 from lxml import etree
 from starlette.responses import JSONResponse, Response
@@ -12,6 +13,7 @@ from starlette.responses import JSONResponse, Response
 from sandbox.ci.call import Action, Call, form_fields
 from sandbox.ci.plugins import plugin_manager, update_center
 from sandbox.ci.server import access, pages
+from sandbox.context import Context
 
 
 def plugin_actions() -> dict[str, Action]:
@@ -95,12 +97,33 @@ async def _install_json(call: Call) -> Response:
     context = call.site.context
     correlation = update_center.new_correlation()
     for name in names:
-        plugin = update_center.site(context).get(name)
-        if plugin is None:
-            return JSONResponse({"status": "error", "message": f"No such plugin: {name}"})
-        update_center.install(context, plugin, correlation)
+        try:
+            update_center.install(context, _requested(context, name), correlation)
+        except _NoSuchPlugin as error:
+            return JSONResponse({"status": "error", "message": str(error)})
     update_center.batch_done(context)
     return JSONResponse({"status": "ok", "data": {"correlationId": correlation}})
+
+
+class _NoSuchPlugin(Exception):
+    """A request names a plugin that no update site has, or an unknown site."""
+
+
+def _requested(context: Context, name: str) -> dict[str, Any]:
+    """Return the plugin that a request names: `NAME` of the site default, or `NAME.SITE`.
+
+    Server fact [ci-22]: the server tries each dot, and fails if what follows is no site.
+    """
+    found = [] if "." in name else [update_center.site(context).get(name)]
+    for dot in (number for number, letter in enumerate(name) if letter == "."):
+        plugin, site = name[:dot], name[dot + 1 :]
+        if site and not update_center.has_site(context, site):
+            raise _NoSuchPlugin(f"No such update center: {site}")
+        found.append(update_center.site(context, site).get(plugin))
+    for record in found:
+        if record is not None:
+            return record
+    raise _NoSuchPlugin(f"No such plugin: {name}")
 
 
 async def _install_form(call: Call) -> Response:
@@ -108,11 +131,11 @@ async def _install_form(call: Call) -> Response:
     context = call.site.context
     for field in await form_fields(call.request):
         if field.startswith("plugin."):
-            name = field.removeprefix("plugin.").rpartition(".")[0]
-            plugin = update_center.site(context).get(name)
-            if plugin is None:
-                return pages.failed(f"No such plugin: {name}")
-            update_center.install(context, plugin, None)
+            name = field.removeprefix("plugin.").removesuffix(".default")
+            try:
+                update_center.install(context, _requested(context, name), None)
+            except _NoSuchPlugin as error:
+                return pages.failed(str(error))
     return _to_updates(call)
 
 

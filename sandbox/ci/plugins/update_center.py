@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The update centre: the offered plugins, and its jobs, which run one after the other [ci-23].
 
-Seed format: `update_site: [{name, version, title, dependencies: [names], fails, needs_restart}]`.
-`fails` is the reason for a failed installation. `needs_restart` is the only sign that a plugin
-cannot be loaded without a restart.
+Seed format: `update_site: [{name, version, title, dependencies, fails, needs_restart, site}]`.
+`dependencies` are names, or least versions by name. `site` is one of the setting `update_sites`, by
+default the first. `fails` is the reason for a failed installation. `needs_restart` is the only sign
+that a plugin cannot be loaded without a restart.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ _PACKAGE = "hudson.model.UpdateCenter$"
 
 def put(context: Context, plugin: dict[str, Any]) -> None:
     """Offer a plugin on the update site."""
-    context.store.put(_SITE, plugin["name"], plugin)
+    plugin = {"site": context.settings("ci")["update_sites"][0], **plugin}
+    context.store.put(_SITE, f"{plugin['site']}/{plugin['name']}", plugin)
 
 
 def fetch(context: Context) -> None:
@@ -30,12 +32,30 @@ def fetch(context: Context) -> None:
     context.store.put(_STATE, "site", {"fetched": True})
 
 
-def site(context: Context) -> dict[str, dict[str, Any]]:
-    """Return the offered plugins by name. The result is empty until `fetch` is called, unless the
+def site(context: Context, name: str = "default") -> dict[str, dict[str, Any]]:
+    """Return the plugins of a site by name. The result is empty until `fetch` is called, unless the
     setting `site_fetched` is true.
     """
     fetched = context.settings("ci")["site_fetched"] or context.store.get(_STATE, "site")
-    return {record["name"]: record for record in context.store.values(_SITE)} if fetched else {}
+    records = context.store.values(_SITE, f"{name}/")
+    return {record["name"]: record for record in records} if fetched else {}
+
+
+def has_site(context: Context, name: str) -> bool:
+    return name in context.settings("ci")["update_sites"]
+
+
+def offer(context: Context, name: str, least: str = "0") -> dict[str, Any] | None:
+    """Return a plugin of the first site that has it, with at least this version [ci-23]."""
+    sites = (site(context, each) for each in context.settings("ci")["update_sites"])
+    found = (records[name] for records in sites if name in records)
+    return next((record for record in found if not older(record["version"], least)), None)
+
+
+def _needs(plugin: dict[str, Any]) -> dict[str, str]:
+    """Return the dependencies of a plugin with their least versions."""
+    needs = plugin.get("dependencies") or {}
+    return needs if isinstance(needs, dict) else dict.fromkeys(needs, "0")
 
 
 def needed(context: Context, wanted: dict[str, str]) -> list[dict[str, str]]:
@@ -56,21 +76,20 @@ def install_necessary(context: Context, wanted: dict[str, str]) -> None:
     Server fact [ci-22]: a plugin that the site lacks, or has only in an older version, is skipped
     without an error.
     """
-    offered = site(context)
     for record in needed(context, wanted):
-        plugin = offered.get(record["name"])
-        if plugin is not None and not older(plugin["version"], record["version"]):
+        plugin = offer(context, record["name"], record["version"])
+        if plugin is not None:
             install(context, plugin, None)
 
 
 def install(context: Context, plugin: dict[str, Any], correlation: str | None) -> None:
     """Queue the installation of an offered plugin, after its dependencies."""
-    offered = site(context)
     there = plugin_manager.versions(context)
-    for name in plugin.get("dependencies") or []:
+    for name, least in _needs(plugin).items():
         queued = any(job["name"] == name for job in _all(context) if not job["done"])
-        if name in offered and name not in there and not queued:
-            install(context, offered[name], None)
+        offered = offer(context, name, least)
+        if offered is not None and not queued and (name not in there or older(there[name], least)):
+            install(context, offered, None)
     _queue(context, "InstallationJob", plugin, correlation)
 
 
@@ -93,6 +112,7 @@ def _queue(context: Context, kind: str, plugin: dict[str, Any], correlation: str
         "id": number,
         "type": kind,
         "name": plugin["name"],
+        "site": plugin.get("site", ""),
         "version": plugin["version"],
         "title": plugin.get("title") or plugin["name"],
         "correlation": correlation,
@@ -120,7 +140,7 @@ def advance(context: Context) -> None:
 def _finish(context: Context, job: dict[str, Any]) -> None:
     status, error = "Success", None
     if job["type"] == "InstallationJob":
-        plugin = context.store.get(_SITE, job["name"]) or {}
+        plugin = context.store.get(_SITE, f"{job['site']}/{job['name']}") or {}
         error = plugin.get("fails") or _missing(context, plugin)
         if error is not None:
             status = "Failure"
@@ -137,7 +157,7 @@ def _missing(context: Context, plugin: dict[str, Any]) -> str | None:
     Server fact [ci-23]: the installation of a plugin fails if that of a dependency has failed.
     """
     there = plugin_manager.versions(context)
-    missing = [name for name in plugin.get("dependencies") or [] if name not in there]
+    missing = [name for name in _needs(plugin) if name not in there]
     if not missing:
         return None
     return f"Failed to load: {plugin['name']} - Plugin is missing: {missing[0]}"
@@ -183,10 +203,12 @@ def view(context: Context) -> Exported:
     """
     waiting = restart_pending(context) or plugin_manager.updates_wait(context)
     fields = {
-        "availables": site_view(context).fields["availables"],
+        "availables": lambda: [_offer(record) for record in _availables(context)],
         "jobs": lambda: [_job_view(context, job) for job in _all(context)],
         **constants(restartRequiredForCompletion=waiting),
-        "sites": lambda: [site_view(context)],
+        "sites": lambda: [
+            site_view(context, name) for name in context.settings("ci")["update_sites"]
+        ],
     }
     return Exported("hudson.model.UpdateCenter", fields, (), frozenset({"availables"}))
 
@@ -210,24 +232,33 @@ def _job_view(context: Context, job: dict[str, Any]) -> Exported:
     return Exported(f"{_PACKAGE}{job['type']}", fields, tuple(fields))
 
 
-def site_view(context: Context) -> Exported:
-    """Handle GET /updateCenter/site/default/api/json: available plugins and available updates."""
+def site_view(context: Context, name: str = "default") -> Exported:
+    """Handle GET /updateCenter/site/default/api/json: available plugins and available updates.
+
+    Server fact [ci-23]: the updates of a site are those of all sites.
+    """
     there = plugin_manager.versions(context)
-    offered = list(site(context).values())
-    updates = [
-        record
-        for record in offered
-        if record["name"] in there and older(there[record["name"]], record["version"])
-    ]
-    available = [record for record in offered if record["name"] not in there]
+    newest = [(version, offer(context, each, version)) for each, version in there.items()]
+    updates = [record for version, record in newest if record and older(version, record["version"])]
+    available = [record for record in site(context, name).values() if record["name"] not in there]
     fields = constants(
         availables=[_offer(record) for record in available],
         updates=[_offer(update) for update in updates],
         hasUpdates=bool(updates),
-        id="default",
+        id=name,
         url="https://updates.jenkins.io/update-center.json",
     )
     return Exported("hudson.model.UpdateSite", fields, ("id", "url", "hasUpdates"))
+
+
+def _availables(context: Context) -> list[dict[str, Any]]:
+    """Return the plugins of all sites that are not installed, each version once."""
+    there = plugin_manager.versions(context)
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for name in context.settings("ci")["update_sites"]:
+        for record in site(context, name).values():
+            found.setdefault((record["name"], record["version"]), record)
+    return [record for (name, _version), record in found.items() if name not in there]
 
 
 def _offer(plugin: dict[str, Any]) -> Exported:
@@ -235,7 +266,7 @@ def _offer(plugin: dict[str, Any]) -> Exported:
         name=plugin["name"],
         version=plugin["version"],
         title=plugin.get("title") or plugin["name"],
-        dependencies=dict.fromkeys(plugin.get("dependencies") or [], "0"),
-        sourceId="default",
+        dependencies=_needs(plugin),
+        sourceId=plugin["site"],
     )
     return Exported("hudson.model.UpdateSite$Plugin", fields, ("name", "version"))

@@ -148,6 +148,37 @@ def test_plugins_missing_in_the_update_site_are_rejected_before_any_write(ci: Ci
     assert ci.posts() == []
 
 
+def test_first_update_site_with_the_wanted_version_decides(ci: Ci) -> None:
+    ci.sandbox.settings("ci", update_sites=["default", "company", "with.dot"])
+    offers = [
+        {"name": "both", "version": "2", "site": "company", "dependencies": {"base": "5"}},
+        {"name": "both", "version": "1"},
+        {"name": "base", "version": "6", "site": "company"},
+        {"name": "base", "version": "4"},
+        {"name": "own", "version": "3", "site": "company"},
+        {"name": "own", "version": "9", "site": "with.dot"},
+        {"name": "git", "version": "9", "site": "company"},
+    ]
+    ci.sandbox.seed({"ci": {"update_site": offers}})
+    predicted = ci.run("both", check=True)
+    assert actions(predicted) == {"both": (None, "1", "installed")}
+    wanted = [{"name": "both", "version": "2"}, "own", {"name": "git", "version": "5.5"}]
+    expected = {
+        "both": (None, "2", "installed"),
+        "own": (None, "3", "installed"),
+        "git": ("5.2.2", "5.7.0", "updated"),
+        "base": (None, "6", "installed"),
+    }
+    assert actions(ci.run(*wanted, check=True)) == expected
+    assert actions(ci.run(*wanted)) == expected
+    error = ci.fails({"name": "both", "version": "3"})
+    assert "both 3 is required, but nothing newer than 2" in error.message
+    newest = ci.fails(
+        {"name": "scm-x", "version": "1"}, {"name": "own", "version": "8"}, check=True
+    )
+    assert newest.kind == "not_found"
+
+
 def test_plugin_installed_concurrently_is_unchanged(
     ci: Ci, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,6 +27,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server.updat
     PluginEntry,
     PluginPlan,
     compared,
+    require_offers,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from tests.helpers.options import build as options_of
@@ -346,7 +347,11 @@ def _installed(name: str, version: str) -> Plugin:
 def test_dependencies_are_installed_with_the_plugin(
     there: list[Plugin], needs: dict[str, str], expected: list[str]
 ) -> None:
-    offers = {"a": Offer("1", needs), "b": Offer("2", {"c": "1"}), "c": Offer("1", {"a": "1"})}
+    offers = {
+        "a": [Offer("1", needs)],
+        "b": [Offer("2", {"c": "1"})],
+        "c": [Offer("1", {"a": "1"})],
+    }
     centre = CentreState((), False)
     changes = compared([PluginEntry("a")], there, centre)
     found = PluginPlan(changes, there, centre, offers).implied
@@ -354,8 +359,37 @@ def test_dependencies_are_installed_with_the_plugin(
     assert all(change.implied for change in found)
 
 
+@pytest.mark.parametrize(
+    ("least", "requested"), [(None, "a.company"), ("1", "a.company"), ("2", "a")]
+)
+def test_first_update_site_decides(least: str | None, requested: str) -> None:
+    planned = _planned(least)
+    require_offers(planned.changes, planned.offers)
+    assert planned.requests == {"a": requested}
+
+
+@pytest.mark.parametrize(
+    ("least", "reason"),
+    [
+        ("3", "site 'x.y', and a request cannot name a site with a dot"),
+        ("4", "a 4 is required, but the newest is 3"),
+    ],
+)
+def test_no_update_site_can_be_asked(least: str, reason: str) -> None:
+    planned = _planned(least)
+    with pytest.raises(ToolchainError, match=reason) as caught:
+        require_offers(planned.changes, planned.offers)
+    assert caught.value.kind == "rejected"
+
+
+def _planned(least: str | None) -> PluginPlan:
+    offers = {"a": [Offer("1", {}, "company"), Offer("2", {}), Offer("3", {}, "x.y")]}
+    centre = CentreState((), False)
+    return PluginPlan(compared([PluginEntry("a", least)], [], centre), [], centre, offers)
+
+
 def test_dependency_waiting_for_restart_is_not_installed_again() -> None:
-    offers = {"a": Offer("1", {"b": "2"}), "b": Offer("2", {})}
+    offers = {"a": [Offer("1", {"b": "2"})], "b": [Offer("2", {})]}
     waiting = Installation(1, "b", "2", "SuccessButRequiresRestart", "")
     centre = CentreState((waiting,), True)
     changes = compared([PluginEntry("a")], [], centre)

@@ -23,7 +23,7 @@ from . import plugin_list, update_centre
 from .baseline import least_version, of_lock
 from .update_centre import (
     CentreState,
-    Offer,
+    Offers,
     PluginChange,
     PluginEntry,
     PluginPlan,
@@ -73,7 +73,7 @@ class CiPluginOperation:
 
     def plan(self) -> Plan:
         planned = self._read()
-        offers: Mapping[str, Offer] = {}
+        offers: Offers = {}
         if planned.installing:
             offers = update_centre.read_offers(self._server)
             if offers and not offers.keys() >= set(planned.installing):
@@ -151,7 +151,7 @@ class CiPluginOperation:
             update_centre.refresh(self._server)
             planned = replace(planned, offers=update_centre.read_offers(self._server))
             require_offers(planned.changes, planned.offers)
-        update_centre.install(self._server, planned.installing, planned.centre.last)
+        update_centre.install(self._server, planned.requests, planned.centre.last)
         return planned
 
     def _follow(self, planned: PluginPlan) -> CentreState:

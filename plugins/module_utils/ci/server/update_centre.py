@@ -24,8 +24,10 @@ from .plugin_list import Plugin
 
 _PATH = "updateCenter/api/json"
 _JOBS = "jobs[id,type,errorMessage,status[type,success],plugin[name,version]]"
-_OFFER = "[name,version,dependencies]"
-_OFFERS = f"sites[availables{_OFFER},updates{_OFFER}]"
+_OFFER = "[name,version,dependencies,sourceId]"
+_OFFERS = f"sites[id,availables{_OFFER},updates{_OFFER}]"
+#: The update site that a request without the name of a site means.
+_DEFAULT_SITE = "default"
 _INSTALLATION = "InstallationJob"
 _RUNNING = ("", "Pending", "Installing")
 _NEEDS_RESTART = "SuccessButRequiresRestart"
@@ -64,13 +66,31 @@ class Installation:
 
 @dataclass(frozen=True)
 class Offer:
-    """The newest version of a plugin on the update site.
+    """The newest version of a plugin on an update site.
 
     :param needs: dependencies with their minimum versions
+    :param site: id of the site
     """
 
     version: str
     needs: Mapping[str, str]
+    site: str = _DEFAULT_SITE
+
+    def request(self, name: str) -> str:
+        """Return how a request names the plugin: `NAME`, or `NAME.SITE` [ci-22]."""
+        return name if self.site == _DEFAULT_SITE else f"{name}.{self.site}"
+
+
+#: The offers of each plugin, in the order of the update sites.
+Offers = Mapping[str, Sequence[Offer]]
+
+
+def offer_of(offers: Offers, name: str, least: str | None = None) -> Offer | None:
+    """Return the offer of the first site that has a plugin, with at least this version. The server
+    chooses in the same way [ci-23].
+    """
+    found = offers.get(name, ())
+    return next((each for each in found if not (least and is_older(each.version, least))), None)
 
 
 @dataclass(frozen=True)
@@ -132,10 +152,11 @@ def _installation(job: Mapping[str, Any]) -> Installation:
     )
 
 
-def read_offers(server: Transport) -> dict[str, Offer]:
-    """Return the newest version of each plugin on the update site, by name.
+def read_offers(server: Transport) -> Offers:
+    """Return the offers of all update sites by the name of the plugin.
 
-    Server fact [ci-23]: the list is empty until the server has read the update site once.
+    Server facts [ci-23]: the list is empty until the server has read its update sites once. The
+    updates of a site are those of all sites, so `sourceId` decides.
     """
     response = server.read(
         "reading the plugins of the update site", _PATH, query={"tree": _OFFERS}, expect=(200, 404)
@@ -144,15 +165,18 @@ def read_offers(server: Transport) -> dict[str, Offer]:
         raise response.error(
             "rejected", "cannot install plugins, because the server has no update centre (404)"
         )
-    return {
-        as_text(obj.get("name")): Offer(
-            str(obj.get("version") or ""),
-            {name: str(version) for name, version in part(obj.get("dependencies")).items()},
-        )
-        for site in objects(object_of(response).get("sites"))
-        for kind in ("availables", "updates")
-        for obj in objects(site.get(kind))
-    }
+    found: dict[str, list[Offer]] = {}
+    for site in objects(object_of(response).get("sites")):
+        for obj in (*objects(site.get("availables")), *objects(site.get("updates"))):
+            offer = Offer(
+                str(obj.get("version") or ""),
+                {name: str(version) for name, version in part(obj.get("dependencies")).items()},
+                str(obj.get("sourceId") or site.get("id") or _DEFAULT_SITE),
+            )
+            known = found.setdefault(as_text(obj.get("name")), [])
+            if offer not in known:
+                known.append(offer)
+    return found
 
 
 def require_right(server: Transport) -> None:
@@ -186,14 +210,15 @@ def refresh(server: Transport) -> None:
     )
 
 
-def install(server: Transport, names: Sequence[str], after: int) -> None:
+def install(server: Transport, requests: Mapping[str, str], after: int) -> None:
     """Queue the installation of the newest versions, with their dependencies.
 
     Server fact [ci-22]: if a name is unknown, the names before it are queued anyway.
 
+    :param requests: how the request names each plugin, by name
     :param after: number of the last installation before the request
     """
-    purpose = f"installing {', '.join(names)}"
+    purpose = f"installing {', '.join(requests)}"
 
     def validate(response: Response) -> None:
         require_confirmation(server, response)
@@ -204,13 +229,13 @@ def install(server: Transport, names: Sequence[str], after: int) -> None:
             )
 
     def is_begun() -> bool:
-        return any(found.name in names for found in read_state(server).since(after))
+        return any(found.name in requests for found in read_state(server).since(after))
 
     server.write(
         purpose,
         "POST",
         "pluginManager/installPlugins",
-        json={"dynamicLoad": True, "plugins": list(names)},
+        json={"dynamicLoad": True, "plugins": list(requests.values())},
         expect=(200, 204, 302),
         validate=validate,
         verify=is_begun,
@@ -346,13 +371,13 @@ class PluginChange:
 class PluginPlan:
     """The changes of plugins, and the state of the server from which they follow.
 
-    :param offers: plugins of the update site; empty until a write lets the server read it
+    :param offers: plugins of the update sites; empty until a write lets the server read it
     """
 
     changes: Sequence[PluginChange]
     plugins: Sequence[Plugin]
     centre: CentreState
-    offers: Mapping[str, Offer]
+    offers: Offers
 
     @property
     def effective(self) -> list[PluginChange]:
@@ -363,6 +388,16 @@ class PluginPlan:
         return [change.name for change in self.changes if change.install]
 
     @property
+    def requests(self) -> dict[str, str]:
+        """Return how the request names each plugin to install, by name."""
+        chosen = {
+            change.name: offer_of(self.offers, change.name, change.wanted.version)
+            for change in self.changes
+            if change.install
+        }
+        return {name: offer.request(name) if offer else name for name, offer in chosen.items()}
+
+    @property
     def joined(self) -> list[str]:
         """Return the desired plugins whose installation another user has started."""
         return [change.name for change in self.changes if change.joined]
@@ -371,23 +406,24 @@ class PluginPlan:
     def implied(self) -> list[PluginChange]:
         """Return the installations of dependencies that the server adds [ci-22, ci-23], by name."""
         listed = {change.name for change in self.changes}
-        pending = self.installing
+        pending = [change.wanted for change in self.changes if change.install]
         found: dict[str, PluginChange] = {}
         while pending:
-            offer = self.offers.get(pending.pop())
+            entry = pending.pop()
+            offer = offer_of(self.offers, entry.name, entry.version)
             for name, minimum in ({} if offer is None else offer.needs).items():
-                change, coming = self._implied_change(name), self.centre.coming(name)
+                change, coming = self._implied_change(name, minimum), self.centre.coming(name)
                 version = change.before if coming is None else coming.version
-                if name in {*listed, *found} or name not in self.offers:
+                if name in {*listed, *found} or offer_of(self.offers, name, minimum) is None:
                     continue
                 if not version or is_older(version, minimum):
                     found[name] = change
-                    pending.append(name)
+                    pending.append(change.wanted)
         return [found[name] for name in sorted(found)]
 
-    def _implied_change(self, name: str) -> PluginChange:
+    def _implied_change(self, name: str, minimum: str | None = None) -> PluginChange:
         installed = next((plugin for plugin in self.plugins if plugin.short_name == name), None)
-        return PluginChange(PluginEntry(name), installed, install=True, implied=True)
+        return PluginChange(PluginEntry(name, minimum), installed, install=True, implied=True)
 
     def state_after(self, change: PluginChange) -> dict[str, Any] | None:
         """Return version and state of a plugin after its change, or `None` if it is removed."""
@@ -400,7 +436,7 @@ class PluginPlan:
         return {"version": version, "enabled": enabled}
 
     def _offered(self, change: PluginChange) -> str | None:
-        offer = self.offers.get(change.name)
+        offer = offer_of(self.offers, change.name, change.wanted.version)
         return change.wanted.version if offer is None else offer.version
 
     @property
@@ -501,31 +537,38 @@ def _switch(
     return "makeDisabled" if wanted.state == "disabled" and installed.enabled is not False else None
 
 
-def require_offers(changes: Sequence[PluginChange], offers: Mapping[str, Offer]) -> None:
-    """Raise an error that names all plugins which the update site cannot provide.
+def require_offers(changes: Sequence[PluginChange], offers: Offers) -> None:
+    """Raise an error that names all plugins which the update sites cannot provide.
 
-    The kind is `not_found` if it lacks a plugin, `rejected` if it only has older versions.
+    The kind is `not_found` if they lack a plugin, else `rejected`.
     """
-    unknown, reasons = False, []
-    for change in changes:
-        version, offered = change.wanted.version, offers.get(change.name)
-        if not change.install:
-            continue
-        if offered is None and change.installed is None:
-            unknown = True
-            reasons.append(f"{change.name} is unknown")
-        elif offered is None:
-            reasons.append(
-                f"{change.name} {version} is required, but nothing newer than {change.before}"
-            )
-        elif version is not None and is_older(offered.version, version):
-            newest = offered.version
-            reasons.append(f"{change.name} {version} is required, but the newest is {newest}")
+    installing = [change for change in changes if change.install]
+    reasons = [reason for change in installing if (reason := _lack_of(change, offers))]
     if reasons:
+        unknown = any(change.name not in offers and not change.installed for change in installing)
         raise ToolchainError(
             "not_found" if unknown else "rejected",
             f"the update site of the server lacks plugins: {'; '.join(reasons)}",
         )
+
+
+def _lack_of(change: PluginChange, offers: Offers) -> str:
+    """Return the reason for which the update sites cannot provide a plugin, or ""."""
+    name, version = change.name, change.wanted.version
+    chosen = offer_of(offers, name, version)
+    if name not in offers:
+        if change.installed is None:
+            return f"{name} is unknown"
+        return f"{name} {version} is required, but nothing newer than {change.before}"
+    if chosen is None:
+        newest = offers[name][0].version
+        for offer in offers[name]:
+            newest = offer.version if is_older(newest, offer.version) else newest
+        return f"{name} {version} is required, but the newest is {newest}"
+    # server fact [ci-22]: the server splits the name of a request at each dot
+    if "." in chosen.site:
+        return f"{name} is on the site '{chosen.site}', and a request cannot name a site with a dot"
+    return ""
 
 
 def dependants(changes: Sequence[PluginChange], plugins: Sequence[Plugin]) -> dict[str, list[str]]:
