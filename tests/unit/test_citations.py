@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from tools.descriptors import DESCRIPTORS
+
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 INTERFACES = DOCS / "interfaces"
@@ -146,6 +148,21 @@ def test_every_sandbox_service_cites_its_facts() -> None:
         if place.file.startswith("sandbox/") and "-" in ref
     }
     assert {(name, name) for name in ("repo", "tracker", "wiki", "ci", "analysis")} <= by_service
+
+
+def test_every_operation_of_the_ci_server_names_its_source() -> None:
+    page = (INTERFACES / "ci.md").read_text("utf-8")
+    rows = re.findall(r"^\| `(ci_\w+)` \| ([^|]+) \| ([^|]+) \|$", page, re.MULTILINE)
+    operations = [
+        (module, name)
+        for module, descriptor in DESCRIPTORS.items()
+        if descriptor.service == "ci"
+        for name in descriptor.operations
+    ]
+    assert sorted((module, name) for module, name, _methods in rows) == sorted(operations)
+    classes = {name for *_cells, cell in rows for name in re.findall(r"`(\w+)\.\w+`", cell)}
+    files = page.partition("| repository | folder | files |")[2]
+    assert classes == set(re.findall(r"`(\w+)`(?=,| \|$)", files, re.MULTILINE))
 
 
 def test_misspelt_citations_are_detected() -> None:
