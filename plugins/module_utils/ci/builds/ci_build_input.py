@@ -89,16 +89,22 @@ class CiBuildInputOperation:
         elif request == "proceed":
             values = [{"name": name, "value": value} for name, value in plan.data.items()]
             form = {"json": json.dumps({"parameter": values})}
-        self._server.write(
-            self._purpose,
-            "POST",
-            # server fact [ci-28]: the id is percent-encoded in the path
-            f"{build_path(self._job, number)}/input/{quote(input_id, safe='')}/{request}",
-            form=form,
-            expect=(200, 201, 202, 204, 302, 303),
-            validate=partial(require_confirmation, self._server),
-            verify=partial(self._is_answered, str(number), input_id),
-        )
+        try:
+            self._server.write(
+                self._purpose,
+                "POST",
+                # server fact [ci-28]: the id is percent-encoded in the path
+                f"{build_path(self._job, number)}/input/{quote(input_id, safe='')}/{request}",
+                form=form,
+                expect=(200, 201, 202, 204, 302, 303),
+                validate=partial(require_confirmation, self._server),
+                verify=partial(self._is_answered, str(number), input_id),
+            )
+        except ToolchainError as error:
+            # server fact [ci-28]: another user than the submitters is refused with 400
+            if error.status == 400 and "You need to " in error.message:
+                error.kind = "permission"
+            raise
         self._require_answered(str(number), input_id)
         return {}
 
