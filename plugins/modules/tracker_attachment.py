@@ -50,7 +50,7 @@ options:
   compare_max:
     description:
       - Maximum size in bytes of an existing file whose content is compared with the attachment. A larger file that has the size of the attachment,
-        or whose attachment has no reported size, counts as unchanged, with a warning. RV(uncompared) lists it.
+        or whose attachment has no reported size, counts as unchanged, with a warning. RV(unknown) lists it.
       - Does not limit downloads of missing files, or of files of another size. See O(max_size).
     type: int
     default: 67108864
@@ -110,9 +110,9 @@ attachments:
   elements: dict
   sample:
     - {"id": "501", "filename": "server log.txt", "path": "attachments/REL-2/server log-501.txt", "size": 31, "action": "downloaded"}
-uncompared:
+unknown:
   description: Attachments whose files count as unchanged by name and size alone, each as key of the issue and name. A warning names each file.
-  returned: success
+  returned: if something cannot be compared
   type: list
   elements: str
   sample: ["REL-2: disk.img"]

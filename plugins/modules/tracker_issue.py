@@ -237,9 +237,9 @@ issues:
   elements: dict
   sample:
     - {"key": "REL-24", "action": "updated", "changes": [{"field": "status", "before": "In Progress", "after": "Done"}]}
-uncompared:
+unknown:
   description: Files in O(attachments) that count as unchanged only by name and size, as issue key and file name. A warning names them.
-  returned: success
+  returned: if something cannot be compared
   type: list
   elements: str
   sample: ["REL-24: disk.img"]

@@ -17,7 +17,7 @@ _TABLE = ScopeTable(
         ("GET", r"/api/v2/.*/(?:descendants|direct-children)", "read:hierarchical-content"),
         ("GET", r"/api/v2/.*/ancestors", "read:content.metadata"),
         ("GET", r"/api/v2/folders", "read:folder"),
-        ("GET", r"/api/v2/spaces/[^/]+/pages", "read:page"),
+        ("GET", r"/api/v2/spaces/[^/]+/(?:pages|blogposts)", "read:page"),
         ("GET", r"/api/v2/spaces", "read:space"),
         ("GET", r"/api/v2/", "read:page"),
         ("DELETE", r"/api/v2/", "delete:page"),

@@ -444,7 +444,7 @@ def test_large_file_is_compared_by_size(tracker: Tracker, tmp_path: Path) -> Non
     for text in ("one", "two"):
         file.write_text(text, encoding="utf-8")
         done = tracker(issue="REL-22", attachments=[str(file)], compare_max=2)
-    assert (done.changed, done.values["uncompared"]) == (False, ["REL-22: report.txt"])
+    assert (done.changed, done.values["unknown"]) == (False, ["REL-22: report.txt"])
     assert "content was not compared: it has 3 bytes, but compare_max is 2" in done.warnings[0]
 
 

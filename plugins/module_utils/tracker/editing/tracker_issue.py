@@ -341,12 +341,9 @@ class TrackerIssueOperation:
             {issue.key: _side(issue, "before") for issue in changed if issue.key is not None},
             {issue.key or _NEW: _side(issue, "after") for issue in changed},
             ("create" if created else "update") if changed else "none",
-            result={
-                "issues": [issue.shown(issue.changes) for issue in issues],
-                "uncompared": sorted(parts.compared.uncompared),
-            },
+            result={"issues": [issue.shown(issue.changes) for issue in issues]},
             data=issues,
-        )
+        ).with_unknown(*sorted(parts.compared.uncompared))
 
     def _issues(self, parts: WantedParts) -> list[PlannedIssue]:
         """Plan the edits of all issues. The first error fails the task before any write."""

@@ -132,7 +132,7 @@ class TrackerAttachmentOperation:
             f"{self._issue}: {entry.attachment.filename}" for entry in files if entry.uncompared
         ]
         planned = plan(current, desired).with_data(files)
-        return planned.with_result(attachments=listed, uncompared=uncompared)
+        return planned.with_result(attachments=listed).with_unknown(*uncompared)
 
     def _found(self) -> list[AttachmentFile]:
         """Return the attachments that match the patterns, with the paths of their files.
