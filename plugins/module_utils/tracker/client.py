@@ -194,12 +194,15 @@ class TrackerClient:
         """Return the JSON of a read that the task can do without.
 
         Returns None if the account lacks the permission or the server does not support the read
-        [tracker-40].
+        [tracker-40]. A rejected login fails the task if no request was accepted before, because the
+        next request would repeat it.
         """
         try:
-            return json_or_none(self.read(purpose, path, **parts).body)
+            return self.read(purpose, path, **parts).json()
         except ToolchainError as error:
-            if error.status not in _REFUSED:
+            malformed = error.kind == "protocol" and error.status == 200
+            rejected = error.kind == "auth" and not self._accepted
+            if rejected or not (malformed or error.status in _REFUSED):
                 raise
             return None
 

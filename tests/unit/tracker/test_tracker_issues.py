@@ -34,8 +34,9 @@ def read_issues(stub: Stub, settings: dict[str, Any] | None = None, **params: An
     return Run(stub, TrackerIssueInfoOperation, options, **(settings or {}))()["issues"]
 
 
-def read_projects(stub: Stub, key: str | None = None) -> Any:
-    return Run(stub, TrackerProjectInfoOperation, TrackerProjectInfoOptions(key))()["projects"]
+def read_projects(stub: Stub, key: str | None = None, dialect: str = "server") -> Any:
+    options = TrackerProjectInfoOptions(key)
+    return Run(stub, TrackerProjectInfoOperation, options, dialect=dialect)()["projects"]
 
 
 def by_key(seen: Seen) -> Reply:
@@ -192,39 +193,32 @@ def test_missing_project_is_named() -> None:
     assert "No project could be found" in str(caught.value)
 
 
-def test_projects_are_read_page_by_page_if_the_list_was_removed() -> None:
+@pytest.mark.parametrize("dialect", ["auto", "cloud"])
+def test_projects_of_the_cloud_are_read_page_by_page(dialect: str) -> None:
     def cloud(seen: Seen) -> Reply:
-        if not seen.path.endswith("/project/search"):
-            return Reply(410, {"errorMessages": ["removed"]})
+        if seen.path.endswith("/serverInfo"):
+            return Reply(body={"deploymentType": "Cloud"})
         start = int(parse_qs(urlsplit(seen.target).query)["startAt"][0])
         page = PROJECTS[start : start + 1]
         return Reply(body={"startAt": start, "total": 2, "values": page, "isLast": start == 1})
 
     with Stub(response=cloud) as stub:
-        assert read_projects(stub) == PROJECTS
-        assert len(stub.seen) == 3
-
-
-def test_projects_of_the_cloud_are_read_page_by_page_at_once() -> None:
-    page = {"startAt": 0, "total": 2, "values": PROJECTS, "isLast": True}
-    with Stub(Reply(body=page)) as stub:
-        options = TrackerProjectInfoOptions()
-        run = Run(stub, TrackerProjectInfoOperation, options, dialect="cloud")
-        assert run()["projects"] == PROJECTS
-        assert [seen.path for seen in stub.seen] == ["/base/rest/api/2/project/search"]
+        assert read_projects(stub, dialect=dialect) == PROJECTS
+        assert len(stub.seen) == (3 if dialect == "auto" else 2)
+        assert stub.seen[-1].path == "/base/rest/api/2/project/search"
 
 
 @pytest.mark.parametrize("body", [b'{"values": 1}', b"[]", b'{"values": ["a"]}'])
 def test_malformed_pages_are_an_error(body: bytes) -> None:
-    with Stub(Reply(410), Reply(body=body)) as stub, pytest.raises(ToolchainError) as caught:
-        read_projects(stub)
+    with Stub(Reply(body=body)) as stub, pytest.raises(ToolchainError) as caught:
+        read_projects(stub, dialect="cloud")
     assert caught.value.kind == "protocol"
 
 
 def test_incomplete_list_of_projects_is_an_error() -> None:
     page = {"startAt": 0, "total": 2, "values": [PROJECTS[0], PROJECTS[0]]}
-    with Stub(Reply(410), Reply(body=page)) as stub, pytest.raises(ToolchainError) as caught:
-        read_projects(stub)
+    with Stub(Reply(body=page)) as stub, pytest.raises(ToolchainError) as caught:
+        read_projects(stub, dialect="cloud")
     assert caught.value.kind == "protocol"
     assert "is incomplete" in str(caught.value)
 

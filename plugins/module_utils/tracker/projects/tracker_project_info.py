@@ -48,10 +48,9 @@ class TrackerProjectInfoOperation(ReadOnly):
 
         Server fact [tracker-8]: the cloud has them in pages, and will remove the list.
         """
-        cloud = self._client.known_cloud
-        response = None if cloud else self._client.read(_READING, _LIST, expect=(200, 410))
-        if response is None or response.status != 200:
+        if self._client.cloud:
             return read_all(self._client.read, _READING, _SUCCESSOR, "values", _PAGE_SIZE)
+        response = self._client.read(_READING, _LIST)
         projects = expected(response, list, "a list of projects")
         if not all(isinstance(project, dict) for project in projects):
             raise unexpected_body(response, "a list of projects")
