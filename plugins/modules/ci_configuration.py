@@ -43,6 +43,8 @@ notes:
     server carries them out, when another section differs.
   - Exports leave out defaults. An option that the export lacks is sent. If the export is the same afterwards, the task is unchanged and warns,
     and RV(unknown) lists the option.
+  - A server with its own configuration files merges them with what the task sends. A value that both have is C(rejected), and lists are joined,
+    unless the server was started with C(CASC_MERGE_STRATEGY=override).
   - The list C(credentials) of the server has all its credentials, with secrets. M(delivery.toolchain.ci_credential) manages single ones.
   - PyYAML is needed on the host where the task runs.
 seealso:

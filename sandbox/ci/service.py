@@ -97,10 +97,12 @@ class CiService(Service):
         # flavour `real`.
         "unlisted_endpoints": None,
         # Request of configuration as code that configures: configure, apply (before 2025), or None
-        # without the plugin; the paths that the server does not take over; and its variables.
+        # without the plugin; the paths that the server does not take over; its variables; and the
+        # content of its own files.
         "casc": "configure",
         "casc_ignores": [],
         "casc_variables": {},
+        "casc_files": {},
         # ids of the credentials that builds have used since they were saved
         "used_credentials": [],
         # Whether administrators may create API tokens of other users.

@@ -168,6 +168,12 @@ async def _configure(call: Call) -> Response:
     sent, refusal = await _sent(call)
     if refusal is not None:
         return refusal if call.rest[-1] == "configure" else pages.oops("ConfiguratorException")
+    try:
+        sent = _merged(call.site.context.settings("ci")["casc_files"], sent)
+    except _ConflictError as error:
+        if call.rest[-1] == "configure":
+            return _response([{"line": -1, "message": str(error)}], 400)
+        return pages.oops(str(error))
     live = _live(call)
     variables = call.site.context.settings("ci")["casc_variables"]
     for top, content in sent.items():
@@ -180,6 +186,24 @@ async def _configure(call: Call) -> Response:
         live[top].pop(name, None)
     put(call.site.context, live)
     return pages.text("Configuration successfully applied.")
+
+
+class _ConflictError(Exception):
+    """A single value is in the server's own files too."""
+
+
+def _merged(own: Any, sent: Any) -> Any:
+    """Merge the server's own files with a request. Server fact [ci-43]: lists are joined, and any
+    other value that both have is an error.
+    """
+    if isinstance(own, dict) and isinstance(sent, dict):
+        both = {name: _merged(own[name], sent[name]) for name in sent if name in own}
+        return {**own, **sent, **both}
+    if isinstance(own, list) and isinstance(sent, list):
+        return [*own, *sent]
+    nested = isinstance(own, (dict, list)) or isinstance(sent, (dict, list))
+    kind = "incompatible configuration elements" if nested else "conflicting configuration at"
+    raise _ConflictError(f"Found {kind} YamlSource: request")
 
 
 def _set(known: dict[str, Any], name: str, value: Any, *, merged: bool) -> None:

@@ -19,6 +19,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server.ci_co
     CiConfigurationOperation,
     CiConfigurationOptions,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import hidden
 from sandbox.client import Sandbox
 from tests.helpers.ci import Ci
@@ -295,6 +296,16 @@ def test_parts_of_paths_are_not_masked(ci: Ci) -> None:
     ci.run(config={"jenkins": {"securityRealm": realm}}, check=True)
     assert "pw-12345" in hidden.forms
     assert not {"operator", "strategy-1"} & {*hidden.forms}
+
+
+def test_value_of_the_own_files_of_the_server_is_rejected_with_a_hint(ci: Ci) -> None:
+    own = {"jenkins": {"numExecutors": 2}, "unclassified": {"location": {"adminAddress": "x"}}}
+    ci.sandbox.settings("ci", casc_files=own)
+    assert ci.run(config={"jenkins": {"systemMessage": "New"}})["changed"]
+    with pytest.raises(ToolchainError, match="CASC_MERGE_STRATEGY=override") as caught:
+        ci.run(config={"unclassified": {"location": {"url": "https://x/"}}})
+    assert caught.value.kind == "rejected"
+    assert "Found conflicting configuration" in caught.value.message
 
 
 def test_rejected_or_dropped_settings_are_reported(ci: Ci, tmp_path: Path) -> None:

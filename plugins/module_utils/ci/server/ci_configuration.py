@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar
 
 from ansible.module_utils.common.yaml import HAS_YAML, yaml_dump
 
-from ...core.errors import invalid, listed, shorten
+from ...core.errors import ToolchainError, invalid, listed, shorten
 from ...core.files import read_text
 from ...core.http.messages import Response, json_or_none
 from ...core.module.descriptor import Descriptor, reads, writes
@@ -32,6 +33,8 @@ from .casc_items import MISSING
 
 _YAML = {"Content-Type": "application/x-yaml; charset=utf-8"}
 _MAX_UNCLEAR = 20
+#: Server fact [ci-43]: messages for values that the server's own files have too.
+_CONFLICT = re.compile(r"Found (conflicting|incompatible) configuration")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,7 +139,7 @@ class CiConfigurationOperation:
                 body=body,
             )
             if response.status == 400:
-                raise response.error("rejected", _messages(response))
+                raise _rejected(response)
             if response.status != 404:
                 return
         raise response.error("not_found", "the server has neither configure nor apply")
@@ -189,6 +192,16 @@ def _parsed(options: CiConfigurationOptions) -> Mapping[str, Any]:
         raise invalid(f"{name} is not a mapping with sections such as jenkins or unclassified")
     # server fact [ci-43]: the server ignores these sections, which hold values for aliases
     return {name: value for name, value in content.items() if not str(name).startswith("x-")}
+
+
+def _rejected(response: Response) -> ToolchainError:
+    error = response.error("rejected", _messages(response))
+    if _CONFLICT.search(error.message):
+        error.with_hint(
+            "the server merges its own configuration files: change the value there, or start the"
+            " server with CASC_MERGE_STRATEGY=override"
+        )
+    return error
 
 
 def _messages(response: Response) -> str:
