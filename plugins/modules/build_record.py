@@ -12,7 +12,7 @@ version_added: 1.0.0
 description:
   - Deletes the records of builds, including all runs of a number.
   - Numbers that do not exist are skipped. If no build exists, nothing is written.
-  - A name without builds is an error, unless O(missing_ok) is set. Deleting the last build of a name again therefore needs O(missing_ok=true).
+  - If there are no builds of the name, a warning says so, because O(build_name) or O(project) may be wrong.
   - The list of builds is verified afterwards. If a build still exists, the task fails.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
@@ -39,12 +39,6 @@ options:
     description:
       - Whether to delete the artifacts of the builds.
       - The server finds them by their properties C(build.name) and C(build.number).
-    type: bool
-    default: false
-  missing_ok:
-    description:
-      - Whether a name without builds is accepted, as before its first build. The task is then unchanged and adds a warning.
-      - With V(false) the task fails, because a wrong O(build_name) or O(project) would never delete a build.
     type: bool
     default: false
   state:

@@ -153,9 +153,9 @@ def test_missing_build_to_keep_prevents_discarding(server: Server) -> None:
 
 def test_absent_build_of_unknown_name_gives_a_warning(server: Server) -> None:
     server.on[LIST] = Reply(404, {"errors": [{"message": "No build was found for 'app'"}]})
-    wanted = {"build_name": "app", "build_numbers": ["1"], "missing_ok": True}
+    wanted = {"build_name": "app", "build_numbers": ["1"]}
     assert not server.run(BuildRecordOperation, wanted)[0].changed
-    assert server.warnings == ["there are no builds of 'app'"]
+    assert server.warnings == ["there are no builds of 'app' outside projects: set project"]
     server.on[LIST] = listed("1", "2")
     error = server.fails(BuildRecordOperation, {**wanted, "build_numbers": ["1*"]})
     assert (error.kind, "pattern" in error.message) == ("invalid", True)
@@ -426,7 +426,7 @@ def test_artifacts_are_deleted_only_on_request(server: Server) -> None:
 
 def test_absent_builds_cause_no_write(server: Server) -> None:
     server.on[REPOSITORIES] = Reply(body=b"[]")
-    plan, values = server.run(BuildRecordOperation, removal("1", missing_ok=True))
+    plan, values = server.run(BuildRecordOperation, removal("1"))
     assert not plan.changed
     assert values["deleted"] == []
     assert server.asked == [LIST, REPOSITORIES]

@@ -185,7 +185,17 @@ def test_exclusions_are_globs_on_the_full_path(glob: str) -> None:
     assert verdicts({"exclude": [glob]}, row("a/b/x"), row("y")) == {"a/b/x": False, "y": True}
 
 
-@pytest.mark.parametrize("glob", ["a/*", "*x", "r/*x"])
+@pytest.mark.parametrize("found", [["x/a.log", "x/y/b.log"], ["x/y/b.log"]])
+@pytest.mark.parametrize("glob", ["x/*.log", "r/x/*.log", "/x/*"])
+def test_exclusion_in_one_folder_is_legal(deleting: Server, glob: str, found: list[str]) -> None:
+    deleting.on[QUERY] = rows(*map(row, found))
+    options = params({"exclude": [glob], "created_before": "1d"})
+    _plan, values = deleting.run(ArtifactCleanupOperation, options, check=True)
+    assert [item["path"] for item in values["deleted"]] == ["x/y/b.log"]
+    assert "x/y/b.log': * does not match slashes" in deleting.warnings[0]
+
+
+@pytest.mark.parametrize("glob", ["*x", "r/*x"])
 def test_exclusion_possibly_meant_across_folders_is_rejected(deleting: Server, glob: str) -> None:
     deleting.on[QUERY] = rows(row("a/b/x"), row("y"))
     options = params({"exclude": [glob], "created_before": "1d"})
@@ -196,7 +206,7 @@ def test_exclusion_possibly_meant_across_folders_is_rejected(deleting: Server, g
 
 
 @pytest.mark.parametrize(
-    ("glob", "found"), [("*.keep", "b/c/x.keep"), ("r/*.keep", "b/x.keep"), ("*/old", "b/c/old/x")]
+    ("glob", "found"), [("*.keep", "b/c/x.keep"), ("r/*.keep", "b/x.keep"), ("*old", "b/c/old/x")]
 )
 def test_exclusion_possibly_meant_for_folder_content_is_rejected(
     deleting: Server, glob: str, found: str

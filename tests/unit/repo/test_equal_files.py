@@ -117,6 +117,16 @@ def test_listing_without_queries_is_counted_too(server: Server) -> None:
     assert values["missing_files"] == ["b/e"]
 
 
+@pytest.mark.parametrize("files", [[{"uri": "/a/e", "size": 0}], [{"uri": "/x", "size": 0}]])
+def test_listing_without_digests_cannot_be_compared(server: Server, files: list[Any]) -> None:
+    server.dialect = "generic"
+    server.on[RECORD] = record(of("a/e"))
+    server.on["GET /api/storage/rel?list&deep=1"] = Reply(body={"files": files})
+    plan, _values = server.run(BuildPromoteOperation, promotion(status="released"))
+    assert not plan.changed
+    assert "cannot be compared with the build record" in server.warnings[-1]
+
+
 def test_files_promoted_again_are_named_in_a_warning(server: Server) -> None:
     again = Reply(
         body={

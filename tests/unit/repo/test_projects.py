@@ -222,12 +222,12 @@ def test_trace_of_an_item_names_the_project(server: Server) -> None:
     assert "in the project 'pay'" in server.warnings[-1]
 
 
+DELETION = {"build_name": "app", "build_numbers": ["7"]}
 MISSING: list[tuple[Make, dict[str, Any]]] = [
     (BuildInfoOperation, {"build_name": "app"}),
     (BuildInfoOperation, BUILD),
     (BuildPromoteOperation, {**BUILD, "status": "ok"}),
     (BuildRetentionOperation, {"build_name": "app", "count": 1}),
-    (BuildRecordOperation, {"build_name": "app", "build_numbers": ["7"]}),
     (artifact_download.ArtifactDownloadOperation, {**BUILD, "dest": "fetched"}),
 ]
 
@@ -245,18 +245,31 @@ def test_missing_build_error_mentions_projects(
     assert "project is 'pay'" in error.message
 
 
-@pytest.mark.parametrize(("make", "given"), MISSING[3:5])
-def test_name_without_builds_suggests_missing_ok(
-    server: Server, make: Make, given: dict[str, Any]
-) -> None:
+def test_name_without_builds_suggests_missing_ok(server: Server) -> None:
     server.on["GET /api/repositories"] = Reply(body=b"[]")
-    assert "missing_ok: true" in server.fails(make, given).message
-    plan, _values = server.run(make, {**given, "missing_ok": True})
+    given = {"build_name": "app", "count": 1}
+    assert "missing_ok: true" in server.fails(BuildRetentionOperation, given).message
+    plan, _values = server.run(BuildRetentionOperation, {**given, "missing_ok": True})
     assert not plan.changed
     assert server.warnings == ["there are no builds of 'app'"]
 
 
-@pytest.mark.parametrize(("make", "given"), [*MISSING[:5], (RepoInfoOperation, {})])
+@pytest.mark.parametrize(
+    ("project", "where"), [({}, "outside projects: set"), ({"project": "pay"}, "project 'pay'")]
+)
+def test_absent_record_of_an_unknown_name_is_unchanged(
+    server: Server, project: dict[str, str], where: str
+) -> None:
+    server.on["GET /api/repositories"] = Reply(body=b"[]")
+    plan, values = server.run(BuildRecordOperation, {**DELETION, **project})
+    assert (plan.changed, values["deleted"]) == (False, [])
+    (said,) = server.warnings
+    assert where in said
+
+
+@pytest.mark.parametrize(
+    ("make", "given"), [*MISSING[:4], (BuildRecordOperation, DELETION), (RepoInfoOperation, {})]
+)
 def test_server_without_projects_is_rejected(
     server: Server, make: Make, given: dict[str, Any]
 ) -> None:
@@ -268,7 +281,9 @@ def test_server_without_projects_is_rejected(
     assert "does not support projects" in error.message
 
 
-@pytest.mark.parametrize(("make", "given"), [*MISSING, (RepoInfoOperation, {})])
+@pytest.mark.parametrize(
+    ("make", "given"), [*MISSING, (BuildRecordOperation, DELETION), (RepoInfoOperation, {})]
+)
 def test_blank_project_is_invalid(server: Server, make: Make, given: dict[str, Any]) -> None:
     with pytest.raises(ToolchainError, match="project"):
         server.run(make, {**given, "project": " "})

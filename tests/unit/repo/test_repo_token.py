@@ -363,6 +363,7 @@ def test_short_lifetime_gives_a_warning(server: Server, access: Access) -> None:
         ({"expires_in": "9999w"}, "expires_in is 9999w: write at most 36500d"),
         ({"renew_before": "9999w"}, "renew_before is 9999w: write at most 36500d"),
         ({"scopes": ["a b"]}, "scopes: 'a b' contains a blank"),
+        ({"scopes": []}, "scopes"),
         ({"scopes": ["a" * 501]}, "scopes have more than"),
         ({"token_username": "a" * 256}, "token_username has more"),
         ({"expires_in": "10d", "renew_before": "2w"}, "renew_before is 2w"),

@@ -153,7 +153,7 @@ class RepoTokenOptions(TokenOptions):
     option_rules: ClassVar = token_rules("token_username")
 
     token_username: Annotated[str | None, Option(secret=False)] = None
-    scopes: list[str] | None = None
+    scopes: Annotated[list[str] | None, Option(empty=False)] = None
     refreshable: bool | None = None
     project: str | None = None
 

@@ -100,7 +100,7 @@ def read_list(
 def require_builds(name: str, project: str | None, missing_ok: bool) -> None:
     """Raise the error for a name without builds, unless `missing_ok` is set.
 
-    Otherwise a task with a misspelt name would succeed without ever deleting a build.
+    Otherwise a retention with a misspelt name would succeed without ever deleting a build.
     """
     if not missing_ok:
         error = ToolchainError("not_found", f"there are no builds of '{name}'")

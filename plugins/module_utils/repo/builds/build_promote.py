@@ -188,7 +188,7 @@ class SinglePromotion:
         if missing is None:
             self._task.warn(
                 f"the files of {self._label} in '{current.target}' cannot be compared with the"
-                " build record: the server does not list this repository"
+                " build record: the server does not list this repository, or no digests"
             )
         return missing or ()
 

@@ -14,7 +14,7 @@ from ...core.module.task import Task
 from ...core.plan import Change, Plan
 from ...core.verification import without_effect
 from ..client import RepoClient
-from .build_info import read_list, require_builds
+from .build_info import read_list
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,6 @@ class BuildRecordOptions:
     build_numbers: list[str]
     project: str | None = None
     delete_artifacts: bool = False
-    missing_ok: bool = False
     state: Literal["absent"] = "absent"
 
 
@@ -50,8 +49,9 @@ class BuildRecordOperation:
         present = self._present()
         self._refuse_globs(present)
         if not present:
-            require_builds(self._name, self._options.project, self._options.missing_ok)
-            self._warn(f"there are no builds of '{self._name}'")
+            project = self._options.project
+            where = f"in the project '{project}'" if project else "outside projects: set project"
+            self._warn(f"there are no builds of '{self._name}' {where}")
         leaving = [number for number in self._wanted if number in present]
         self._refuse_misread(leaving, present)
         remaining = [number for number in present if number not in leaving]

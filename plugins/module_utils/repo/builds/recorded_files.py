@@ -18,6 +18,8 @@ from ..client import RepoClient, objects
 from ..items import listing
 from .records import BuildKey, aggregated_modules
 
+#: Key of the files whose SHA-1 the server does not return.
+_UNKNOWN = ""
 #: Paths of files by SHA-1.
 Paths: TypeAlias = Mapping[str, set[str]]
 
@@ -104,7 +106,8 @@ def missing_files(
 ) -> list[str] | None:
     """Return the paths of the recorded artifacts that the target repository lacks.
 
-    An artifact without a path is returned by name. Returns `None` if the target cannot be listed.
+    An artifact without a path is returned by name. Returns `None` if the target cannot be listed,
+    or if the list has files without a digest, which may be the missing ones.
 
     :param source: repository to which the artifacts were deployed; artifacts that were deployed to
         another repository are ignored. `None` means all artifacts
@@ -114,7 +117,10 @@ def missing_files(
     if not wanted:
         return []
     there = _paths_in(client, record, target)
-    return None if there is None else [file.label for file in lacking(wanted, there)]
+    if there is None:
+        return None
+    missing = [file.label for file in lacking(wanted, there)]
+    return None if missing and _UNKNOWN in there else missing
 
 
 def _paths_in(client: RepoClient, record: Mapping[str, Any], target: str) -> Paths | None:
@@ -147,7 +153,7 @@ def _paths_in(client: RepoClient, record: Mapping[str, Any], target: str) -> Pat
         return None
     found: dict[str, set[str]] = {}
     for path, item in items.items():
-        found.setdefault(item.sha1 or "", set()).add(path)
+        found.setdefault(item.sha1 or _UNKNOWN, set()).add(path)
     return found
 
 

@@ -157,11 +157,13 @@ class CleanupRule:
     def refuse_crossing(self, going: Collection[str]) -> None:
         """Raise `invalid` if a glob of `exclude` would match a path if `*` also matched slashes.
 
-        The user probably meant to keep that item.
+        The user probably meant to keep that item, unless the glob names a folder.
 
         :param going: paths of the items to delete
         """
         for glob in self.exclude:
+            if "/" in glob.removeprefix(f"{self.repo}/"):
+                continue
             hints = self._tried(glob, going).hints
             if hints:
                 raise invalid(f"{hints[0]}. Nothing was deleted")
