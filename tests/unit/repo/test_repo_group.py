@@ -269,6 +269,22 @@ def test_api_key_rejected_by_access_service_uses_older_interface(
     assert "may require an access token: set token" in error.message
 
 
+BLOCKED = Reply(406, "<html><title>406 Not Acceptable</title><hr>nginx</html>")
+
+
+def test_proxy_that_blocks_the_older_interface_is_named(server: Server) -> None:
+    """Seen in public: GET passes the proxy, and PUT is a 406 with a page."""
+    server.on[NEWER] = Reply(404, "<html>not here</html>")
+    server.on[OLDER] = BLOCKED
+    error = server.fails(RepoGroupOperation, {"name": "dev"})
+    assert "requires Artifactory" in error.message
+    server.on[OLDER] = Reply(body={"name": "dev", "description": ""})
+    server.on["POST /api/security/groups/dev"] = BLOCKED
+    written = server.fails(RepoGroupOperation, {"name": "dev", "description": "x"})
+    for message in (error.message, written.message):
+        assert "406 at api/security/groups, which a proxy may block: set token" in message
+
+
 @pytest.mark.parametrize("status", [404, 405])
 def test_proxy_without_access_service_is_not_an_absent_group(server: Server, status: int) -> None:
     server.on[NEWER] = Reply(status, "<html><body>not here</body></html>")

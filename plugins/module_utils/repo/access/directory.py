@@ -25,6 +25,8 @@ from ..interface import ACCESS, InterfaceMissing, PlatformClient
 #: objects that do not exist.
 _FEW = 1
 _PARALLEL = 8
+#: Status with which a proxy blocks the older API [repo-43].
+_BLOCKED = 406
 
 Read = TypeVar("Read")
 
@@ -103,9 +105,18 @@ class Directory:
             is_login = rejected is not None and self._rejects_login(rejected)
             if error.kind == "not_found" or (is_login and error.kind in ("auth", "permission")):
                 raise rejected or error from None
+            if error.status == _BLOCKED:
+                raise self._with_way_out(rejected or error) from None
             raise
         self._access.transport.memory[self._choice] = True
         return found
+
+    def _with_way_out(self, error: ToolchainError) -> ToolchainError:
+        """Add the hint to an error that a proxy blocks the older API."""
+        return error.with_hint(
+            f"the server responded {_BLOCKED} at {self._kind.old}, which a proxy may block: set"
+            " token to a token that /access accepts, so that this API is not needed"
+        )
 
     def _rejects_login(self, error: ToolchainError) -> bool:
         return error.status in (401, 403) and self._access.lacks_token()
@@ -205,9 +216,13 @@ class Directory:
         """
         sent = {**parts, **({} if body is None else {"json": body})}
         if self.is_old:
-            return self._repo.write(
-                purpose, method, f"{self._kind.old}{path}", verify=verify, **sent
-            )
+            path = f"{self._kind.old}{path}"
+            try:
+                return self._repo.write(purpose, method, path, verify=verify, **sent)
+            except ToolchainError as error:
+                if error.status == _BLOCKED:
+                    raise self._with_way_out(error) from None
+                raise
         return self._access.write(purpose, method, f"{self._kind.new}{path}", verify=verify, **sent)
 
     def create(self, name: str, body: Mapping[str, Any], verify: Verify) -> None:
