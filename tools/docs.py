@@ -9,6 +9,7 @@ their content is outside the control of this project.
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -27,6 +28,11 @@ _PAGES = (
     *("CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "LICENSE", "README.md"),
     *("SECURITY.md", "docs/**/*.md", "docs/pictures/*", "examples/**/*.md", "roles/*/README.md"),
 )
+#: The sections to which a page of a plugin links at its top.
+_SECTIONS = ("Examples", "Parameters", "Return Values")
+_CONTENTS = re.compile(r"\.\. contents::\n(?: +:.*\n)+")
+_ROLE_OF_INDEX = re.compile(r"^    (\w+)_role$", re.M)
+_ROLE = re.compile(r":ansplugin:`\w+ role <delivery\.toolchain\.(\w+)#role>`")
 
 
 def build(folder: Path) -> Path:
@@ -41,6 +47,7 @@ def build(folder: Path) -> Path:
         options = ["--use-current", "--squash-hierarchy", "--fail-on-error", "--no-indexes"]
         options += ["--dest-dir", str(source / "plugins")]
         _run(["antsibull-docs", "collection", *options, _NAME], environment)
+        _rewrite_pages(source / "plugins")
         _copy_pages(source)
         shutil.rmtree(folder, ignore_errors=True)
         version = yaml.safe_load((ROOT / "galaxy.yml").read_text("utf-8"))["version"]
@@ -48,6 +55,23 @@ def build(folder: Path) -> Path:
         command += ["-c", str(ROOT / "docs" / "docsite"), "-D", f"html_title={_NAME} {version}"]
         _run([*command, str(source), str(folder)], environment)
     return folder / "index.html"
+
+
+def _rewrite_pages(folder: Path) -> None:
+    """Adapt the generated pages: the theme has its own table of contents, and the page of a role is
+    its README.
+    """
+    for page in folder.glob("*_role.rst"):
+        page.unlink()
+    for page in folder.glob("*.rst"):
+        text = page.read_text("utf-8")
+        there = [title for title in _SECTIONS if f"\n{title}\n---" in text]
+        text = _CONTENTS.sub(" · ".join(f"`{title}`_" for title in there) + "\n", text)
+        text = _ROLE.sub(r":doc:`\1 role <../roles/\1/README>`", text)
+        text = _ROLE_OF_INDEX.sub(r"    ../roles/\1/README", text)
+        if "contents::" in text:
+            raise SystemExit(f"{page.name} has a table of contents, which the theme rejects")
+        page.write_text(text, "utf-8")
 
 
 def _copy_pages(source: Path) -> None:

@@ -10,11 +10,13 @@ copyright = "delivery.toolchain contributors"  # noqa: A001 - the name that Sphi
 # `tools/docs.py` adds the version
 title = html_title = "delivery.toolchain"
 
-extensions = ["myst_parser", "sphinx_antsibull_ext"]
+extensions = ["myst_parser", "sphinx_antsibull_ext", "sphinx_copybutton"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 # every heading can be linked to, as on a page of a repository
 myst_heading_anchors = 4
 pygments_style, pygments_dark_style = "ansible", "monokai"
+# a copied command has no prompt
+copybutton_prompt_text = "$ "
 highlight_language = "YAML+Jinja"
 html_theme = "furo"
 antsibull_ext_color_scheme = "default-autodark"

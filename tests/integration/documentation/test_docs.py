@@ -78,4 +78,9 @@ def test_plugins_named_in_the_migration_guide_exist() -> None:
 
 def test_troubleshooting_explains_every_kind() -> None:
     text = (ROOT / "docs/troubleshooting.md").read_text(encoding="utf-8")
-    assert tuple(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) == KINDS
+    kinds, messages = text.split("## Messages")
+    assert tuple(re.findall(r"^\| `(\w+)` \|", kinds, re.MULTILINE)) == KINDS
+    sources = "".join(path.read_text("utf-8") for path in (ROOT / "plugins").rglob("*.py"))
+    shown = re.findall(r"^\| `(.+?)` \|", messages, re.MULTILINE)
+    assert [message for message in shown if message not in sources] == []
+    assert len(shown) > 10
