@@ -48,6 +48,12 @@ options:
   owner:
     description: Name of the owner of the issues. V(unowned) removes the owner.
     type: str
+  bug_tracker_id:
+    description:
+      - ID of a bug of your bug tracker, which the issues then refer to.
+      - The server shows it only in searches, and older servers not at all. If it is not shown, as for issues that the newest build no longer
+        has, it is written in every run.
+    type: str
   max_issues:
     description: Maximum number of issues to change. If there are more, the task fails before it writes.
     type: int
@@ -81,8 +87,8 @@ EXAMPLES = r"""
 RETURN = r"""
 issues:
   description:
-    - Issues that were changed, or would be changed in check mode, with C(id), C(code), C(status), C(owner) and the newest C(comment), as
-      far as the server shows them.
+    - Issues that were changed, or would be changed in check mode, with C(id), C(code), C(status), C(owner), C(bug_tracker_id) and the newest
+      C(comment), as far as the server shows them.
     - If a later request fails, the issues that were changed before.
   returned: always
   type: list

@@ -20,9 +20,10 @@ extends_documentation_fragment:
 options:
   kind:
     description:
-      - V(report) counts issues and accepts O(project), O(build), O(x), O(y) and O(query).
-      - V(metrics) lists metrics and accepts O(project) and O(query).
-      - V(churns) counts changes of files and accepts O(component) and O(project).
+      - V(report) counts issues and accepts O(project), O(build), O(view), O(x), O(x_drilldown), O(y), O(y_drilldown), O(group_issues) and
+        O(query).
+      - V(metrics) lists metrics and accepts O(project), O(query), O(view), O(limit), O(aggregate) and O(exclude_system_files).
+      - V(churns) counts changes of files and accepts O(component), O(project), O(view), O(view_creator) and O(latest_builds).
     type: str
     choices: [report, metrics, churns]
     default: report
@@ -32,20 +33,47 @@ options:
   build:
     description: Name of the build. By default, the server chooses the build, usually the newest.
     type: str
+  view:
+    description: Name of the view whose query limits the report.
+    type: str
   x:
     description: Dimension of the columns, such as V(Severity), V(State), V(Status), V(Owner), V(Category), V(Module) or V(Error Code).
     type: str
+  x_drilldown:
+    description: The C(id) of a column, whose lower level the columns show. An C(id) of -1 has no lower level.
+    type: int
   y:
     description: Dimension of the rows. See O(x).
     type: str
+  y_drilldown:
+    description: The C(id) of a row, whose lower level the rows show. See O(x_drilldown).
+    type: int
+  group_issues:
+    description: Whether a group of issues counts as a single issue. By default, the server decides.
+    type: bool
   query:
     description:
       - Query that limits the report or the list of metrics.
       - For V(report), it is the parameter C(filterQuery) of real servers. A server without this parameter rejects the report.
     type: str
+  limit:
+    description: Maximum number of metrics. By default, the server decides. A list of this length adds a warning, because it may be incomplete.
+    type: int
+  aggregate:
+    description: Whether to return statistics per metric instead of a metric per file or function. By default, the server decides.
+    type: bool
+  exclude_system_files:
+    description: Whether to leave out metrics of system files. By default, the server decides.
+    type: bool
   component:
     description: Name of the component whose files to count.
     type: str
+  view_creator:
+    description: Name of the user who created the O(view).
+    type: str
+  latest_builds:
+    description: Number of the latest builds to show.
+    type: int
 seealso:
   - module: delivery.toolchain.analysis_issue_info
 """
@@ -65,6 +93,8 @@ EXAMPLES = r"""
     kind: metrics
     project: toolchain
     query: file:/src/core/*
+    aggregate: true
+    exclude_system_files: true
 
 - name: Count the changes of a component
   delivery.toolchain.analysis_report:
@@ -78,7 +108,8 @@ report:
   description:
     - For V(report) and V(churns), the unchanged report of the server, with C(rows) and C(columns) (with C(id) and C(name)) and C(data), a
       list of numbers per row.
-    - For V(metrics), a list with C(filePath), C(entity), C(entity_id), C(tag) and C(metricValue).
+    - For V(metrics), a list with C(filePath), C(entity), C(entity_id), C(tag) and C(metricValue), or with O(aggregate) a list with C(tag),
+      C(sum), C(min), C(max) and C(entries).
   returned: success
   type: raw
   sample:

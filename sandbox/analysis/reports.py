@@ -39,12 +39,17 @@ def report(call: Call) -> list[Record]:
     build = call.text("build")
     if build is not None:
         _require_build(call, build)
-    wanted, warnings = search.conditions(call.text("filterQuery") or "")
+    wanted, warnings = search.conditions(search.with_view(call, call.text("filterQuery") or ""))
     found = [
         issue
         for issue in projects.inside(call, projects.ISSUES)
         if search.fits(call, issue, wanted) and (build is None or build in issue.get("builds", []))
     ]
+    if call.boolean("group_issues"):
+        found = search.records(found, folded=True)
+    for name in ("xDrilldown", "yDrilldown"):
+        if call.text(name) is not None:
+            warnings.append(f"{name}: there is no lower level")
     x, y = (
         _axis(call.text(name) or default) for name, default in zip("xy", _DEFAULT_AXES, strict=True)
     )
@@ -82,7 +87,7 @@ def metrics(call: Call) -> list[Record]:
     """Return metrics of the files that match the keyword `file` of the query. Other keywords are
     ignored. With `aggregate`, return sum, minimum and maximum per metric.
     """
-    wanted, _warnings = search.conditions(call.text("query") or "")
+    wanted, _warnings = search.conditions(search.with_view(call, call.text("query") or ""))
     files = {keyword: values for keyword, values in wanted.items() if keyword == "file"}
     found = [
         metric
@@ -117,6 +122,9 @@ def fchurns(call: Call) -> list[Record]:
     builds = [
         build for project in found for build in store.values(projects.BUILDS, f"{project['id']}/")
     ]
+    latest = call.text("latestBuilds")
+    if latest is not None:
+        builds = sorted(builds, key=lambda build: build["date"])[-int(latest) :]
     counts = [
         sum(
             count

@@ -33,38 +33,39 @@ Conditions = dict[str, list[str]]
 def search(call: Call) -> list[Record]:
     """Return matching issues. With `summary=true`, add a record with the total and the limit."""
     project = projects.named(call)
-    query = call.text("query") or ""
-    view = call.text("view")
-    if view is not None:
-        query = f"{_view_query(call, view)} {query}".strip()
+    query = with_view(call, call.text("query") or "")
     wanted, warnings = conditions(query, call.real)
     matching = [
         issue for issue in projects.inside(call, projects.ISSUES) if fits(call, issue, wanted)
     ]
-    records = _records(matching, folded=call.real and wanted.get("grouping") != ["off"])
+    listed = records(matching, folded=call.real and wanted.get("grouping") != ["off"])
     limit = call.limit() if call.text("limit") is not None else call.settings["search_limit"]
-    shown = records[:limit]
+    shown = listed[:limit]
     if call.boolean("summary") and call.settings["search_summary"]:
         summary = {
             "query": query,
             "project": project["name"],
-            "view": view or "",
+            "view": call.text("view") or "",
             "limit": limit,
-            "total": len(records),
+            "total": len(listed),
             "warnings": warnings,
         }
         shown.append({"summary": summary})
     return shown
 
 
-def _view_query(call: Call, name: str) -> str:
+def with_view(call: Call, query: str) -> str:
+    """Return the query of the parameter `view`, if there is one, joined with another query."""
+    name = call.text("view")
+    if name is None:
+        return query
     for view in projects.inside(call, projects.VIEWS):
         if view["name"] == name:
-            return str(view["query"])
+            return f"{view['query']} {query}".strip()
     raise call.absent(f"View {name}")
 
 
-def _records(issues: list[dict[str, Any]], *, folded: bool) -> list[Record]:
+def records(issues: list[dict[str, Any]], *, folded: bool) -> list[Record]:
     """Convert issues to records.
 
     Server fact [analysis-15]: without `grouping:off`, a group of issues is a single record that

@@ -82,6 +82,8 @@ _MEMBERS = {
     "defect_types": "code",
     "issue_details": "id",
     "license_count": "feature",
+    "metrics": "tag",
+    **dict.fromkeys(("fchurns", "report"), "data"),
     "version": "majorVersion",
 }
 #: Key in `memory` after a response of this service, and the error without one.
@@ -304,9 +306,8 @@ def refused(response: Response, refusal: Refusal) -> ToolchainError:
     error_message = errors.shorten(refusal.message)
     message = f": {error_message}" if error_message else " without an error message"
     hint = _LOGIN_HINT if kind == "auth" else ""
-    error = response.error(
-        kind, f"the server returned {refusal.status}{message}{hint}", error_message
-    )
+    named = "an error" if refusal.status is None else str(refusal.status)
+    error = response.error(kind, f"the server returned {named}{message}{hint}", error_message)
     error.status = refusal.status
     return error
 
@@ -315,8 +316,9 @@ def kind_of(refusal: Refusal) -> Kind:
     """Return the error kind of an error object, from its status or, if that is ambiguous, from its
     message.
     """
-    if refusal.status not in _CLEAR_STATUS:
+    status = refusal.status or 0
+    if status not in _CLEAR_STATUS:
         for kind, pattern in _MESSAGE_PATTERNS:
-            if pattern.search(refusal.message) and (refusal.status < 500 or kind == "conflict"):
+            if pattern.search(refusal.message) and (status < 500 or kind == "conflict"):
                 return kind
-    return errors.kind_of_status(refusal.status) if refusal.status >= 400 else "rejected"
+    return errors.kind_of_status(status) if status >= 400 else "rejected"

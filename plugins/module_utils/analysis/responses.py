@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..core import json_text
-from ..core.errors import ToolchainError
+from ..core.errors import ToolchainError, shorten
 from ..core.http.bodies import MAX_BODY
 
 Record = dict[str, Any]
@@ -22,11 +22,17 @@ class UnreadableResponse(ValueError):
     """Raised for a malformed response. The message describes the defect."""
 
 
+#: Members of error objects with a member `error`, which no record of the server has.
+_ERROR_MEMBERS = frozenset({"code", "detail", "error", "message", "path", "status", "timestamp"})
+#: Maximum number of characters of an unreadable line in a message.
+_MAX_SHOWN = 120
+
+
 @dataclass(frozen=True)
 class Refusal:
-    """Error object of the server. `status` may differ from the HTTP status."""
+    """Error object of the server. `status` may differ from the HTTP status, or be unknown."""
 
-    status: int
+    status: int | None
     message: str
 
 
@@ -34,17 +40,27 @@ def refusal_of(record: Mapping[str, Any]) -> Refusal | None:
     """Return the record as an error object, or `None` if it is none.
 
     An error object has an integer `status` outside 200 to 299 and no other member than `message`.
-    An issue has both members too, but its `status` is a string.
+    An issue has both members too, but its `status` is a string. Frameworks and gateways add other
+    members to a status from 400, or send a text or an object as `error` with no data.
     """
-    status = record.get("status")
-    if (
-        not isinstance(status, int)
-        or isinstance(status, bool)
-        or status in range(200, 300)
-        or not set(record) <= {"status", "message"}
-    ):
+    status, message = record.get("status"), record.get("message")
+    if not isinstance(status, int) or isinstance(status, bool):
+        if not (record.get("error") and set(record) <= _ERROR_MEMBERS):
+            return None
+        error = record["error"]
+        inner = error.get("message") if isinstance(error, dict) else error
+        return Refusal(_status_in(record), str(message or inner or ""))
+    if status in range(200, 300) or (status < 400 and not set(record) <= {"status", "message"}):
         return None
-    return Refusal(status, str(record.get("message") or ""))
+    return Refusal(status, str(message or record.get("detail") or record.get("error") or ""))
+
+
+def _status_in(record: Mapping[str, Any]) -> int | None:
+    """Return the status of an error object with a member `error`, or `None`."""
+    error = record["error"]
+    named = (record, error) if isinstance(error, dict) else (record,)
+    codes = [str(each.get(name)) for each in named for name in ("status", "code")]
+    return next((int(code) for code in codes if re.fullmatch("[45][0-9]{2}", code)), None)
 
 
 def records(lines: Iterable[bytes]) -> Iterator[Record]:
@@ -84,8 +100,13 @@ def _multi_line_object(first: bytes, rest: Iterable[bytes]) -> Record:
 
 def _defect(line: bytes, more_follows: bool) -> str:
     if more_follows or not line.startswith(b"{"):
-        return "a line of the response is not JSON"
-    return "the response is truncated: its last object is incomplete"
+        return f"a line of the response is not JSON: {_shown(line)}"
+    return f"the response is truncated: its last object is incomplete: {_shown(line)}"
+
+
+def _shown(line: bytes) -> str:
+    """Return the start of a line for a message."""
+    return f"'{shorten(line[: 4 * _MAX_SHOWN].decode('utf-8', 'replace'), _MAX_SHOWN)}'"
 
 
 def _decoded(text: bytes) -> Any:
@@ -98,7 +119,8 @@ def _decoded(text: bytes) -> Any:
 
 def _object(value: Any) -> Record:
     if not isinstance(value, dict):
-        raise UnreadableResponse("a line of the response is not a JSON object")
+        text = _shown(str(value).encode())
+        raise UnreadableResponse(f"a line of the response is not a JSON object: {text}")
     return value
 
 

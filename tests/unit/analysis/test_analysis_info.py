@@ -294,17 +294,61 @@ def test_unsupported_filter_is_not_dropped() -> None:
 
 
 def test_metrics_are_a_list() -> None:
-    metric = {"entity": "main", "metricValue": 7}
+    metric = {"tag": "LOC", "entity": "main", "metricValue": 7}
     with Stub(lines(metric, metric)) as stub:
         assert reported(stub, "metrics", project="p", query="file:a.c") == ([metric, metric], [])
     assert sent(stub) == [{"action": "metrics", "project": "p", "query": "file:a.c"}]
 
 
 def test_possibly_truncated_metrics_give_a_warning() -> None:
-    with Stub(lines(*[{"metricValue": 7}] * 1000)) as stub:
+    with Stub(lines(*[{"tag": "LOC", "metricValue": 7}] * 1000)) as stub:
         found, warnings = reported(stub, "metrics", project="p")
     assert (len(found), len(warnings)) == (1000, 1)
     assert "1000 records and may be incomplete" in warnings[0]
+    with Stub(lines(*[{"tag": "LOC", "metricValue": 7}] * 2)) as stub:
+        assert "2 records and may be" in reported(stub, "metrics", project="p", limit=2)[1][0]
+
+
+def test_reports_send_the_documented_parameters() -> None:
+    """The names of the reference page of a server: tests/strangers/analysis_reference.yml."""
+    given = {
+        "report": {"view": "v", "x_drilldown": 1, "y_drilldown": 2, "group_issues": True},
+        "metrics": {"view": "v", "limit": 5, "aggregate": True, "exclude_system_files": False},
+        "churns": {"view": "v", "view_creator": "bob", "latest_builds": 3},
+    }
+    sent_names = {
+        "report": {"view": "v", "xDrilldown": "1", "yDrilldown": "2", "group_issues": "true"},
+        "metrics": {
+            "view": "v",
+            "limit": "5",
+            "aggregate": "true",
+            "exclude_system_files": "false",
+        },
+        "churns": {"view": "v", "viewCreator": "bob", "latestBuilds": "3"},
+    }
+    for kind, options in given.items():
+        with Stub(lines({"tag": "LOC", "data": []})) as stub:
+            reported(stub, kind, project="p", **options)
+        (form,) = sent(stub)
+        assert {name: form[name] for name in form if name not in ("action", "project")} == (
+            sent_names[kind]
+        )
+
+
+@pytest.mark.parametrize("kind", ["report", "metrics", "churns"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"timestamp": 1, "status": 500, "error": "Internal Server Error", "path": "/review/api"}',
+        '{"error": "Out of memory"}',
+        '{"error": {"code": 500, "message": "Out of memory"}}',
+        '{"fault": "Out of memory"}',
+    ],
+)
+def test_error_object_of_another_shape_is_no_report(kind: str, body: str) -> None:
+    with Stub(Reply(body=body)) as stub, pytest.raises(ToolchainError) as caught:
+        reported(stub, kind, project="p")
+    assert caught.value.kind in ("protocol", "rejected", "server")
 
 
 def test_churns_need_a_project_only_on_real_servers() -> None:

@@ -67,6 +67,7 @@ class Server:
         if number not in self.issues:
             return Reply()
         record = {**self.issues[number], "id": str(number)}
+        record.pop("bugTrackerId", None)  # only searches show it
         if self.shows_history:
             record["history"] = self.history[number]
         return Reply(body=json.dumps(record) + "\n")
@@ -80,6 +81,8 @@ class Server:
         for number in map(int, form["ids"].split(",")):
             if not self.deaf:
                 changed = {name: form[name] for name in ("status", "owner") if name in form}
+                if "bug_tracker_id" in form:
+                    changed["bugTrackerId"] = form["bug_tracker_id"]
                 self.issues[number].update(changed)
             entry = {"date": 100 + len(self.history[number]), "comment": form.get("comment", "")}
             self.history[number].append(entry)
@@ -354,3 +357,19 @@ def test_rejected_write_is_reported() -> None:
     server = Server(1, lost=refusal(500, "lost the database"))
     assert failure(server, ids=[1], status="Fix").kind == "server"
     assert server.writes == 1
+
+
+@pytest.mark.parametrize("selection", [{"ids": [1, 2]}, {"query": "x"}])
+def test_id_of_the_bug_tracker_is_compared(selection: dict[str, Any]) -> None:
+    server = Server(1, 2)
+    server.issues[2]["bugTrackerId"] = "TOOL-7"
+    planned, result, writes = run(server, bug_tracker_id="TOOL-7", **selection)
+    assert planned.before == {"1": {}}
+    assert writes == [
+        {"action": "update_status", "project": "p", "ids": "1", "bug_tracker_id": "TOOL-7"}
+    ]
+    assert [issue["bug_tracker_id"] for issue in result["issues"]] == ["TOOL-7"]
+    assert run(server, bug_tracker_id="TOOL-7", **selection)[0].changed is False
+    server.deaf = True
+    error = failure(server, bug_tracker_id="TOOL-8", **selection)
+    assert (error.kind, "bug_tracker_id" in str(error)) == ("rejected", True)

@@ -493,6 +493,41 @@ def test_unknown_criterion_is_rejected(name: str) -> None:
     assert ("New, Existing, Fixed" in str(error)) == (name == "state")
 
 
+def test_message_about_an_unknown_criterion_has_the_labels_of_the_project() -> None:
+    renamed = issue(9, severity="Blocker", severityCode=1)
+    error = gate(lines(renamed, summary(1)), thresholds=[{"severity": ["Bloker"]}])
+    assert "use one of Blocker, Critical, Error" in str(error)
+
+
+@pytest.mark.parametrize("number", range(5, 11))
+def test_severities_above_review_are_documented(number: int) -> None:
+    found = issue(1, severity="Advisory", severityCode=number)
+    for word in (str(number), f"severity {number}"):
+        error = gate(lines(found, summary(1)), thresholds=[{"severity": [word]}])
+        assert error.kind == "failed"
+        with Stub(lines(summary(0))) as stub:
+            result, _warnings = info(stub, thresholds=[{"severity": [word]}], query="state:New")
+        assert result["thresholds"][0]["count"] == 0
+
+
+@pytest.mark.parametrize(
+    ("record", "kind"),
+    [
+        ({"id": "a-1", "status": 500, "message": "Out of memory", "timestamp": 1}, "server"),
+        ({"id": 7, "status": 404, "error": "Project not found"}, "not_found"),
+        ({"error": "Project x does not exist"}, "not_found"),
+        ({"error": {"code": 403, "message": "no"}}, "permission"),
+        ({"id": 7, "fault": "Out of memory"}, "protocol"),
+        ({"id": "a-1", "code": 500}, "protocol"),
+    ],
+)
+def test_error_object_is_no_issue(record: dict[str, Any], kind: str) -> None:
+    with Stub(lines(issue(1), record)) as stub, pytest.raises(ToolchainError) as caught:
+        info(stub)
+    assert caught.value.kind == kind
+    assert kind != "protocol" or "Out of memory" in str(caught.value) or "a-1" in str(caught.value)
+
+
 @pytest.mark.parametrize("narrow", [{"query": "state:New"}, {"view": "v"}, {"build": "build_1"}])
 def test_criterion_known_to_the_project_is_accepted(narrow: dict[str, str]) -> None:
     renamed = issue(9, severity="Blocker", severityCode=1, status="Parked", state="Reborn")

@@ -8,7 +8,7 @@ history. The owner of an issue without an owner is `unowned`.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -24,8 +24,11 @@ from . import issue_details, issue_search
 from .issue_details import STATUSES
 from .issue_search import IssueSearch, SearchRequest, cut
 
-_FIELDS = ("status", "owner")
+_BUG = "bug_tracker_id"
+_FIELDS = ("status", "owner", _BUG)
 _COMMENT = "comment"
+#: Member of a search record with the id in the bug tracker.
+_BUG_MEMBER = "bugTrackerId"
 #: Maximum number of issues per request.
 _BATCH = 100
 #: Maximum number of concurrent reads, and maximum number of issue ids in a message.
@@ -40,6 +43,8 @@ class Issue:
     code: str | None
     status: str | None
     owner: str | None
+    #: Only searches show it [analysis-15].
+    bug_tracker_id: str | None
     #: Newest comment, or "" without comments. `None` also means that it was not read.
     comment: str | None
 
@@ -52,10 +57,11 @@ class Issue:
 
 
 def _issue(number: int, record: Record, comment: str | None) -> Issue:
-    code, status, owner = (
-        None if record.get(name) is None else str(record[name]) for name in ("code", *_FIELDS)
+    code, status, owner, bug = (
+        None if record.get(name) is None else str(record[name])
+        for name in ("code", "status", "owner", _BUG_MEMBER)
     )
-    return Issue(number, code, status, owner, comment)
+    return Issue(number, code, status, owner, bug or None, comment)
 
 
 @dataclass(frozen=True)
@@ -64,7 +70,7 @@ class AnalysisIssueOptions:
 
     constraints: ClassVar[dict[str, Any]] = {
         "mutually_exclusive": [["ids", "query"]],
-        "required_one_of": [["ids", "query"], ["status", "comment", "owner"]],
+        "required_one_of": [["ids", "query"], ["status", "comment", "owner", _BUG]],
     }
 
     project: str
@@ -73,6 +79,7 @@ class AnalysisIssueOptions:
     status: str | None = None
     comment: str | None = None
     owner: str | None = None
+    bug_tracker_id: str | None = None
     max_issues: Positive = 500
 
 
@@ -88,8 +95,7 @@ class AnalysisIssueOperation:
 
     def __init__(self, task: Task, options: AnalysisIssueOptions) -> None:
         self._task, self._project, self._query = task, options.project, options.query
-        values = {"status": options.status, "owner": options.owner, _COMMENT: options.comment}
-        self._wanted = without_none(values)
+        self._wanted = without_none({name: getattr(options, name) for name in (*_FIELDS, _COMMENT)})
         if options.status is not None:
             issue_search.build(
                 {"status": options.status}
@@ -235,10 +241,22 @@ class AnalysisIssueOperation:
 
     def _read(self, ids: Sequence[int]) -> list[Issue]:
         found = issue_details.read(self._client, self._project, ids, _PARALLEL)
+        bugs = self._bugs(found) if found and _BUG in self._wanted else {}
         return [
-            _issue(number, record, issue_details.newest_comment(record))
+            _issue(
+                number,
+                {**record, _BUG_MEMBER: bugs.get(number)},
+                issue_details.newest_comment(record),
+            )
             for number, record in found.items()
         ]
+
+    def _bugs(self, ids: Collection[int]) -> dict[int, Any]:
+        """Return the bug tracker ids of issues. The details of an issue do not show them."""
+        query = issue_search.build({"id": list(ids), "grouping": False})
+        request = SearchRequest(self._project, query, limit=len(ids) + 1)
+        found = IssueSearch(self._task, self._client).read(request)
+        return {_number(record): record.get(_BUG_MEMBER) for record in found.issues}
 
 
 def _number(record: Record) -> int:

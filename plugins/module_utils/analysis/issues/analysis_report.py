@@ -10,6 +10,7 @@ from typing import ClassVar, Literal
 from ...core.errors import invalid
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
+from ...core.module.typed_options import Positive
 from ...core.plan import Plan, ReadOnly, unchanged
 from .. import responses
 from ..client import AnalysisClient, Call
@@ -39,16 +40,37 @@ class ReportKind:
 _KINDS = {
     "report": ReportKind(
         "report",
-        {"project": "project", "build": "build", "x": "x", "y": "y", "query": "filterQuery"},
+        {
+            **{name: name for name in ("project", "build", "view", "x", "y", "group_issues")},
+            "query": "filterQuery",
+            "x_drilldown": "xDrilldown",
+            "y_drilldown": "yDrilldown",
+        },
         {},
         ("project",),
         is_single=True,
     ),
     "metrics": ReportKind(
-        "metrics", {"project": "project", "query": "query"}, {}, ("project",), is_single=False
+        "metrics",
+        {
+            name: name
+            for name in ("project", "query", "view", "limit", "aggregate", "exclude_system_files")
+        },
+        {},
+        ("project",),
+        is_single=False,
     ),
     "churns": ReportKind(
-        "fchurns", {"component": "component"}, {"project": "project"}, (), is_single=True
+        "fchurns",
+        {
+            "component": "component",
+            "view": "view",
+            "view_creator": "viewCreator",
+            "latest_builds": "latestBuilds",
+        },
+        {"project": "project"},
+        (),
+        is_single=True,
     ),
 }
 #: Number of records at which a list may be truncated: the default limit of servers for users and
@@ -63,12 +85,21 @@ class AnalysisReportOptions:
     kind: Literal["report", "metrics", "churns"] = "report"
     project: str | None = None
     build: str | None = None
+    view: str | None = None
     x: str | None = None
+    x_drilldown: int | None = None
     y: str | None = None
+    y_drilldown: int | None = None
+    group_issues: bool | None = None
     query: str | None = None
+    limit: Positive | None = None
+    aggregate: bool | None = None
+    exclude_system_files: bool | None = None
     component: str | None = None
+    view_creator: str | None = None
+    latest_builds: Positive | None = None
 
-    def subject(self) -> dict[str, str | None]:
+    def subject(self) -> dict[str, str | int | None]:
         """Return the values of all options except `kind`."""
         return {
             field.name: getattr(self, field.name) for field in fields(self) if field.name != "kind"
@@ -81,7 +112,7 @@ class AnalysisReportOperation(ReadOnly):
     descriptor: ClassVar = Descriptor("analysis", {"read": reads()})
 
     def __init__(self, task: Task, options: AnalysisReportOptions) -> None:
-        self._task, self._kind = task, _KINDS[options.kind]
+        self._task, self._kind, self._limit = task, _KINDS[options.kind], options.limit
         values = options.subject()
         for name, value in values.items():
             if value is not None and name not in {**self._kind.parameters, **self._kind.optional}:
@@ -112,9 +143,10 @@ class AnalysisReportOperation(ReadOnly):
             for warning in responses.warnings(report):
                 self._task.warn(f"{self._purpose}: {warning}")
             return report
-        if len(records) == _DEFAULT_LIMIT:
+        limit = self._limit or _DEFAULT_LIMIT
+        if len(records) >= limit:
             self._task.warn(
                 f"{self._purpose}: the list has {len(records)} records and may be incomplete:"
-                " narrow the query"
+                " increase limit, or narrow the query"
             )
         return records

@@ -374,12 +374,12 @@ class IssueSearch:
             strings: dict[str, str] = {}
             for record in records:
                 summary = record.get(_SUMMARY)
-                if "id" not in record:
-                    if not isinstance(summary, dict):
-                        raise _not_an_issue(request)
+                if as_text(record.get("id")).isdecimal() and "code" in record:
+                    found.issues.append(_with_shared_strings(record, strings))
+                elif isinstance(summary, dict):
                     found.summary = summary
                 else:
-                    found.issues.append(_with_shared_strings(record, strings))
+                    raise _not_an_issue(request, record)
             return found
 
         result = self._client.stream(request.purpose, request.call, take)
@@ -406,8 +406,11 @@ class IssueSearch:
             )
 
 
-def _not_an_issue(request: SearchRequest) -> ToolchainError:
-    message = "the response contains an object that is no issue, so it may be of another program"
+def _not_an_issue(request: SearchRequest, record: Record) -> ToolchainError:
+    message = (
+        f"the response contains an object that is no issue ({shorten(str(record), 120)}), so it may"
+        " be of another program"
+    )
     return ToolchainError("protocol", f"{request.purpose}: {message}: check url")
 
 

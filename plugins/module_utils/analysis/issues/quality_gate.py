@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 from ...core.errors import ToolchainError, invalid
@@ -16,12 +16,17 @@ from .issue_search import count
 
 #: Members of a threshold. A list of values contains alternatives.
 _MEMBERS = ("severity", "state", "status", "code")
-#: Default names of severities with their numbers. A project can change only the names
-#: [analysis-15].
-_SEVERITIES = {"critical": "1", "error": "2", "warning": "3", "review": "4"}
+#: Default names of severities by number. A project can change only the names [analysis-15].
+_SEVERITIES = {
+    "1": "Critical",
+    "2": "Error",
+    "3": "Warning",
+    "4": "Review",
+    **{str(number): f"Severity {number}" for number in range(5, 11)},
+}
 #: Default values on servers [analysis-15].
 _DEFAULT_VALUES: dict[str, tuple[str, ...]] = {
-    "severity": ("Critical", "Error", "Warning", "Review", *_SEVERITIES.values()),
+    "severity": (*_SEVERITIES.values(), *_SEVERITIES),
     "state": ("New", "Existing", "Fixed"),
     "status": STATUSES,
 }
@@ -103,11 +108,13 @@ class Word:
 
     :param place: its option, for example `thresholds[0].state[1]`
     :param name: member of the threshold
+    :param used: values that issues of the project have
     """
 
     place: str
     name: str
     text: str
+    used: tuple[str, ...] = ()
 
     def is_among(self, words: Iterable[str]) -> bool:
         """Return whether the value, which may have wildcards, matches a lower-case string."""
@@ -116,10 +123,12 @@ class Word:
     @property
     def refusal(self) -> ToolchainError:
         """Return the `invalid` error for an unknown value."""
-        known = ", ".join(_DEFAULT_VALUES[self.name])
+        default = _DEFAULT_VALUES[self.name]
+        lower = [value.lower() for value in default]
+        labels = sorted(value for value in self.used if value.lower() not in lower)
         return invalid(
             f"{self.place} is '{self.text}', but this {self.name} does not exist in the project:"
-            f" use one of {known}"
+            f" use one of {', '.join((*labels, *default))}"
         )
 
 
@@ -141,8 +150,12 @@ def unknown(thresholds: Iterable[Threshold], issues: Iterable[Record]) -> list[W
     used: dict[str, set[str]] = {name: set() for name in _MEMBERS}
     for issue in issues:
         for name in _MEMBERS:
-            used[name].update(_values(issue, name))
-    return [word for word in undocumented if not word.is_among(used[word.name])]
+            used[name].update(_labels(issue, name))
+    return [
+        replace(word, used=tuple(used[word.name]))
+        for word in undocumented
+        if not word.is_among(label.lower() for label in used[word.name])
+    ]
 
 
 def validate(issues: Iterable[Record], thresholds: Sequence[Threshold], keep: int) -> None:
@@ -184,12 +197,16 @@ def line(offender: Mapping[str, Any]) -> str:
 
 def _values(issue: Mapping[str, Any], name: str) -> list[str]:
     """Return the lower-case values of a member of an issue. A severity has names and a number."""
-    used = [str(issue[name]).lower()] if issue.get(name) is not None else []
+    used = _labels(issue, name)
     if name == "severity" and issue.get("severityCode") is not None:
         number = str(issue["severityCode"])
-        default = [word for word, code in _SEVERITIES.items() if code == number]
-        return [*used, number, *default]
-    return used
+        used += [number, _SEVERITIES.get(number, number)]
+    return [value.lower() for value in used]
+
+
+def _labels(issue: Mapping[str, Any], name: str) -> list[str]:
+    """Return the value of a member as the project names it, or nothing if the issue lacks it."""
+    return [] if issue.get(name) is None else [str(issue[name])]
 
 
 def _matcher_of(pattern: str) -> Callable[[str], bool]:
