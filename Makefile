@@ -7,7 +7,7 @@ export PYTHON
 
 VENV_PYTHON := .venv/bin/python
 
-.PHONY: help quick demo sandbox test lint unit faults secrets bench acceptance matrix docs pictures build \
+.PHONY: help quick demo sandbox test lint unit faults secrets bench acceptance specs matrix docs pictures build \
 	changelog lock clean
 
 help:
@@ -21,6 +21,7 @@ help:
 	@echo 'make secrets   put secrets in every input and search all outputs for them'
 	@echo 'make bench     measure wall time and number of requests'
 	@echo 'make acceptance SERVICE=... URL=...  try the modules of a service on a server of your own'
+	@echo 'make specs FOLDER=...  compare modules and sandbox with OpenAPI documents of the vendors'
 	@echo 'make matrix    run the checks on every supported ansible-core and Python'
 	@echo 'make docs      build the documentation site in dist/docs'
 	@echo 'make pictures  take the pictures of the drift page in docs/pictures from the sandbox'
@@ -72,6 +73,10 @@ bench:
 acceptance:
 	@tools/setup dev
 	@$(VENV_PYTHON) -m tools.acceptance $(SERVICE) $(URL) $(WRITE) $(VALUES)
+
+specs:
+	@tools/setup dev
+	@$(VENV_PYTHON) -m tools.specs $(FOLDER)
 
 matrix:
 	@tools/setup dev

@@ -46,6 +46,7 @@ class Context:
         self._settings[service.name] = {
             "flavour": "written",
             "delay_ms": 0,
+            "log_responses": False,
             **deepcopy(service.defaults),
             **(self.store.get(_SETTINGS, service.name) or {}),
         }
@@ -129,8 +130,8 @@ class Service:
     """Base class of the five services.
 
     `name`: also the prefix of its paths. `defaults`: settings with their default values. Each
-    service also has the settings `flavour` (`written` or `real`) and `delay_ms`, a delay before
-    each response.
+    service also has the settings `flavour` (`written` or `real`), `delay_ms`, a delay before each
+    response, and `log_responses`, whether the log has the JSON of responses.
     """
 
     name: str

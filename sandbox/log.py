@@ -55,6 +55,7 @@ class Entry:
     `status`: None until the response starts, and if the connection is closed without a response.
     `served`: status of the service itself, which a fault may have replaced; None if the service was
     not called.
+    `response`: JSON of the response, with the setting `log_responses`.
     `routed`: whether the sandbox knows the route, or the action in the form.
     `time`: epoch milliseconds.
     """
@@ -70,6 +71,7 @@ class Entry:
     status: int | None = None
     served: int | None = None
     write: bool = False
+    response: str | None = None
     routed: bool = True
     seq: int = 0
     time: int = field(default_factory=lambda: time.time_ns() // 1_000_000)

@@ -161,9 +161,11 @@ class ServiceApp:
         entry = self._log(scope, path, body, form)
         for service in self.context.services.values():
             service.tick()
-        pause = self.context.settings(self.service.name)["delay_ms"]
-        if pause:
-            await asyncio.sleep(pause / 1000)
+        settings = self.context.settings(self.service.name)
+        if settings["delay_ms"]:
+            await asyncio.sleep(settings["delay_ms"] / 1000)
+        if settings["log_responses"]:
+            send = _noting_json(entry, send)
         fault = self._fault(entry, path, body, form)
         if fault is None:
             await self._response(scope, body, _noting_status(entry, "status", send))
@@ -275,6 +277,24 @@ def _noting_status(entry: Entry, name: str, send: Send) -> Send:
     async def noting(message: Message) -> None:
         if message["type"] == "http.response.start":
             setattr(entry, name, message["status"])
+        await send(message)
+
+    return noting
+
+
+def _noting_json(entry: Entry, send: Send) -> Send:
+    """Store the body of a JSON response, up to `BODY_LIMIT`."""
+    chunks: list[bytes] | None = None
+
+    async def noting(message: Message) -> None:
+        nonlocal chunks
+        if message["type"] == "http.response.start":
+            chunks = [] if b"json" in dict(message["headers"]).get(b"content-type", b"") else None
+        elif chunks is not None:
+            chunks.append(message.get("body", b""))
+            body = b"".join(chunks)
+            fits = len(body) <= BODY_LIMIT
+            entry.response = mask(body.decode("utf-8", "replace")) if fits else None
         await send(message)
 
     return noting

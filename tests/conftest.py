@@ -9,13 +9,14 @@ from __future__ import annotations
 import gc
 import signal
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import hidden
 from sandbox.client import Sandbox
-from tests.helpers import playbook
+from tests.helpers import openapi, playbook
 
 #: Returns the sandbox of a flavour, reset to its seeds. None: the flavours of the seeds.
 Fresh = Callable[[str | None], Sandbox]
@@ -34,6 +35,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--every-step",
         action="store_true",
         help="run every step of the contract cases also in a separate process",
+    )
+    parser.addoption(
+        "--specs",
+        type=Path,
+        default=openapi.FOLDER,
+        help="folder with the OpenAPI documents that judge the contract cases",
     )
 
 

@@ -25,8 +25,8 @@ SOURCE = ROOT / "tests" / "strangers" / "witnesses.yml"
 _TEMPLATE = ROOT / "tools" / "witnesses.md.j2"
 PAGE = ROOT / "docs" / "interfaces" / "witnesses.md"
 RECORDINGS = ROOT / "tests" / "strangers" / "recordings.yml"
-TESTS = ROOT / "tests" / "integration"
-_KINDS = ("servers", "clients", "recordings", "sources")
+TESTS = ROOT / "tests"
+_KINDS = ("servers", "clients", "recordings", "sources", "documents")
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def witnesses(data: dict[str, Any]) -> list[Witness]:
     """Return the programs of `data`, and the recordings."""
     found = [
         Witness(kind, _named(one["who"], one["from"]), one["how"], one["file"], one["tests"])
-        for kind in ("servers", "clients", "sources")
+        for kind in ("servers", "clients", "sources", "documents")
         for one in data[kind]
     ]
     for one in yaml_load(RECORDINGS.read_text(encoding="utf-8")):

@@ -20,7 +20,7 @@ import pytest
 from ansible.module_utils.common.yaml import yaml_load
 
 from sandbox.client import Sandbox
-from tests.helpers import connections, playbook, scope_table
+from tests.helpers import connections, openapi, playbook, scope_table
 from tests.helpers.cases import CASES, promised, seed, settings
 from tests.helpers.selection import parameters
 
@@ -28,6 +28,12 @@ ROOT = Path(__file__).resolve().parents[2]
 #: The cases with the name of their module. Every module has one.
 OWN = [name for name, case in CASES.items() if name == case["module"]]
 VARIANTS = [(name, flavour) for name, case in CASES.items() for flavour in case["flavours"]]
+#: The cases whose exchanges OpenAPI documents judge, with the edition of the server.
+JUDGED = [
+    (name, edition)
+    for name, case in CASES.items()
+    if (edition := openapi.edition_of(case)) is not None and "real" in case["flavours"]
+]
 #: Return values that differ between runs: times, and values that depend on a duration.
 VARYING: dict[str, tuple[tuple[str, ...], ...]] = {
     "build_promote": (("promotion", "timestamp"),),
@@ -172,7 +178,10 @@ def _play_of(name: str, way: str, steps: Sequence[Step]) -> dict[str, Any]:
         playbook.task(module, step.arguments, step.name, check_mode=step.check, diff=True)
         for step in steps
     ]
-    tasks[0]["vars"] = {"sandbox_reset": settings(name), "sandbox_seed": seed(name)}
+    reset = settings(name)
+    if openapi.edition_of(case) is not None:
+        reset[case["service"]]["log_responses"] = True
+    tasks[0]["vars"] = {"sandbox_reset": reset, "sandbox_seed": seed(name)}
     return playbook.play(
         tasks,
         hosts=flavours(case, way),
@@ -400,6 +409,23 @@ def test_return_values_are_complete(play: Play, name: str, flavour: str) -> None
     expected, first = CASES[name].get("after_create", {}), first_step(CASES[name])
     for way, run in play(name).ways(flavour):
         assert _part(run.event(first, flavour).result, expected) == expected, way
+
+
+@pytest.mark.parametrize(("name", "edition"), JUDGED)
+def test_exchanges_follow_the_documents(
+    request: pytest.FixtureRequest, play: Play, name: str, edition: str
+) -> None:
+    documents = openapi.load(request.config.getoption("--specs"))
+    exchanges = [
+        exchange
+        for _label, _step, event in play(name).events("real")
+        for exchange in event.requests
+        if exchange["service"] == CASES[name]["service"]
+    ]
+    found = documents.departures(edition, exchanges)
+    request.node.user_properties += [("difference", line) for line in found]
+    judged = [line for line in found if documents.are_own or not openapi.is_about_sandbox(line)]
+    assert "\n".join(judged) == ""
 
 
 def _part(value: Any, shape: Any) -> Any:

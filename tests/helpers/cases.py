@@ -69,7 +69,7 @@ def connection_options(name: str, flavour: str) -> dict[str, Any]:
 def settings(name: str) -> dict[str, dict[str, Any]]:
     """Return the sandbox settings of a case, by service."""
     case = CASES[name]
-    return {case["service"]: case.get("settings", {})} if "service" in case else {}
+    return {case["service"]: dict(case.get("settings", {}))} if "service" in case else {}
 
 
 def seed(name: str) -> dict[str, dict[str, Any]]:
