@@ -162,6 +162,6 @@ def test_comment_that_a_transition_drops_is_added_afterwards() -> None:
 
 def test_transition_that_requires_a_comment_needs_a_new_one() -> None:
     tracker = Tracker(comment(), required=True)
-    with pytest.raises(ToolchainError, match="requires a new comment: set comment") as caught:
+    with pytest.raises(ToolchainError, match="requires a comment: set comment to a text") as caught:
         tracker.run(status="Closed")
     assert (caught.value.kind, tracker.written) == ("rejected", [])

@@ -169,7 +169,7 @@ def test_parent_is_removed_with_its_verb() -> None:
 def test_ignored_parent_is_an_error() -> None:
     tracker = Tracker(parent={"key": "A-2"}, ignores=True)
     with pytest.raises(ToolchainError, match="the parent did not change") as caught:
-        tracker.run(parent="A-3")
+        tracker.run(Parent="A-3")
     assert caught.value.kind == "rejected"
 
 

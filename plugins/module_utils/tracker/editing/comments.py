@@ -95,12 +95,14 @@ class CommentPart:
         return () if self._absent else self._changes(None)
 
     def _is_wanted(self, comment: OwnComment) -> bool:
-        return comment.text == self._wanted and not self._changes(comment)[1:]
+        return not self._changes(comment)
 
     def _changes(self, current: OwnComment | None) -> tuple[Change, ...]:
-        """Return the change of the text, then those of the managed audience of the comment."""
+        """Return the changes of the text and of the managed audience of a comment."""
+        changes = []
+        if current is None or current.text != self._wanted:
+            changes.append(Change("comment", current and current.text, self._text))
         visibility = current.visibility if current else None
-        changes = [Change("comment", current.text if current else None, self._text)]
         if self._visibility and _folded(visibility) != _folded(self._visibility):
             shown = visibility and " ".join(visibility)
             changes.append(Change("comment_visibility", shown, " ".join(self._visibility)))

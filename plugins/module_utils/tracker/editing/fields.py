@@ -20,6 +20,8 @@ from .site import Edit, Site, TrackerIssue
 PARENT = "parent"
 #: Maximum number of allowed values in a message.
 _MAX_NAMED = 10
+#: Fields whose values are all in the metadata of the field.
+_LISTED = ("fixVersions", "versions", "components")
 #: Options that name objects of a project, and the kind of these objects.
 _KINDS = {"fix_versions": "version", "affects_versions": "version", "components": "component"}
 
@@ -172,8 +174,8 @@ class FieldsPart:
                 " is empty",
             )
         allowed = known.get("allowedValues")
-        # Some servers do not list the values of a field. They list all versions and components.
-        if not isinstance(allowed, list) or not (allowed or field.name in _KINDS):
+        # Servers do not list the values of every field.
+        if not isinstance(allowed, list) or not (allowed or field.id in _LISTED):
             return field
         if isinstance(field.value, list):
             value: Any = [self._allowed(issue, field, entry, allowed) for entry in field.value]
@@ -233,7 +235,7 @@ class FieldsPart:
             verify=done,
             repeatable=True,
         )
-        unlisted = [field.name for field in fields if field.id not in (issue.editable or {})]
+        unlisted = {field.id for field in fields} - set(issue.editable or ())
         if PARENT in unlisted and not done():
             raise ToolchainError(
                 "rejected",

@@ -133,7 +133,9 @@ class StatusPart:
         ]
         if "comment" in needed:
             raise ToolchainError(
-                "rejected", f"{transition} requires a new comment: set comment to another text"
+                "rejected",
+                f"{transition} requires a comment: set comment to a text that this account has not"
+                " added yet",
             )
         if needed:
             current = self._site.issue(issue.key, needed).fields
