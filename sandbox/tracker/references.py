@@ -205,6 +205,15 @@ class References:
         address = f"{self.base}/rest/api/2/customFieldOption/{number}"
         return {"self": address, "value": value, "id": number}
 
+    def cascading(self, field: Field, value: str, child: str | None = None) -> Json:
+        """Return a value of a cascading select. The child is absent if there is none."""
+        shown = self.option(field, value)
+        return shown if child is None else {**shown, "child": self.child(field, value, child)}
+
+    def child(self, field: Field, option: str, child: str) -> Json:
+        parent = field.option_id(field.options.index(option))
+        return {"value": child, "id": f"{parent}{field.children_of(option).index(child)}"}
+
     def link_type(self, name: str) -> Json:
         entry = self.visible.named("linktype", name)
         shown = self._named("issueLinkType", entry, name)

@@ -24,8 +24,9 @@ _ONLY_EDITED = ("comment", "issuelinks")
 class Field:
     """A field of issues.
 
-    `type`, `items`: as in the server's schema. `options`: allowed values. `projects`: keys of the
-    projects that have the field; empty means all.
+    `type`, `items`: as in the server's schema, and `sprint`. `options`: allowed values. `projects`:
+    keys of the projects that have the field; empty means all. `children`: the second level of a
+    cascading select, as pairs of an option and its options.
     """
 
     id: str
@@ -34,6 +35,7 @@ class Field:
     items: str | None = None
     options: tuple[str, ...] = ()
     projects: tuple[str, ...] = ()
+    children: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     @property
     def custom(self) -> bool:
@@ -51,6 +53,10 @@ class Field:
         return ["add", "set", "remove"] if self.type == "array" else ["set"]
 
     def schema(self) -> Json:
+        if self.type == "sprint":
+            number = int(self.id.rpartition("_")[2])
+            custom = "sandbox:gh-sprint"
+            return {"type": "array", "items": "json", "custom": custom, "customId": number}
         shown: Json = {"type": self.type}
         if self.items is not None:
             shown["items"] = self.items
@@ -61,6 +67,9 @@ class Field:
 
     def option_id(self, index: int) -> str:
         return f"{self.id.rpartition('_')[2]}{index:02d}"
+
+    def children_of(self, option: str) -> tuple[str, ...]:
+        return dict(self.children).get(option, ())
 
     def of(self, issue: Issue) -> Any:
         """Return the stored value of the field in an issue."""
@@ -107,9 +116,16 @@ class Fields:
         self.words = words
         self.all = {**_SYSTEM}
         for number, data in store.items("tracker.field"):
-            lists = {name: tuple(data.get(name, ())) for name in ("options", "projects")}
+            options = data.get("options", ())
+            levels = options.items() if isinstance(options, dict) else ()
             self.all[number] = Field(
-                number, data["name"], data.get("type", "string"), data.get("items"), **lists
+                number,
+                data["name"],
+                data.get("type", "string"),
+                data.get("items"),
+                tuple(options),
+                tuple(data.get("projects", ())),
+                tuple((option, tuple(children)) for option, children in levels),
             )
 
     def name(self, field: Field) -> str:

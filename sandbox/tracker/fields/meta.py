@@ -30,6 +30,8 @@ def _allowed(call: Call, field: Field, project: str) -> list[Json] | None:
     kind = field.items if field.type == "array" else field.type
     if kind == "option":
         return [call.views.option(field, value) for value in field.options]
+    if kind == "option-with-child":
+        return [_with_children(call, field, value) for value in field.options]
     if kind == "version":
         return call.views.versions(project)
     if kind == "component":
@@ -38,6 +40,11 @@ def _allowed(call: Call, field: Field, project: str) -> list[Json] | None:
     if kind in ("priority", "resolution", "issuetype"):
         return _list(call, kind)
     return None
+
+
+def _with_children(call: Call, field: Field, value: str) -> Json:
+    children = [call.views.child(field, value, child) for child in field.children_of(value)]
+    return {**call.views.option(field, value), "children": children}
 
 
 def _list(call: Call, kind: str) -> list[Json]:

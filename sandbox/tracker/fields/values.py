@@ -32,6 +32,8 @@ class Values:
             "datetime": self._datetime,
             "user": self._user,
             "option": self._option,
+            "option-with-child": self._cascading,
+            "sprint": self._sprint,
             "version": self._of_project,
             "component": self._of_project,
             "priority": self._named,
@@ -120,6 +122,21 @@ class Values:
         if value.get("value") not in field.options:
             raise Unsuitable(f"Option value '{value.get('value')}' is not valid")
         return str(value["value"])
+
+    def _cascading(self, field: Field, value: Any) -> list[str]:
+        """Return the option, and its child if the value has one."""
+        option = self._option(field, value)
+        child = value.get("child")
+        if child is None:
+            return [option]
+        if child.get("value") not in field.children_of(option):
+            raise Unsuitable(f"Option value '{child.get('value')}' is not valid")
+        return [option, str(child["value"])]
+
+    def _sprint(self, field: Field, value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise Unsuitable("Number value expected as the Sprint id.")
+        return value
 
     def _of_project(self, field: Field, value: Any) -> str:
         kind = str(field.items if field.type == "array" else field.type)

@@ -130,6 +130,10 @@ class Views(References):
     def _one(self, field: Field, kind: str, value: Any, issue: Issue) -> Any:
         if kind == "option":
             return self.option(field, value)
+        if kind == "option-with-child":
+            return self.cascading(field, *value)
+        if kind == "sprint":
+            return [{"id": value, "name": f"Sprint {value}", "state": "active"}]
         if kind == "number":
             return float(value)
         if kind == "user":

@@ -111,6 +111,30 @@ def test_fields_are_set_in_one_request(tracker: Tracker, settings: dict[str, Any
     assert changes(taken_off) == {"assignee": (name, None)}
 
 
+@pytest.mark.parametrize("settings", [{}, {"deployment": "Cloud"}], ids=["server", "cloud"])
+def test_values_in_the_form_of_the_server_are_set_once(
+    tracker: Tracker, settings: dict[str, Any]
+) -> None:
+    tracker.sandbox.settings("tracker", **settings)
+    area = {"name": "Area", "type": "option-with-child", "options": {"UI": ["Menu", "Bar"]}}
+    sprint = {"name": "Sprint", "type": "sprint"}
+    start = {"name": "Start", "type": "datetime"}
+    names = ("customfield_10501", "customfield_10502", "customfield_10503")
+    fields = dict(zip(names, (area, sprint, start), strict=True))
+    tracker.sandbox.seed({"tracker": {"fields": fields}})
+    choice = {"value": "ui", "child": {"value": "menu"}}
+    given = {"Area": choice, "Sprint": "7", "Start": "2026-01-05T09:00:00+01:00"}
+    done = thrice(tracker, issue="REL-22", fields=given)
+    assert len(done.writes) == 1
+    assert changes(done)["Area"] == (None, "UI - Menu")
+    assert changes(done)["Sprint"] == (None, 7)
+    gone = thrice(tracker, issue="REL-22", fields={"Area": "UI", "Sprint": None})
+    assert changes(gone) == {"Area": ("UI - Menu", "UI"), "Sprint": (7, None)}
+    words = "Area cannot be 'Side'; allowed values: Menu, Bar"
+    wrong = {"Area": {"value": "UI", "child": {"value": "Side"}}}
+    tracker.refused("rejected", words, issue="REL-22", fields=wrong, check=True)
+
+
 def test_hidden_address_is_the_only_account_that_a_search_finds(tracker: Tracker) -> None:
     tracker.sandbox.settings("tracker", deployment="Cloud")
     given = {"watchers": ["boris@example.com"], "fields": {"Reviewer": "boris@example.com"}}
