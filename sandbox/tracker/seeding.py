@@ -7,8 +7,8 @@
 - `versions`: {PROJECT: {name: {released, ...}}}
 - `components`: {PROJECT: [name]}, or {PROJECT: {name: {description, lead, ...}}}
 - `groups`: {name: [member]}; `roles`: {PROJECT: {role: {users: [name], groups: [name]}}}
-- `fields`: {customfield_N: {name, type, items?, options?, projects?}}; `options` of a cascading select
-  is {option: [child]}
+- `fields`: {customfield_N: {name, type, items?, options?, projects?}}; the `options` of a cascading
+  select are {option: [child]}
 - `link_types`: {name: {inward, outward}}
 - `workflows`: see `sandbox.tracker.issues.workflow`
 - `issues`: list, see `_Seeding.issue`

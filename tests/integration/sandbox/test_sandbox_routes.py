@@ -390,6 +390,7 @@ FREE: dict[str, dict[str, str]] = {
         "GET /rest/api/{version}/project/search": _FILTERED,
         "GET /rest/api/{version}/issue/createmeta": _FILTERED,
         "GET /rest/api/{version}/user*": "accounts are not part of a project",
+        "GET /rest/api/{version}/groups/picker": _FILTERED,
         "GET /rest/api/{version}/my*": "tells of the account itself",
         "GET /rest/api/{version}/issueLinkType*": _OPEN,
         "GET /rest/api/{version}/serverInfo": _OPEN,
