@@ -173,6 +173,10 @@ def test_two_images_of_one_name_are_two_attachments() -> None:
         ("<span id='here'>x</span>\n\n[a](#here)", "here"),
         ("## Setup {#here}\n\n[a](#here)", "here"),
         ("## Setup {#here}\n\n[a](#setup)", "setup"),
+        ("## Setup { .wide #here }\n\n[a](#here)", "here"),
+        ("## A & B\n\n[a](#a--b)", "a--b"),
+        ("## A & B\n\n[a](#a-b)", "a--b"),
+        ("## A & B\n\n## A b\n\n[a](#a-b)", "a-b"),
         ("<h2>First <i>step</i></h2>\n\n[a](#first-step)", "first-step"),
         ("# A\n\n# A\n\n# A-1\n\n[a](#a-1)", "a-1"),
         ("# A\n\n# A\n\n# A-1\n\n[a](#a-1-1)", "a-1-1"),
@@ -256,11 +260,59 @@ def test_table_of_contents_becomes_a_macro(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["!!! note\n    a", "??? tip 'b'\n    a", ":::note\na\n:::", '+++\ntitle = "a"\n+++\n']
+    "text", ["!!! note\n  a", "???+ a\na", ":::note\na", "::: other\na\n:::", '+++\nb = "a"\n+++\n']
 )
-def test_notes_of_other_dialects_are_reported(text: str) -> None:
+def test_notes_of_other_dialects_without_equivalent_are_reported(text: str) -> None:
     body, warnings = _converted(f"\n\n{text}")
     assert len(warnings) == 1
     assert warnings[0].startswith("line 3: ")
     assert "is not converted" in warnings[0]
     assert "a" in body
+
+
+def _note(name: str, title: str, body: str) -> str:
+    shown = f'<ac:parameter ac:name="title">{title}</ac:parameter>' if title else ""
+    return (
+        f'<ac:structured-macro ac:name="{name}">{shown}<ac:rich-text-body>{body}'
+        "</ac:rich-text-body></ac:structured-macro>"
+    )
+
+
+_TABS = "<p><strong>A</strong></p><p>a</p><p><strong>B</strong></p><p>b</p>"
+
+
+@pytest.mark.parametrize(
+    ("text", "body"),
+    [
+        ("!!! note\n    a", _note("info", "", "<p>a</p>")),
+        ("!!!note\n\n    a\n\n    b\nc", _note("info", "", "<p>a</p><p>b</p>") + "<p>c</p>"),
+        ("x\n!!! danger 'T `b` *c*'\n    a", "<p>x</p>" + _note("warning", "T b c", "<p>a</p>")),
+        ("!!! example inline end\n    a", _note("info", "Example", "<p>a</p>")),
+        ('!!! other ""\n    a', _note("info", "", "<p>a</p>")),
+        ('!!! important "only a title"\n\na', _note("note", "", "<p>only a title</p>") + "<p>a</p>"),
+        ("??? tip\n    a", _note("expand", "Tip", "<p>a</p>")),
+        ('???+ note "T"\n    !!! tip\n        a', _note("expand", "T", _note("tip", "", "<p>a</p>"))),
+        ("- x\n\n    !!! note\n        a\n- b", None),
+        ('=== "A"\n    a\n=== "B"\n    b', _TABS),
+        (":::note\na\n:::\nb", _note("info", "", "<p>a</p>") + "<p>b</p>"),
+        ("::: tip T\na\n:::", _note("tip", "T", "<p>a</p>")),
+        (":::tip[T]\na\n:::", _note("tip", "T", "<p>a</p>")),
+        ("::: {.callout-tip}\na\n:::", _note("tip", "", "<p>a</p>")),
+        ("::::warning\n:::details T\na\n:::\n::::",
+         _note("warning", "", _note("expand", "T", "<p>a</p>"))),
+        (":::note\n```\n:::\n```\n:::", None),
+        ("/// note | T\na\n///", _note("info", "T", "<p>a</p>")),
+    ],
+)  # fmt: skip
+def test_notes_of_other_dialects_become_macros(text: str, body: str | None) -> None:
+    made, warnings = _converted(text)
+    assert warnings == []
+    assert body in (None, made)
+    assert "!!!" not in made
+
+
+@pytest.mark.parametrize("text", ["::: note\n", "/// note\n", "!!! note\n", '=== "a"\n'])
+def test_notes_without_content_take_linear_time(text: str) -> None:
+    begin = time.process_time()
+    _converted(text * 8000 + ":::\n")
+    assert time.process_time() - begin < 5

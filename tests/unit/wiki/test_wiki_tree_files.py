@@ -90,6 +90,11 @@ def test_heading_of_the_title_is_left_out(
     assert len(kept.body) >= len(page.body)
 
 
+def test_loose_link_to_the_dropped_heading_leads_to_the_page(folder: Folder) -> None:
+    folder.write(**{"x.md": "# A & B\n\n[a](#a-b)"})
+    assert '<ac:link><ri:page ri:content-title="A &amp; B"/>' in folder()["x.md"].body
+
+
 def test_link_to_the_dropped_heading_leads_to_the_page(folder: Folder) -> None:
     folder.file("x.md", "# T <a id='top2'></a>\n\n[a](#t) [b](#Top2) [c](#top)")
     folder.file("y.md", "[d](x.md#t)")
@@ -207,6 +212,36 @@ def test_titles_of_one_folder_get_the_file_names(folder: Folder) -> None:
     folder.write(**{"d/index.md": "# V", "d/d.md": "# V"})
     titles = {path: page.title for path, page in folder(by_folder=True).items()}
     assert (titles["d/index.md"], titles["d/d.md"]) == ("V (d/index)", "V (d/d)")
+
+
+def test_titles_of_folders_without_a_page_get_the_folder_above(folder: Folder) -> None:
+    folder.write(**{"a/http/x.md": "# X", "b/http/y.md": "# Y", "http.md": "# http"})
+    titles = {path: page.title for path, page in folder(by_folder=True).items()}
+    assert titles["a/http/"] == "http (a/http)"
+    assert titles["b/http/"] == "http (b/http)"
+    assert titles["http.md"] == "http (docs)"
+
+
+@pytest.mark.parametrize(
+    ("address", "title"),
+    [("b.html", "B"), ("./b", "B"), ("../a/b/", "B"), ("index.html#x", "A"), ("c.html", None)],
+)
+def test_links_as_generators_of_sites_write_them_lead_to_pages(
+    folder: Folder, address: str, title: str | None
+) -> None:
+    folder.write(
+        **{
+            "a/index.md": "# A\n## X",
+            "a/b.md": "# B",
+            "a/c.html": "",
+            "a/d.md": f"# D\n[x]({address})",
+        }
+    )
+    page = folder()["a/d.md"]
+    if title is None:
+        assert list(page.files) == ["c.html"]
+    else:
+        assert f'ri:content-title="{title}"' in page.body
 
 
 def test_elements_without_equivalent_are_reported_with_file_and_line(folder: Folder) -> None:

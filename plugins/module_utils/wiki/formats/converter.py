@@ -10,7 +10,7 @@ from itertools import pairwise
 from urllib.parse import unquote
 
 from . import markup
-from .document import MarkdownDocument, is_safe_address, parse_markdown, target_key
+from .document import MarkdownDocument, is_safe_address, loose_key, parse_markdown, target_key
 from .elements import (
     BLOCKS,
     BREAK,
@@ -19,6 +19,7 @@ from .elements import (
     HEADINGS,
     INLINE,
     INVISIBLE,
+    NOTE,
     REFERENCE,
     TIGHT,
     Element,
@@ -72,7 +73,8 @@ class InlineRenderer:
 
     def anchors(self, element: Element) -> str:
         """Return the anchors of an element: its ids, and its slug if a link leads there."""
-        slug = [element.slug] if target_key(element.slug) in self._linked else []
+        keys = {target_key(element.slug), loose_key(element.slug)}
+        slug = [element.slug] if keys & self._linked else []
         return "".join(markup.anchor(name) for name in [*element.ids, *slug] if name)
 
     def surround(self, element: Element, content: str) -> str:
@@ -228,7 +230,7 @@ class StorageRenderer:
                 ("dt", "dd"), lambda element: self._definitions(Element("dl", children=[element]))
             ),
             "table": self._tables.render,
-            "details": self._details,
+            **dict.fromkeys(("details", NOTE), self._titled),
         }
 
     def body(self) -> str:
@@ -382,7 +384,8 @@ class StorageRenderer:
         )
         return f"<dl>{content}</dl>" if content else ""
 
-    def _details(self, element: Element) -> str:
+    def _titled(self, element: Element) -> str:
+        """Render `details`, a note or a tab."""
         children = list(element.children)
         summary = next(
             (one for one in children if isinstance(one, Element) and one.tag == "summary"), None
@@ -392,7 +395,11 @@ class StorageRenderer:
             title = summary.text()
             # the title of the macro is plain text
             children[children.index(summary)] = Element("p", children=list(_without_text(summary)))
-        return markup.macro_with_body("expand", self._flow(children), title)
+        name = element.attributes["macro"] if element.tag == NOTE else "expand"
+        if name == "":
+            heading = f"<p><strong>{markup.escaped(title)}</strong></p>" if title else ""
+            return heading + self._flow(children)
+        return markup.macro_with_body(name, self._flow(children), title)
 
 
 def _is_block(element: Element) -> bool:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ...core.errors import invalid
 from .elements import DEEPEST, HEADINGS, Element, TreeBuilder, add_footnotes, definitions_of
+from .notes import add_notes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +31,10 @@ except ImportError:
 #: Maximum number of characters: the library is slow for some inputs, and real pages are smaller.
 LONGEST = 1_000_000
 _NOT_IN_A_SLUG = re.compile(r"[^\w\- ]")
-_ID = re.compile(r"\s*\{:?\s*#(?P<id>[^\s{}#]+)\s*\}\s*\Z")
+#: Attributes at the end of a heading: an id, classes, and others after one of these.
+_ATTRIBUTES = re.compile(
+    r"\s*\{:?\s*(?P<first>[#.][^\s{}#]+)(?P<more>(?:\s+[#.\w][^\s{}#]+)*)\s*\}\s*\Z"
+)
 _BRACKET = re.compile(r"[\[\]]")
 #: Number of open brackets from which on brackets are counted, and the maximum of that count. The
 #: library takes up to a millisecond for a bracket.
@@ -76,6 +80,11 @@ def target_key(fragment: str) -> str:
     return fragment.lower()
 
 
+def loose_key(slug: str) -> str:
+    """Return the slug of generators of sites: that of "A & B" is `a-b`, but GitHub's `a--b`."""
+    return re.sub("-+", "-", target_key(slug)).strip("-")
+
+
 def require_markdown() -> None:
     """Raise `invalid` if markdown-it-py is missing."""
     if MARKDOWN_MISSING is not None:
@@ -117,6 +126,7 @@ def _parser() -> markdown_it.MarkdownIt:
     parser = markdown_it.MarkdownIt("commonmark", {"maxNesting": 2 * DEEPEST})
     add_brackets(parser)
     add_footnotes(parser)
+    add_notes(parser)
     return parser.enable(["table", "strikethrough"])
 
 
@@ -143,17 +153,19 @@ def _targets(tree: Element, footnotes: Mapping[str, Element]) -> dict[str, str]:
                     own.append(name)
             element.slug = element.slug if element.slug in own[-1:] else ""
             element.ids = [name for name in own if name != element.slug]
-    return found
+    slugs = {loose_key(element.slug): element.slug for element in tree.walk() if element.slug}
+    return {**slugs, **found}
 
 
 def _explicit_id(heading: Element) -> list[str]:
-    """Remove the id `{#id}` at the end of a heading of Markdown, and return it."""
+    """Remove attributes such as `{#id .class}` at the end of a heading, and return the id."""
     last = heading.children[-1] if heading.children and not heading.raw else None
-    found = _ID.search(last) if isinstance(last, str) else None
+    found = _ATTRIBUTES.search(last) if isinstance(last, str) else None
     if found is None:
         return []
     heading.children[-1] = found.string[: found.start()]
-    return [found["id"]]
+    names = [found["first"], *found["more"].split()]
+    return [name[1:] for name in names if name[0] == "#"][:1]
 
 
 def _slug(text: str, taken: dict[str, int]) -> str:

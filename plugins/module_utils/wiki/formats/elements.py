@@ -120,15 +120,15 @@ def _define(state: StateBlock, begin: int, end: int, silent: bool) -> bool:
     """Parse a definition: its line, and the lines below that are indented or follow directly."""
     if state.level or state.is_code_block(begin):
         return False
-    found = _DEFINITION.match(_line(state, begin))
+    found = _DEFINITION.match(line_text(state, begin))
     if found is None:
         return False
     if silent:
         return True
-    lines = [_line(state, begin)[found.end() :]]
+    lines = [line_text(state, begin)[found.end() :]]
     after = begin + 1
     while after < end and _continues(state, after, end):
-        lines.append("" if state.isEmpty(after) else _line(state, after))
+        lines.append("" if state.isEmpty(after) else line_text(state, after))
         after += 1
     known = state.env.setdefault(_DEFINITIONS, {})
     known.setdefault(found["name"], (begin, "\n".join(lines)))
@@ -138,13 +138,13 @@ def _define(state: StateBlock, begin: int, end: int, silent: bool) -> bool:
 
 def _continues(state: StateBlock, line: int, end: int) -> bool:
     if not state.isEmpty(line):
-        is_new = _DEFINITION.match(_line(state, line)) is not None
+        is_new = _DEFINITION.match(line_text(state, line)) is not None
         return state.sCount[line] >= _INDENT or (not state.isEmpty(line - 1) and not is_new)
     after = line + 1
     return after < end and not state.isEmpty(after) and state.sCount[after] >= _INDENT
 
 
-def _line(state: StateBlock, line: int) -> str:
+def line_text(state: StateBlock, line: int) -> str:
     """Return a line without its indentation."""
     return state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]]
 
@@ -165,6 +165,8 @@ DEEPEST = 60
 #: Tag of a code block, whose attribute `info` is the first line after the fence. No tag of raw HTML
 #: can have a name with a `#`.
 CODE = "#code"
+#: Tag of a note or a tab, whose attribute `macro` is that of the wiki, or empty for a tab.
+NOTE = "#note"
 #: Tag of the paragraph of a list item without blank lines.
 TIGHT = "#tight"
 #: Tag of the end of a paragraph that is not an element, such as the end of a `div`.
@@ -175,7 +177,7 @@ CELLS = ("td", "th")
 _SECTIONS = ("thead", "tbody", "tfoot")
 BLOCKS = frozenset(
     (
-        *(*HEADINGS, *CELLS, *_SECTIONS, "p", TIGHT, CODE, BREAK, "hr", "pre", "blockquote"),
+        *(*HEADINGS, *CELLS, *_SECTIONS, "p", TIGHT, CODE, BREAK, NOTE, "hr", "pre", "blockquote"),
         *("ul", "ol", "li", "dl", "dt", "dd", "table", "colgroup", "col", "tr", "caption"),
         *("details", "summary", "figcaption"),
     )

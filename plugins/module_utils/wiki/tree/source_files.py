@@ -261,7 +261,8 @@ class _Walk:
         """Return whether a path is a regular file of the folder."""
         real = os.path.realpath(file)
         if os.path.commonpath([real, self._real]) != self._real:
-            self._problem(path, "the symbolic link leads to a file outside the folder")
+            cure = "exclude it, or replace it by the file"
+            self._problem(path, f"the symbolic link leads to a file outside the folder: {cure}")
             return False
         try:
             return stat.S_ISREG(os.stat(real).st_mode)

@@ -72,6 +72,8 @@ class FolderLinks:
         folder = ROOT if target == "." else f"{target}/"
         key = self._keys.get(target) or (folder if folder in self._folder.pages else None)
         file = target if key is None and target in self._folder.files else None
+        if key is None and file is None:  # generators of sites also take `page` and `page.html`
+            key = self._keys.get(f"{target.removesuffix('.html')}.md")
         return None if key is None and file is None else ResolvedLink(key, file, unquote(fragment))
 
     def elsewhere(self, page: SourceFile, address: str) -> str | None:
@@ -227,8 +229,9 @@ class _ReadPage:
         if self.document is None:
             return None
         dropped = () if self.heading is None else self.heading.walk()
-        names = (name for one in dropped for name in (*one.ids, one.slug))
-        return {**self.document.targets, **{target_key(name): "" for name in names}}
+        gone = {name for one in dropped for name in (*one.ids, one.slug)}
+        targets = self.document.targets.items()
+        return {key: "" if name in gone else name for key, name in targets}
 
 
 def _digest(text: str) -> str:
@@ -336,7 +339,10 @@ class WantedPages:
 
     def _folder_name(self, source: SourceFile) -> str:
         here = _folder_of(source)
-        return posixpath.basename(here) if here not in ("", ".") else self._folder.title
+        if here in ("", "."):
+            return self._folder.title
+        # The title of a folder without a file for its page is already the folder's own name.
+        return "/".join(here.split("/")[-2 if source.file is None else -1 :])
 
     def _reject_duplicates(self, pages: Sequence[_ReadPage]) -> None:
         seen: dict[str, str] = {}
