@@ -51,8 +51,8 @@ class _Note(NamedTuple):
 
 def add_notes(parser: MarkdownIt) -> None:
     """Make a parser recognize notes and tabs."""
-    alternatives = {"alt": ["paragraph", "reference", "blockquote", "list"]}
-    parser.block.ruler.before("fence", "note", _parse, alternatives)
+    interrupted = ["paragraph", "reference", "blockquote", "list"]
+    parser.block.ruler.before("fence", "note", _parse, {"alt": interrupted})
 
 
 def _parse(state: StateBlock, begin: int, end: int, silent: bool) -> bool:
@@ -79,10 +79,9 @@ def _first_line(line: str) -> _Note | None:
         macro = _EXPAND if found["mark"][0] == "?" else _MACROS.get(found["kind"].lower(), "info")
         return _Note(macro, _shown(found["title"], found["kind"], macro))
     found = _FENCED.fullmatch(line)
-    macro = None if found is None else _MACROS.get(found["kind"].lower())
-    if found is None or macro is None:
+    if found is None or found["kind"].lower() not in _MACROS:
         return None
-    title = found["label"] or found["title"]
+    macro, title = _MACROS[found["kind"].lower()], found["label"] or found["title"]
     return _Note(macro, _shown(title, found["kind"], macro), found["fence"])
 
 
