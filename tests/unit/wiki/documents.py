@@ -154,6 +154,7 @@ _SECTION = _element(
     st.sampled_from([{"ac:type": "single"}, {"ac:type": "two_equal"}]),
 )
 _LAYOUT = _element("ac:layout", st.lists(_SECTION, min_size=1, max_size=2))
+_ITEMS = ("td", "th", "li", "ac:task-body")
 #: Bodies of pages, as lists of blocks.
 BODIES = st.lists(_NESTED, min_size=1, max_size=4) | st.lists(_LAYOUT, min_size=1, max_size=1)
 
@@ -245,8 +246,9 @@ def _rewritten(node: Any, chance: random.Random) -> Any:
     if isinstance(node, str):
         return node
     name, attributes, children = node
+    has_text = name in _ITEMS and _is_text(children) and chance.random() < 0.5
     children = [_rewritten(child, chance) for child in children]
-    attributes = dict(attributes)
+    attributes = {**({"ac:layout": "center"} if name == "ac:image" else {}), **attributes}
     if name == "ac:structured-macro":
         attributes.setdefault("ac:macro-id", f"id-{chance.random()}")
         attributes.setdefault("ac:schema-version", "1")
@@ -267,7 +269,19 @@ def _rewritten(node: Any, chance: random.Random) -> Any:
         children = [("tbody", {}, children)]
     if name in ("p", "td", "li", "b", "em"):
         children = [_commented(child, chance) for child in children]
-    return (name, attributes, children)
+    return (name, attributes, [("p", {}, children)] if has_text else children)
+
+
+def _is_text(children: list[Any]) -> bool:
+    """Return whether children are text and inline elements, without blanks at the edges."""
+    elements = [child for child in children if not isinstance(child, str)]
+    macros = [one for one in elements if one[0] == "ac:structured-macro"]
+    if any(one[0] in _BLOCKS for one in elements) or any(
+        one[1]["ac:name"] != "status" for one in macros
+    ):
+        return False
+    edges = [child for child in (children[:1] + children[-1:]) if isinstance(child, str)]
+    return bool(children) and all(text.strip(" \t\r\n") for text in edges)
 
 
 def _commented(child: Any, chance: random.Random) -> Any:
@@ -330,11 +344,29 @@ def _tag_edit(node: Tree, chance: random.Random) -> Tree:
     return (name, {**attributes, key: f"{attributes.get(key, '')}y"}, children)
 
 
-def as_seen(nodes: list[Any]) -> list[Any]:
-    """Return the normalized tree that a real edit must change.
+def as_seen(blocks: list[Any]) -> list[Any]:
+    """Return the normalized body that a real edit must change."""
+    seen = _as_seen(blocks)
+    while seen and _is_nothing(seen[-1]):
+        seen.pop()
+    return seen
+
+
+def _is_nothing(node: Any) -> bool:
+    """Return whether a node is an empty paragraph."""
+    return (
+        not isinstance(node, str)
+        and node[0] == "p"
+        and not node[2]
+        and not set(node[1]) - {"data-x"}
+    )
+
+
+def _as_seen(nodes: list[Any]) -> list[Any]:
+    """Return normalized nodes.
 
     Adjacent strings are joined, parameters are sorted by name. Empty strings, and blanks at the
-    edges of elements that contain blocks, are removed.
+    edges of elements that contain blocks, are removed. So are members that an editor may have added.
     """
     seen: list[Any] = []
     for node in nodes:
@@ -345,9 +377,12 @@ def as_seen(nodes: list[Any]) -> list[Any]:
                 seen.append(node)
             continue
         name, attributes, children = node
-        inner = as_seen(children)
-        if name in ("td", "th", "li", "ac:task-body"):
+        inner = _as_seen(children)
+        if name in _ITEMS:
             inner = [one for at, one in enumerate(inner) if not _blank_edge(inner, at)]
+            inner = [] if len(inner) == 1 and _is_nothing(inner[0]) else inner
+        if name == "ac:image":
+            attributes = {key: attributes[key] for key in attributes if key == "ac:alt"}
         if name == "ac:structured-macro":
             inner.sort(key=lambda one: (one[0] != "ac:parameter", one[1].get("ac:name", "")))
         seen.append((name, attributes, inner))

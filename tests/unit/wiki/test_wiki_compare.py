@@ -135,8 +135,23 @@ def test_ignored_differences_are_named(current: str, wanted: str, ignored: str) 
         ("<ul><li>a</li><li>b</li></ul>", "<ul><li>b</li><li>a</li></ul>"),
         (
             '<table><colgroup><col style="width: 1px" /></colgroup><tr /></table>',
-            "<table><tr /></table>",
+            '<table><colgroup><col style="width: 2px" /></colgroup><tr /></table>',
         ),
+        ("<table><tr /></table>", "<table><colgroup><col /></colgroup><tr /></table>"),
+        ("<li><p>a</p><p>b</p></li>", "<li>ab</li>"),
+        ("<li><p>a</p><p>b</p></li>", "<li><p>ab</p></li>"),
+        ('<td><p style="text-align: center;">a</p></td>', "<td>a</td>"),
+        ("<li>a<ul><li>b</li></ul></li>", "<li>a</li><li>b</li>"),
+        ("<p /><p>a</p>", "<p>a</p>"),
+        ("<p>a</p><p> </p>", "<p>a</p>"),
+        ('<ol start="2"><li>a</li></ol>', "<ol><li>a</li></ol>"),
+        ('<ac:image ac:width="2" />', '<ac:image ac:width="1" />'),
+        ("<ac:image />", '<ac:image ac:width="1" />'),
+        ('<ac:image ac:border="true" />', "<ac:image />"),
+        ('<table style="color: red;"><tr /></table>', "<table><tr /></table>"),
+        ('<table class="mine"><tr /></table>', "<table><tr /></table>"),
+        ('<p style="width: 1px;">a</p>', "<p>a</p>"),
+        ("<p><span>a</span></p>", "<p>a</p>"),
         (
             "<table><tbody><tr /></tbody><tbody><tr /></tbody></table>",
             "<table><tbody><tr /><tr /></tbody></table>",
@@ -152,6 +167,78 @@ def test_real_difference_is_found(current: str, wanted: str) -> None:
     assert verdict.ignored == ()
     before, after = readable(current, wanted, SPACE)
     assert before != after
+
+
+_TASK = (
+    "<ac:task-list{}><ac:task><ac:task-id>1</ac:task-id><ac:task-status>complete</ac:task-status>"
+    "<ac:task-body>{}</ac:task-body></ac:task></ac:task-list>"
+)
+_MACRO = '<ac:structured-macro ac:name="code"{}>{}<ac:plain-text-body /></ac:structured-macro>'
+_TABLE = (
+    '<table data-layout="default" data-table-width="760" style="width: 50.0%;"'
+    ' class="relative-table wrapped" ac:local-id="1"><colgroup><col style="width: 9px;" />'
+    "</colgroup><tbody><tr /></tbody></table>"
+)
+_IMAGE = (
+    '<ac:image ac:align="center" ac:layout="center" ac:original-height="2"'
+    ' ac:original-width="3" ac:custom-width="true" ac:width="760" ac:alt="x" />'
+)
+_PARAMETER = '<ac:parameter ac:name="{}">wide</ac:parameter>'
+
+
+@pytest.mark.parametrize(
+    ("current", "wanted", "ignored"),
+    [
+        ("<ul><li><p>a</p></li></ul>", "<ul><li>a</li></ul>", "paragraphs in li (1)"),
+        (
+            "<ul><li><p>a <b>b</b></p><ul><li><p>c</p></li></ul></li></ul>",
+            "<ul><li>a <b>b</b>\n<ul><li>c</li></ul></li></ul>",
+            "paragraphs in li (2)",
+        ),
+        (
+            f"<ul><li><p>a</p>{_MACRO.format('', '')}<p>b</p></li></ul>",
+            f"<ul><li>a {_MACRO.format('', '')} b</li></ul>",
+            "paragraphs in li (2)",
+        ),
+        ("<table><tr><td><p /></td></tr></table>", "<table><tr><td /></tr></table>", None),
+        ("<table><tr><th><p>a</p></th></tr></table>", "<table><tr><th>a</th></tr></table>", None),
+        (_TABLE, "<table><tr /></table>", "element colgroup (1)"),
+        (_IMAGE, '<ac:image ac:alt="x" />', "attribute ac:width (1)"),
+        ('<ac:image ac:width="5" ac:height="3" />', '<ac:image ac:width="5" />', None),
+        (
+            _TASK.format(
+                ' ac:task-list-id="7"', '<span class="placeholder-inline-tasks">a <b>b</b></span>'
+            ),
+            _TASK.format("", "a <b>b</b>"),
+            "marks of the text of tasks (1)",
+        ),
+        (
+            _MACRO.format(' data-layout="wide"', _PARAMETER.format("breakoutMode")),
+            _MACRO.format("", ""),
+            "parameter breakoutMode (1)",
+        ),
+        (
+            '<ac:layout-section ac:type="single" ac:breakout-mode="wide" ac:breakout-width="9" />',
+            '<ac:layout-section ac:type="single" />',
+            None,
+        ),
+        ('<p>a</p><p local-id="1" />', "<p>a</p>", "empty paragraph at the end (1)"),
+        ('<ol start="1"><li>a</li></ol>', "<ol><li>a</li></ol>", None),
+        (
+            '<ac:link ac:card-appearance="inline"><ri:page ri:version-at-save="1" /></ac:link>',
+            "<ac:link><ri:page /></ac:link>",
+            None,
+        ),
+    ],
+)
+def test_rewrites_of_the_editor_of_the_cloud_are_no_difference(
+    current: str, wanted: str, ignored: str | None
+) -> None:
+    verdict = compare(current, wanted, SPACE)
+    assert verdict.same
+    assert ignored is None or ignored in verdict.ignored
+    before, after = readable(current, wanted, SPACE)
+    assert before == after
 
 
 def test_malformed_body_equals_itself() -> None:

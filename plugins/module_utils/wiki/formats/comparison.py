@@ -11,6 +11,8 @@ from itertools import zip_longest
 
 from .canonical import (
     BLOCKS,
+    BREAKOUT,
+    ITEMS,
     MACROS,
     MARKER,
     PARAMETER,
@@ -21,7 +23,10 @@ from .canonical import (
     WIKI_BLOCKS,
     canonical,
     has_own_space,
+    is_added,
     is_editor_attribute,
+    is_empty_paragraph,
+    is_placeholder,
 )
 from .parser import Comment, Malformed, Node, StorageElement, parse
 
@@ -141,6 +146,8 @@ def same(current: Node, wanted: Node) -> bool:
 
 def _same_attributes(current: StorageElement, wanted: StorageElement) -> bool:
     theirs, ours = dict(current.attributes), dict(wanted.attributes)
+    for name in [name for name in theirs if name not in ours and is_added(current, name)]:
+        del theirs[name]
     if MACRO_ID not in ours:
         theirs.pop(MACRO_ID, None)
     if _VERSION not in ours or _VERSION not in theirs:
@@ -149,22 +156,27 @@ def _same_attributes(current: StorageElement, wanted: StorageElement) -> bool:
     return theirs == ours
 
 
-def _children(current: StorageElement, wanted: StorageElement) -> list[Node]:
-    """Return the stored children. Of a table, leave out default columns if none are wanted."""
-    if current.name != "table" or any(child.name == "colgroup" for child in wanted.elements):
-        return current.children
-    return [child for child in current.children if not _is_bare_columns(child)]
+def _children(current: StorageElement, wanted: StorageElement | None) -> list[Node]:
+    """Return the stored children, without columns and breakout parameters that are not wanted."""
+    ours = {_part(child) for child in (() if wanted is None else wanted.elements)}
+    return [
+        child
+        for child in current.children
+        if not isinstance(child, StorageElement)
+        or not _is_optional(current, child)
+        or _part(child) in ours
+    ]
 
 
-def _is_bare_columns(node: Node) -> bool:
-    return (
-        isinstance(node, StorageElement)
-        and node.name == "colgroup"
-        and all(
-            element.name in ("col", "colgroup") and not element.attributes
-            for element in node.walk()
-        )
-    )
+def _part(element: StorageElement) -> tuple[str, str]:
+    return element.name, element.attributes.get("ac:name", "")
+
+
+def _is_optional(parent: StorageElement, child: StorageElement) -> bool:
+    """Return whether the server or its editor may have added a child."""
+    if parent.name == "table":
+        return child.name == "colgroup"
+    return child.name == PARAMETER and child.attributes.get("ac:name") in BREAKOUT
 
 
 def readable(
@@ -180,36 +192,44 @@ def readable(
     except Malformed:
         return _lines(current), _lines(wanted)
     _drop_server_members(there, here)
-    before, after = pretty(there), pretty(here)
+    before, after = pretty(_compact(there)), pretty(_compact(here))
     only_ignored = exact and before == after
     return (_lines(current), _lines(wanted)) if only_ignored else (before, after)
 
 
 def _drop_server_members(current: StorageElement, wanted: StorageElement) -> None:
-    """Remove macro ids, macro versions and default columns that only the server has set.
+    """Remove ids, versions, sizes and other members that only the server has set.
 
-    Macros with the same name are paired in document order. Columns are kept if any wanted table has
-    columns.
+    Elements of the same kind are paired in document order.
     """
-    if not any(element.name == "colgroup" for element in wanted.walk()):
-        for table in current.walk():
-            table.children = [child for child in table.children if not _is_bare_columns(child)]
-    theirs, ours = _macros(current), _macros(wanted)
-    for name, macros in theirs.items():
-        for macro, partner in zip_longest(macros, ours.get(name, [])[: len(macros)]):
+    theirs, ours = _kinds(current), _kinds(wanted)
+    for kind, elements in theirs.items():
+        for element, partner in zip_longest(elements, ours.get(kind, [])[: len(elements)]):
             attributes = {} if partner is None else partner.attributes
-            if MACRO_ID not in attributes:
-                macro.attributes.pop(MACRO_ID, None)
-            if _VERSION not in attributes or _VERSION not in macro.attributes:
-                macro.attributes.pop(_VERSION, None)
+            element.children = _children(element, partner)
+            for name in [n for n in element.attributes if n not in attributes]:
+                if name == MACRO_ID or is_added(element, name):
+                    del element.attributes[name]
+            if _VERSION not in attributes or _VERSION not in element.attributes:
+                element.attributes.pop(_VERSION, None)
                 attributes.pop(_VERSION, None)
 
 
-def _macros(tree: StorageElement) -> dict[str, list[StorageElement]]:
-    found: dict[str, list[StorageElement]] = {}
+def _compact(tree: StorageElement) -> StorageElement:
+    """Show the first paragraph of list items, cells and tasks as their text."""
+    for item in tree.walk():
+        paragraphs = [child for child in item.elements if child.name == "p"]
+        if item.name not in ITEMS or len(paragraphs) != 1 or paragraphs[0].attributes:
+            continue
+        if item.children[0] is paragraphs[0]:
+            item.children[:1] = paragraphs[0].children
+    return tree
+
+
+def _kinds(tree: StorageElement) -> dict[tuple[str, str], list[StorageElement]]:
+    found: dict[tuple[str, str], list[StorageElement]] = {}
     for element in tree.walk():
-        if element.name in MACROS:
-            found.setdefault(element.attributes.get("ac:name", ""), []).append(element)
+        found.setdefault(_part(element), []).append(element)
     return found
 
 
@@ -303,26 +323,43 @@ def _features(root: StorageElement, text: str, space: str | None) -> Counter[Fea
     for element in root.walk():
         found.update(_of_element(element, space))
         found.update(_of_children(element))
+        found.update(_of_the_editor(element))
     return found
 
 
 def _of_element(element: StorageElement, space: str | None) -> Iterator[Feature]:
     for name, value in element.attributes.items():
-        if name in _SERVER_SET or is_editor_attribute(name):
+        if _may_be_set(element, name):
             yield f"attribute {name}", value
     if has_own_space(element, space):
         yield f"attribute {SPACE_KEY} for the space of the page", ""
     if element.name in (TASK_ID, MARKER):
         yield f"element {element.name}", repr(element.attributes)
-    if element.name in ("tbody", "colgroup") and not element.attributes:
+    if element.name == "colgroup" or (element.name == "tbody" and not element.attributes):
         yield f"element {element.name}", ""
-    names = [
-        name
-        for name in element.attributes
-        if name not in _SERVER_SET and not is_editor_attribute(name)
-    ]
+    if is_placeholder(element):
+        yield "marks of the text of tasks", ""
+    names = [name for name in element.attributes if not _may_be_set(element, name)]
     if names != sorted(names):
         yield "order of attributes", " ".join(names)
+
+
+def _may_be_set(element: StorageElement, attribute: str) -> bool:
+    """Return whether the server or its editor may set an attribute."""
+    return (
+        attribute in _SERVER_SET or is_editor_attribute(attribute) or is_added(element, attribute)
+    )
+
+
+def _of_the_editor(element: StorageElement) -> Iterator[Feature]:
+    """Yield the children that the editor of the cloud may have added."""
+    for part in element.elements:
+        if element.name in ITEMS and part.name == "p":
+            yield f"paragraphs in {element.name}", ""
+        if part.name == PARAMETER and _is_optional(element, part):
+            yield f"parameter {part.attributes['ac:name']}", ""
+    if element.name == "" and element.children and is_empty_paragraph(element.children[-1]):
+        yield "empty paragraph at the end", ""
 
 
 def _of_children(element: StorageElement) -> Iterator[Feature]:
