@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The update centre: the offered plugins, and its jobs, which run one after the other [ci-23].
 
-Seed format: `update_site: [{name, version, title, dependencies, fails, needs_restart, site}]`.
-`dependencies` are names, or least versions by name. `site` is one of the setting `update_sites`, by
-default the first. `fails` is the reason for a failed installation. `needs_restart` is the only sign
-that a plugin cannot be loaded without a restart.
+Seed format: `update_site: [{name, version, title, dependencies, optional, fails, needs_restart,
+site}]`. `dependencies` are names, or least versions by name, `optional` are least versions. `site`
+is one of the setting `update_sites`, by default the first. `fails` is the reason for a failed
+installation. `needs_restart` is the only sign that a plugin cannot be loaded without a restart.
 """
 
 from __future__ import annotations
@@ -85,7 +85,10 @@ def install_necessary(context: Context, wanted: dict[str, str]) -> None:
 def install(context: Context, plugin: dict[str, Any], correlation: str | None) -> None:
     """Queue the installation of an offered plugin, after its dependencies."""
     there = plugin_manager.versions(context)
-    for name, least in _needs(plugin).items():
+    optional = {
+        name: each for name, each in (plugin.get("optional") or {}).items() if name in there
+    }
+    for name, least in {**optional, **_needs(plugin)}.items():
         queued = any(job["name"] == name for job in _all(context) if not job["done"])
         offered = offer(context, name, least)
         if offered is not None and not queued and (name not in there or older(there[name], least)):
@@ -267,6 +270,7 @@ def _offer(plugin: dict[str, Any]) -> Exported:
         version=plugin["version"],
         title=plugin.get("title") or plugin["name"],
         dependencies=_needs(plugin),
+        optionalDependencies=plugin.get("optional") or {},
         sourceId=plugin["site"],
     )
     return Exported("hudson.model.UpdateSite$Plugin", fields, ("name", "version"))

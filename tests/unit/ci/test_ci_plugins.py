@@ -359,6 +359,18 @@ def test_dependencies_are_installed_with_the_plugin(
     assert all(change.implied for change in found)
 
 
+def test_installed_optional_dependencies_are_updated() -> None:
+    optional = {"b": "2", "c": "2", "d": "2"}
+    offers = {
+        "a": [Offer("1", {}, optional=optional)],
+        **{name: [Offer("2", {})] for name in "bcd"},
+    }
+    there = [_installed("b", "1"), _installed("c", "2")]
+    centre = CentreState((), False)
+    planned = PluginPlan(compared([PluginEntry("a")], there, centre), there, centre, offers)
+    assert [change.name for change in planned.implied] == ["b"]
+
+
 @pytest.mark.parametrize(
     ("least", "requested"), [(None, "a.company"), ("1", "a.company"), ("2", "a")]
 )

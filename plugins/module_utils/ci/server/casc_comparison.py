@@ -210,7 +210,8 @@ def compared(wanted: Mapping[str, Any], live: Mapping[str, Any]) -> Configuratio
 
 def _unshown(wanted: Mapping[str, Any], live: Mapping[str, Any]) -> list[str]:
     """Return the sections that no export shows."""
-    return [name for name in wanted if name.lower() in _UNSHOWN and key_in(live, name) not in live]
+    found = (name for name in wanted if str(name).lower() in _UNSHOWN)
+    return [name for name in found if key_in(live, name) not in live]
 
 
 def sections(wanted: Mapping[str, Any], live: Mapping[str, Any]) -> dict[str, Any]:
@@ -337,7 +338,7 @@ def _shows_defaults(path: str) -> bool:
     """Return whether the export shows defaults of this setting. Server fact [ci-43]: it does for
     members of `jenkins` and of sections such as `unclassified.mailer`, but not for nested objects.
     """
-    return "[" not in path and path.count(".") < (2 if path.startswith("jenkins.") else 3)
+    return "[" not in path and path.count(".") < (2 if path.lower().startswith("jenkins.") else 3)
 
 
 def _is_list_of_words(value: Any) -> bool:

@@ -188,10 +188,12 @@ def _parsed(options: CiConfigurationOptions) -> Mapping[str, Any]:
         except UnreadableYaml as error:
             place = "" if error.line is None else f" in line {error.line}"
             raise invalid(f"cannot parse {name}{place}: {error}") from None
+    if isinstance(content, Mapping):
+        # server fact [ci-43]: the server ignores these sections, which hold values for aliases
+        content = {key: value for key, value in content.items() if not str(key).startswith("x-")}
     if not isinstance(content, Mapping) or not content:
         raise invalid(f"{name} is not a mapping with sections such as jenkins or unclassified")
-    # server fact [ci-43]: the server ignores these sections, which hold values for aliases
-    return {name: value for name, value in content.items() if not str(name).startswith("x-")}
+    return content
 
 
 def _rejected(response: Response) -> ToolchainError:

@@ -7,8 +7,8 @@ The update centre installs plugins in the background.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, Literal
 
@@ -24,7 +24,7 @@ from .plugin_list import Plugin
 
 _PATH = "updateCenter/api/json"
 _JOBS = "jobs[id,type,errorMessage,status[type,success],plugin[name,version]]"
-_OFFER = "[name,version,dependencies,sourceId]"
+_OFFER = "[name,version,dependencies,optionalDependencies,sourceId]"
 _OFFERS = f"sites[id,availables{_OFFER},updates{_OFFER}]"
 #: The update site that a request without the name of a site means.
 _DEFAULT_SITE = "default"
@@ -70,11 +70,13 @@ class Offer:
 
     :param needs: dependencies with their minimum versions
     :param site: id of the site
+    :param optional: dependencies that are updated if they are installed in an older version
     """
 
     version: str
     needs: Mapping[str, str]
     site: str = _DEFAULT_SITE
+    optional: Mapping[str, str] = field(default_factory=dict)
 
     def request(self, name: str) -> str:
         """Return how a request names the plugin: `NAME`, or `NAME.SITE` [ci-22]."""
@@ -170,13 +172,18 @@ def read_offers(server: Transport) -> Offers:
         for obj in (*objects(site.get("availables")), *objects(site.get("updates"))):
             offer = Offer(
                 str(obj.get("version") or ""),
-                {name: str(version) for name, version in part(obj.get("dependencies")).items()},
+                _versions(obj.get("dependencies")),
                 str(obj.get("sourceId") or site.get("id") or _DEFAULT_SITE),
+                _versions(obj.get("optionalDependencies")),
             )
             known = found.setdefault(as_text(obj.get("name")), [])
             if offer not in known:
                 known.append(offer)
     return found
+
+
+def _versions(value: Any) -> dict[str, str]:
+    return {name: str(version) for name, version in part(value).items()}
 
 
 def require_right(server: Transport) -> None:
@@ -410,16 +417,21 @@ class PluginPlan:
         found: dict[str, PluginChange] = {}
         while pending:
             entry = pending.pop()
-            offer = offer_of(self.offers, entry.name, entry.version)
-            for name, minimum in ({} if offer is None else offer.needs).items():
-                change, coming = self._implied_change(name, minimum), self.centre.coming(name)
-                version = change.before if coming is None else coming.version
-                if name in {*listed, *found} or offer_of(self.offers, name, minimum) is None:
-                    continue
-                if not version or is_older(version, minimum):
-                    found[name] = change
+            for change in self._implied_by(entry):
+                if change.name not in {*listed, *found}:
+                    found[change.name] = change
                     pending.append(change.wanted)
         return [found[name] for name in sorted(found)]
+
+    def _implied_by(self, entry: PluginEntry) -> Iterator[PluginChange]:
+        """Yield the dependencies of a plugin that are missing or too old."""
+        offer = offer_of(self.offers, entry.name, entry.version) or Offer("", {})
+        for name, minimum in {**offer.optional, **offer.needs}.items():
+            change, coming = self._implied_change(name, minimum), self.centre.coming(name)
+            version = change.before if coming is None else coming.version
+            wanted = is_older(version, minimum) if version else name in offer.needs
+            if wanted and offer_of(self.offers, name, minimum) is not None:
+                yield change
 
     def _implied_change(self, name: str, minimum: str | None = None) -> PluginChange:
         installed = next((plugin for plugin in self.plugins if plugin.short_name == name), None)
