@@ -203,10 +203,3 @@ def test_every_list_of_desired_state_has_a_task_file() -> None:
         assert enforcement.roles({f"desired_state_{kind['list']}": []}, lambda value: value) == [
             "desired_state"
         ]
-
-
-def test_release_announces_with_every_option_of_the_module() -> None:
-    (play,) = load(ROOT / "playbooks" / "release.yml")
-    name = "delivery.toolchain.tracker_issue"
-    (task,) = (task for task in play["tasks"] if name in task)
-    assert set(task[name]) == set(test_slips.options_of("tracker_issue"))
