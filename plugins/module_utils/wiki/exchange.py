@@ -86,6 +86,13 @@ class WikiExchange:
             self.memory[_VERSION] = 2 if self._speaks_version_2() else 1
         return int(self.memory[_VERSION])
 
+    @property
+    def is_in_cloud(self) -> bool:
+        """Return whether the server is in the cloud, by its address or the dialect."""
+        connection = self._task.connection
+        dialect = str(connection.settings.get("dialect", "auto"))
+        return dialect.startswith("cloud") or (dialect == "auto" and is_cloud(connection))
+
     def _speaks_version_2(self) -> bool:
         connection = self._task.connection
         dialect = connection.settings.get("dialect", "auto")

@@ -159,6 +159,20 @@ def test_invalid_or_unsupported_permissions_are_reported(fresh: Fresh) -> None:
     assert (error.kind, "before 9.1" in error.message) == ("rejected", True)
 
 
+@pytest.mark.parametrize("dialect", ["cloud_v1", "cloud_v2"])
+@pytest.mark.parametrize("key", ["REL", "NEW"])
+def test_permissions_in_the_cloud_are_rejected_before_users_are_read(
+    fresh: Fresh, dialect: str, key: str
+) -> None:
+    sandbox = fresh("real")
+    sandbox.settings("wiki", deployment="Cloud", version_2=True)
+    login = {**connections.LOGINS["wiki"], "dialect": dialect}
+    account = [{"user": "account-reporter", "operations": ["space:read"]}]
+    for check in (True, False):
+        error = refused(sandbox, check=check, login=login, key=key, name="N", permissions=account)
+        assert (error.kind, "the cloud have no interface" in error.message) == ("rejected", True)
+
+
 def test_entries_are_managed_in_one_task(fresh: Fresh) -> None:
     sandbox = fresh("real")
     writers = {"anonymous": True, "operations": ["space:read"]}

@@ -571,6 +571,21 @@ def test_concurrent_edit_of_the_body_is_a_conflict(stub: Stub, wiki: Wiki) -> No
     assert wiki.pages["7"]["body"] == "<p>theirs</p>"
 
 
+@pytest.mark.parametrize("listed", [False, True])
+def test_refused_save_of_what_another_run_has_saved_is_unchanged(
+    stub: Stub, wiki: Wiki, *, listed: bool
+) -> None:
+    page = {"page_id": "7", "body": "<p>new</p>"}
+    wiki.puts = [lambda wiki: wiki.edit(body="<p>new</p>")]
+    run = Run(stub, **({"pages": [page]} if listed else page))
+    _plan, result = run()
+    assert result["changed"] is False
+    assert wiki.pages["7"]["version"] == 4
+    assert "the server refused the save" in run.warnings[0]
+    shown = result["pages"][0]["page"] if listed else result["page"]
+    assert shown["version"] == 4
+
+
 def test_expected_version_disables_merging(stub: Stub, wiki: Wiki) -> None:
     wiki.puts = [lambda wiki: wiki.edit(title="Theirs")]
     options: dict[str, Any] = {"on_conflict": "retry", "expected_version": 3}
@@ -585,6 +600,7 @@ def test_save_completed_behind_a_gateway_timeout_is_not_a_conflict(stub: Stub, w
     wiki.puts = [lambda wiki: Reply(504, {"message": "Transaction rolled back"}), late]
     _plan, result = Run(stub, page_id="7", body="<p>new</p>")()
     assert result["page"]["version"] == wiki.pages["7"]["version"] == 4
+    assert "changed" not in result
     assert methods(stub) == ["GET", "PUT", "GET", "GET", "PUT", "GET"]
 
 

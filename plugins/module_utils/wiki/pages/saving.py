@@ -50,6 +50,8 @@ class PageWriter:
     ) -> None:
         self._client, self._desired, self._note, self._retry = client, desired, dict(note), retry
         self._properties, self._restrict = properties, restrict
+        #: Whether the server refused the save, because another task had saved the same content.
+        self.refused = False
 
     def create(self, space: str) -> Page:
         """Create the page and return it.
@@ -97,6 +99,7 @@ class PageWriter:
             written = self._client.create(purpose, content, space, is_made)
         except ToolchainError as error:
             if _is_title_in_use(error) and is_made():
+                self.refused = True
                 return seen[0]  # another task has created it at the same time
             raise _with_hint(error) from None
         found = written or next(iter(seen), None) or find()
@@ -117,6 +120,7 @@ class PageWriter:
             except ToolchainError as error:
                 now = self._after_failure(error, page)
                 if self._is_done(page, now):
+                    self.refused = attempt == 0 and not error.outcome_unknown
                     return now
                 if attempt == _ATTEMPTS - 1:
                     raise _with_hint(error) from None

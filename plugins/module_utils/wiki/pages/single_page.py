@@ -335,8 +335,9 @@ class SinglePage:
             return {}
         changes: PageChanges = plan.data
         restrict = restrict_of(changes.additions)
+        refused = False
         if page is None or any(change.field in _OF_THE_PAGE for change in plan.changes):
-            saved = self._save(page, changes.wanted.body or "", restrict)
+            saved, refused = self._save(page, changes.wanted.body or "", restrict)
         else:
             saved = page
             if restrict is not None:
@@ -348,9 +349,19 @@ class SinglePage:
         except ToolchainError as error:
             error.result.setdefault("page", saved.shown())
             raise
-        return {"page": saved.shown()}
+        if not refused:
+            return {"page": saved.shown()}
+        self.task.warn(
+            f"{self._options.named}: the server refused the save, because someone else had saved"
+            " the same content meanwhile"
+        )
+        # Restrictions, labels and attachments are written all the same.
+        return {"page": saved.shown(), "changed": bool(changes_of(changes.additions))}
 
-    def _save(self, page: Page | None, body: str, restrict: Callable[[Page], None] | None) -> Page:
+    def _save(
+        self, page: Page | None, body: str, restrict: Callable[[Page], None] | None
+    ) -> tuple[Page, bool]:
+        """Save the page. Return it, and whether the server refused this save of equal content."""
         retry = self._options.on_conflict == "retry" and self._options.expected_version is None
         note = self._note()
         writer = PageWriter(self._client, self._desired, note=note, retry=retry, restrict=restrict)
@@ -359,7 +370,7 @@ class SinglePage:
         else:
             saved = writer.update(page, body)
         self._verify(saved, page, body)
-        return saved
+        return saved, writer.refused
 
     def _note(self) -> dict[str, Any]:
         note = without_none({"message": self._options.version_comment})

@@ -126,7 +126,9 @@ class PageKind(ItemKind[PageOptions, Page]):
         self._page(item).preflight(item.state, item.plan)
 
     def write(self, item: Item[PageOptions, Page]) -> None:
-        written = self._page(item).apply(item.state, item.plan)
+        written = dict(self._page(item).apply(item.state, item.plan))
+        if not written.pop("changed", True):
+            item.plan = replace(item.plan, action="none")
         item.returned = {**item.returned, **written}
 
     def predict(self, item: Item[PageOptions, Page]) -> None:

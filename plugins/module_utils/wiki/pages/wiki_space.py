@@ -112,10 +112,15 @@ class Spaces:
 
     # -- permissions ---------------------------------------------------------------------------
 
-    def permissions(self, key: str) -> Permissions:
-        purpose = f"reading the permissions of the space {key}"
-        if self._client.version == 2:
+    def require_permissions(self, key: str) -> None:
+        """Raise `rejected` in the cloud, which has no interface for the permissions."""
+        if self._client.version == 2 or self._client.is_in_cloud:
+            purpose = f"reading the permissions of the space {key}"
             raise ToolchainError("rejected", f"{purpose}: {_NO_PERMISSIONS}")
+
+    def permissions(self, key: str) -> Permissions:
+        self.require_permissions(key)
+        purpose = f"reading the permissions of the space {key}"
         try:
             response = self._client.ask(purpose, f"{_SPACE}/{path(key)}/permissions", {}, (200,))
         except ToolchainError as error:
@@ -343,6 +348,7 @@ class SpaceKind(ItemKind[SpaceEntry, Any]):
         elif wanted.get("home_page") not in (None, found["home_page"]):
             home = self._home(entry.key, str(entry.home_page))
         if entry.permissions is not None:
+            self._spaces.require_permissions(entry.key)
             for permission in entry.permissions:
                 self._subject(permission)  # collects the keys of users for _with_names()
             before = {} if found is None else self._with_names(self._spaces.permissions(entry.key))
