@@ -87,7 +87,7 @@ token:
       type: str
       returned: always
     expires:
-      description: Time at which it expires, or null. For a new token, the earliest time.
+      description: Time at which it expires, or null.
       type: str
       returned: always
     value:

@@ -67,6 +67,7 @@ def _listed(call: Call, arguments: Mapping[str, Any]) -> dict[str, Any]:
         "may_create": _may_create(call, user),
         "stores_ends": _stores_ends(call),
         "now": call.site.context.now_ms(),
+        "new_end": _new_end(call, arguments.get("days")),
         "tokens": [
             {
                 "id": token["id"],
@@ -107,7 +108,7 @@ async def _create(call: Call) -> Response:
         return Response(status_code=403)
     form = {name: values[-1] for name, values in (await form_fields(call.request)).items()}
     context = call.site.context
-    now = datetime.fromtimestamp(context.now_ms() / 1000, timezone.utc)
+    now = _now(context)
     token_id, value = str(uuid.uuid4()), _HASHED + secrets.token_hex(16)
     name = form.get("newTokenName") or f"Token created on {now.isoformat()}"
     data = {"tokenUuid": token_id, "tokenName": name, "tokenValue": value}
@@ -125,6 +126,17 @@ async def _create(call: Call) -> Response:
     token = {"id": token_id, "name": name, "user": user, "secret": value, "expires": expires}
     context.store.put(access.API_TOKENS, token_id, {**token, "created": context.now_ms()})
     return JSONResponse({"status": "ok", "data": data})
+
+
+def _now(context: Context) -> datetime:
+    return datetime.fromtimestamp(context.now_ms() / 1000, timezone.utc)
+
+
+def _new_end(call: Call, days: int | None) -> int | None:
+    """Return the end of a token that would be created now, in epoch ms."""
+    form = {"expirationDuration": str(days or "never")}
+    end = _end(form, _now(call.site.context))
+    return None if end is None else int(end.timestamp() * 1000)
 
 
 def _end(form: Mapping[str, str], now: datetime) -> datetime | None:

@@ -7,7 +7,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Annotated, Any, ClassVar
 
 from ...core import address
@@ -53,6 +53,7 @@ return [
     may_create: property.descriptor.hasCurrentUserRightToGenerateNewToken(user),
     stores_ends: storesEnds,
     now: System.currentTimeMillis(),
+    new_end: args.days ? end(LocalDate.now().plusDays(args.days))?.toEpochMilli() : null,
     tokens: store.tokenListSortedByName.findAll { it.name?.startsWith(args.prefix) }.collect {
         [
             id: it.uuid,
@@ -81,12 +82,14 @@ class ApiTokens(NamedTokens):
             "user": user,
             "prefix": f"toolchain:{name}:",
             "digest": _digest(task.connection.password),
+            "days": lifetime.days if lifetime else None,
         }
         #: Name of the user, as reported by the latest listing.
         self.user = user or ""
         #: Whether the login may create tokens of the user, and whether the server stores when they
         #: expire, as reported by the latest listing.
         self.may_create = self.stores_ends = False
+        self._new_end: datetime | None = None
 
     def listed(self) -> list[Token]:
         purpose = f"reading the tokens '{self.name}'"
@@ -109,6 +112,7 @@ class ApiTokens(NamedTokens):
         self.may_create = found.get("may_create") is True
         self.stores_ends = found.get("stores_ends") is True
         self.set_clock(moment_of(found.get("now")))
+        self._new_end = reader.time(found.get("new_end"))
         return [_token(row, reader) for row in reader.rows(found.get("tokens"))]
 
     def _unknown_user_error(self, purpose: str) -> ToolchainError:
@@ -129,11 +133,9 @@ class ApiTokens(NamedTokens):
         token_id, value = data.get("tokenUuid"), data.get("tokenValue")
         if not (isinstance(token_id, str) and token_id and isinstance(value, str) and value):
             return None
-        now = self.now()
-        # The response contains a localized date. The token is valid until the end of that day on
-        # the server, which is later than this time.
-        expires = now + self._lifetime if self._lifetime and self.stores_ends else None
-        return NewToken(Token(token_id, mark, now, expires), value)
+        # the response contains only a localized date: the listing has the end of that day
+        expires = self._new_end if self.stores_ends else None
+        return NewToken(Token(token_id, mark, self.now(), expires), value)
 
     def send_revocation(self, purpose: str, token: Token, verify: Verify) -> Response:
         return self._write(purpose, "revoke", {"tokenUuid": token.id}, verify, repeatable=True)
