@@ -44,21 +44,21 @@ CASES: dict[str, tuple[Any, type, dict[str, Any], str, str]] = {
         CiJobOptions,
         {"job": "x", "config": f"<{FOLDER}><description>d</description></{FOLDER}>"},
         f"<{FOLDER}>",
-        '<folderViews class="x.Holder"><views/></folderViews><icon class="x.StockFolderIcon"/>',
+        '<folderViews class="x.Holder"><views/></folderViews><icon class="x.OtherIcon"/>',
     ),
     "multibranch": (
         CiJobOperation,
         CiJobOptions,
         {"job": "x", "config": f'<{OWNER}><factory class="x.Factory"><a>b</a></factory></{OWNER}>'},
         '<factory class="x.Factory">',
-        f'<owner class="{OWNER}" reference="../.."/>',
+        "<markerFile>Jenkinsfile</markerFile>",
     ),
     "node": (
         CiNodeOperation,
         CiNodeOptions,
         {"name": "x", "config": f"<slave><name>x</name>{LAUNCHER}</launcher></slave>"},
         LAUNCHER,
-        "<workDirSettings><internalDir>remoting</internalDir></workDirSettings>",
+        "<workDirSettings><internalDir>other</internalDir></workDirSettings>",
     ),
     "view": (
         CiViewOperation,
@@ -121,6 +121,37 @@ def test_completed_configuration_is_unchanged_with_a_warning(case: str) -> None:
         assert again.play(lambda task: operation(task, options))["changed"] is False
     assert server.writes == writes + 1
     assert any("did not take" in line for line in again.warnings), again.warnings
+
+
+@pytest.mark.parametrize(
+    ("case", "added"),
+    [
+        ("folder", '<icon class="x.icons.StockFolderIcon"/>'),
+        ("multibranch", f'<owner class="{OWNER}" reference="../.."/>'),
+        ("node", "<workDirSettings><internalDir>remoting</internalDir></workDirSettings>"),
+    ],
+)
+def test_members_that_every_server_adds_need_no_write(case: str, added: str) -> None:
+    operation, kind, given, after, _added = CASES[case]
+    server = Server(after, added)
+    options: Any = options_of(kind, **given)
+    with Stub(response=server.respond) as stub:
+        runs = Run(stub.url), Run(stub.url)
+        assert [run.play(lambda task: operation(task, options))["changed"] for run in runs] == [
+            True,
+            False,
+        ]
+    assert server.writes == 1
+    assert [run.warnings for run in runs] == [[], []]
+
+
+def test_new_folder_without_a_configuration_does_not_warn() -> None:
+    server = Server(f"<{FOLDER}>", "<icon class='x.OtherIcon'/>")
+    options = options_of(CiJobOptions, job="x", folder=True)
+    with Stub(response=server.respond) as stub:
+        run = Run(stub.url)
+        assert run.play(lambda task: CiJobOperation(task, options))["changed"]
+    assert (run.warnings, server.writes) == ([], 1)
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,74 @@ BOMB = """<?xml version='1.0'?>
 EXTERNAL = '<!DOCTYPE a [<!ENTITY f SYSTEM "file:///etc/passwd">]><a>&f;</a>'
 
 
+OWNER = "<owner class='x.Project' reference='../..'/>"
+VIEW = (
+    "<hudson.model.AllView><owner class='x' reference='..'/><name>All</name></hudson.model.AllView>"
+)
+#: Members that the server adds.
+ADDED = [
+    f"<icon class='jenkins.branch.MetadataActionFolderIcon' plugin='branch-api@2'>{OWNER}</icon>",
+    "<icon class='com.cloudbees.hudson.plugins.folder.icons.StockFolderIcon'/>",
+    f"<folderViews class='jenkins.branch.MultiBranchProjectViewHolder'>{OWNER}</folderViews>",
+    (
+        "<folderViews class='com.cloudbees.hudson.plugins.folder.views.DefaultFolderViewHolder'><views>"
+        f"{VIEW}</views><tabBar class='hudson.views.DefaultViewsTabBar'/></folderViews>"
+    ),
+    (
+        "<orphanedItemStrategy class='com.cloudbees.hudson.plugins.folder.computed."
+        "DefaultOrphanedItemStrategy'><pruneDeadBranches>true</pruneDeadBranches><daysToKeep>-1"
+        "</daysToKeep><numToKeep>-1</numToKeep><abortBuilds>false</abortBuilds></orphanedItemStrategy>"
+    ),
+    f"<factory class='x.Factory'>{OWNER}</factory>",
+    (
+        "<launcher class='x.L'><workDirSettings><disabled>false</disabled><internalDir>remoting"
+        "</internalDir></workDirSettings></launcher>"
+    ),
+    "<source class='x.S'><id>made</id></source>",
+]
+
+
+@pytest.mark.parametrize("added", ADDED)
+def test_members_that_the_server_adds_are_no_difference(added: str) -> None:
+    wanted = re.sub(r"(<(?:factory|launcher|source)\b[^>]*>).*", r"\1", added)
+    name = re.match(r"<(\w+)", added)
+    closed = f"{wanted}</{name[1]}>" if name and wanted != added else ""
+    assert not configuration.drift(f"<a>{added}</a>", f"<a>{closed}</a>").found
+    # what the task sets, and what a user has set on the server
+    assert configuration.drift(f"<a>{closed}</a>", f"<a>{added}</a>").found
+    for old, new in (("All<", "Mine<"), ("-1", "7"), ("remoting", "other")):
+        if old in added:
+            live = added.replace(old, new)
+            assert configuration.drift(f"<a>{live}</a>", f"<a>{closed}</a>").found
+
+
+def _multibranch(*sources: tuple[str, str]) -> str:
+    inner = "".join(
+        f"<jenkins.branch.BranchSource><source class='x.Git'>{f'<id>{id_}</id>' if id_ else ''}"
+        f"<remote>{remote}</remote></source></jenkins.branch.BranchSource>"
+        for id_, remote in sources
+    )
+    return f"<a><sources><data>{inner}</data></sources></a>"
+
+
+@pytest.mark.parametrize(
+    ("live", "wanted", "ids"),
+    [
+        ([("1", "u")], [("", "u")], ["1"]),
+        ([("1", "u")], [("", "moved")], ["1"]),
+        ([("1", "u"), ("2", "v")], [("", "v"), ("", "u")], ["2", "1"]),
+        ([("1", "u"), ("2", "v")], [("", "v"), ("", "w")], ["2"]),
+        ([("1", "u"), ("2", "u")], [("2", "u"), ("", "u")], ["2", "1"]),
+        ([("1", "u"), ("2", "u")], [("", "u")], []),
+    ],
+)
+def test_ids_of_branch_sources_are_kept(
+    live: list[tuple[str, str]], wanted: list[tuple[str, str]], ids: list[str]
+) -> None:
+    text = kept_secrets.with_kept_ids(_multibranch(*live), _multibranch(*wanted))
+    assert re.findall("<id>(.*)</id>", text) == ids
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [
@@ -50,6 +118,18 @@ EXTERNAL = '<!DOCTYPE a [<!ENTITY f SYSTEM "file:///etc/passwd">]><a>&f;</a>'
         ("<a><b>\n  </b></a>", "<a><b/></a>"),
         ("<a><n> 5 </n></a>", "<a><n>5</n></a>"),
         ("<hudson.model.FreeStyleProject/>", "<project/>"),
+        # an old configuration, which the server moves
+        (
+            (
+                "<project><properties><a.B/><jenkins.model.BuildDiscarderProperty><strategy"
+                " class='hudson.tasks.LogRotator'><daysToKeep>3</daysToKeep></strategy>"
+                "</jenkins.model.BuildDiscarderProperty></properties></project>"
+            ),
+            (
+                "<project><logRotator><daysToKeep>3</daysToKeep></logRotator><properties><a.B/>"
+                "</properties></project>"
+            ),
+        ),
         # a plain text that the server has encrypted, regardless of the element's name
         (f"<a><value>{ENCRYPTED}</value></a>", "<a><value>plain</value></a>"),
     ],

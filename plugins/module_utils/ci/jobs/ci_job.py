@@ -31,7 +31,7 @@ from ..xml_reader import UnreadableXml
 from . import configuration, job_store
 from .configuration import KEPT, ConfigurationDrift
 from .job_store import JobStore, is_disabled, is_there_already
-from .kept_secrets import marked, with_kept_secrets, with_secrets
+from .kept_secrets import marked, with_kept_ids, with_kept_secrets, with_secrets
 
 #: Part of a plan. Returns return values of the task.
 _Step: TypeAlias = Callable[[], Mapping[str, Any] | None]
@@ -209,7 +209,7 @@ class CiJobOperation:
     def _update(self, live: str, wanted: str) -> Plan:
         self._hide(configuration.secrets(live))
         self._check_same_kind(live, wanted)
-        wanted, missing = with_secrets(live, wanted)
+        wanted, missing = with_secrets(live, with_kept_ids(live, wanted))
         self._reject_marks(missing, "the job has no matching secret on the server")
         always = self._options.update_secrets == "always"
         found = configuration.drift(live, wanted, resent=always)
@@ -269,7 +269,7 @@ class CiJobOperation:
         if dropped:
             lost = not_saved(self._store.purpose, dropped, changed=True, differences=dropped)
             raise lost.with_hint("check that the plugin for these elements is installed")
-        if paths:
+        if paths and self._text is not None:
             self._task.warn(
                 f"{self._store.purpose}: the server changed {listed(paths)} while saving. Use the"
                 " server's version in the configuration to avoid a difference in every run"

@@ -23,7 +23,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from ...core.plan import Change, Plan
 from ...core.secret import MASK, is_secret_name
-from ..xml_reader import XmlElement, parse, shown, without_declaration, written
+from ..xml_reader import XmlElement, child_of, parse, shown, without_declaration, written
 
 #: Stands for the text of an element where a name of an attribute is expected.
 TEXT = ""
@@ -185,6 +185,22 @@ _SHORT_ROOTS = {
 _ROAMING = frozenset({"project", "matrix-project", "maven2-moduleset"})
 # Server fact [ci-15]: members that are true if they are missing. Others are false or empty.
 _TRUE_BY_DEFAULT = frozenset({"defaultExcludes", "caseSensitive"})
+# Server fact [ci-15]: members that the server adds, by their name and class. They are defaults if
+# they contain only these values, empty values, and references to the owner.
+_FOLDER_VIEWS = {"hudson.model.AllView": "", "name": "All"}
+_NO_CLEANUP = {"pruneDeadBranches": "true", "daysToKeep": "-1", "numToKeep": "-1"}
+_ADDED = {
+    ("folderViews", "DefaultFolderViewHolder"): _FOLDER_VIEWS,
+    ("folderViews", "MultiBranchProjectViewHolder"): {},
+    ("folderViews", "OrganizationFolderViewHolder"): {},
+    ("icon", "StockFolderIcon"): {},
+    ("icon", "MetadataActionFolderIcon"): {},
+    ("orphanedItemStrategy", "DefaultOrphanedItemStrategy"): _NO_CLEANUP,
+    ("workDirSettings", ""): {"internalDir": "remoting"},
+}
+#: Id of a branch source, which the server generates.
+SOURCE_ID = ("source", "id")
+_DISCARDER = "jenkins.model.BuildDiscarderProperty"
 _LITERAL = re.compile(r"true|false|[+-]?\d+(\.\d+)?")
 _NO_SCM = "hudson.scm.NullSCM"
 _LINE_BREAK = "\n"
@@ -359,7 +375,27 @@ def _comparable(source: Xml) -> XmlElement:
         element.name = element.name.replace("__", "_")
         element.text = _normal_text(element)
         _simplify(element)
+    _move_log_rotator(root)
     return root
+
+
+def _move_log_rotator(root: XmlElement) -> None:
+    """Move the rule that deletes old builds into the properties.
+
+    Server fact [ci-15]: the server does so with the configurations of old releases.
+    """
+    rotator = child_of(root, "logRotator")
+    if rotator is None:
+        return
+    rotator.name = "strategy"
+    rotator.attributes.setdefault("class", "hudson.tasks.LogRotator")
+    root.children.remove(rotator)
+    properties = child_of(root, "properties")
+    if properties is None:
+        properties = XmlElement("properties")
+        root.children.append(properties)
+    if child_of(properties, _DISCARDER) is None:
+        properties.children.append(XmlElement(_DISCARDER, children=[rotator]))
 
 
 def _normal_text(element: XmlElement) -> str:
@@ -468,7 +504,7 @@ class _Comparison:
         for here, (server_child, wanted_child) in zip(_paths(path, pairs), pairs, strict=True):
             if server_child is not None and wanted_child is not None:
                 self._element(server_child, wanted_child, wanted, here)
-            elif not in_list and _is_default(server_child or wanted_child):
+            elif not in_list and _is_omitted(server_child, wanted_child, live.name):
                 continue
             else:
                 self._add(here, "missing" if server_child is None else "extra")
@@ -527,6 +563,11 @@ def _pairs_by_position(live: Sequence[XmlElement], wanted: Sequence[XmlElement])
     yield from zip(live[len(live) - tail :], wanted[len(wanted) - tail :], strict=True)
 
 
+def _is_omitted(live: XmlElement | None, wanted: XmlElement | None, holder: str) -> bool:
+    """Return whether a member that one configuration lacks makes no difference."""
+    return _is_default(live or wanted) or (live is not None and _is_added(live, holder))
+
+
 def _is_default(element: XmlElement | None) -> bool:
     """Return whether a member of an object has its default value."""
     if element is None or element.children or set(element.attributes) - {"class"}:
@@ -537,3 +578,18 @@ def _is_default(element: XmlElement | None) -> bool:
     return element.text in ("", "false") or (
         element.text == "true" and element.name in _TRUE_BY_DEFAULT
     )
+
+
+def _is_added(element: XmlElement, holder: str) -> bool:
+    """Return whether the server adds this member with its default value."""
+    if element.name == "owner" and "reference" in element.attributes:
+        return True
+    if (holder, element.name) == SOURCE_ID:
+        return True
+    values = _ADDED.get((element.name, _simple(element.attributes.get("class", ""))))
+    inner = (child for child, parent in element.iterate() if parent is not None)
+    return values == {
+        child.name: child.text
+        for child in inner
+        if "." in child.name or child.text not in ("", "false")
+    }

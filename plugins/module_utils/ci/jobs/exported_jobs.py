@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +22,8 @@ from .job_store import FOLDER
 from .kept_secrets import without_secrets
 
 _DEEPEST = 50
+#: Empty member of a job, which the server adds after a read [ci-15].
+_ACTIONS = re.compile(r"\n  <actions/>\n")
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,7 @@ class ExportedJobs:
 
     def _entry(self, item: _Item, text: str) -> dict[str, Any]:
         """Return the entry of a job for `ci_job`, and add its configuration as a file."""
-        stripped, _count = without_secrets(text)
+        stripped, _count = without_secrets(_ACTIONS.sub("\n", text, count=1))
         is_folder = configuration.kind_of(stripped) == FOLDER
         if item.generated_count:
             name, reason = f"{item.job.name}/*", "created by the server itself"

@@ -12,9 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 
 from ...core.secret import is_secret_name
-from ..xml_reader import XmlElement, parse, written_in_lines
+from ..xml_reader import XmlElement, parse, put, written_in_lines
+from ..xml_reader import text_of as xml_text
 from .configuration import (
     KEPT,
+    SOURCE_ID,
     XmlValue,
     attribute_of,
     class_of,
@@ -30,6 +32,10 @@ _Choose = Callable[[XmlValue, str], str]
 #: Returns whether an element has secrets, given the elements of the server that may be its own.
 _Concerns = Callable[[XmlElement, Sequence[XmlElement]], bool]
 
+_SOURCE, _ID = SOURCE_ID
+_BRANCH_SOURCE = "jenkins.branch.BranchSource"
+#: Members with the address of a branch source, of different classes.
+_PLACE = ("remote", "serverUrl", "apiUri", "repoOwner", "repository", "projectPath", "remoteBase")
 #: Secrets in a longer text: encrypted values [ci-15] and passwords in URLs, except variables.
 _EMBEDDED_SECRET = re.compile(
     r"(?P<before>://[^\s/@:\"'<>]*:)(?P<password>[^\s/@$\"'{}<>]+)(?=@)"
@@ -80,6 +86,39 @@ def with_kept_secrets(live: str, text: str) -> str:
         lambda _child, others: any(any(_encrypted(other)) for other in others),
     )
     return written_in_lines(wanted)
+
+
+def with_kept_ids(live: str, text: str) -> str:
+    """Add the server's ids to the branch sources that have none in a configuration.
+
+    Server fact [ci-29]: the server would generate other ids, and build all branches again.
+
+    :param live: XML of the server
+    :param text: XML of the task
+    """
+    wanted = parse(text)
+    ids = {xml_text(source, _ID) for source in _sources(wanted)}
+    new = [source for source in _sources(wanted) if not xml_text(source, _ID)]
+    known = [source for source in _sources(parse(live)) if xml_text(source, _ID) not in ids]
+    for source in new:
+        alone = len(new) == len(known) == 1 and class_of(known[0]) == class_of(source)
+        own = [other for other in known if alone or _place_of(other) == _place_of(source)]
+        if len(own) == 1:
+            put(source, _ID, xml_text(own[0], _ID))
+    return written_in_lines(wanted) if new else text
+
+
+def _sources(root: XmlElement) -> list[XmlElement]:
+    return [
+        element
+        for element, parent in root.iterate()
+        if element.name == _SOURCE and parent is not None and parent.name == _BRANCH_SOURCE
+    ]
+
+
+def _place_of(source: XmlElement) -> tuple[str, ...]:
+    """Return the class and the address of a branch source."""
+    return class_of(source), *(xml_text(source, name) for name in _PLACE)
 
 
 def may_have_secrets(text: str) -> bool:
