@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -22,6 +23,20 @@ _NEWER = re.compile(r"&#|[\x01-\x08\x0b\x0c\x0e-\x1f]")
 _DONE = (200, 201, 202, 204)
 #: The server redirects after a form [ci-41], or the configuration of a job [ci-21].
 REDIRECTED = (*_DONE, 302, 303)
+
+
+@contextmanager
+def naming_class(name: str) -> Iterator[None]:
+    """Add a hint to an error of the server for an object of the class `name`.
+
+    Server facts [ci-21, ci-42]: a class that the server does not know is an uncaught exception.
+    """
+    try:
+        yield
+    except ToolchainError as error:
+        if error.status == 500:
+            error.with_hint(f"the plugin with the class {name} may be missing")
+        raise
 
 
 class ServerObjects:

@@ -176,9 +176,11 @@ def _read(call: Call) -> Response:
 
 
 async def _write(call: Call) -> Response:
-    _found(call)
-    name = call.rest[1]
+    found, name = _found(call), call.rest[1]
     row = await _sent(call, name)
+    if configuration.parsed(row["xml"]).tag != configuration.parsed(found["xml"]).tag:
+        # server fact [ci-42]
+        raise ErrorResponse(pages.oops("the view is of another class"))
     call.site.context.store.put(VIEWS, f"{_folder(call)}|{name}", row)
     return Response(status_code=200)
 

@@ -38,6 +38,13 @@ _EMPTY = """<slave><name/><description/><remoteFS/><numExecutors>1</numExecutors
 <launcher class="hudson.slaves.JNLPLauncher"/><label/><nodeProperties/></slave>"""
 
 
+_WORK_DIRECTORY = {
+    "disabled": "false",
+    "internalDir": "remoting",
+    "failIfWorkDirIsMissing": "false",
+}
+
+
 def put(context: Context, entry: dict[str, Any]) -> None:
     """Store a node of a seed: `{name, offline_by, reason, connected, busy_seconds, label}`."""
     root = configuration.parsed(_EMPTY)
@@ -153,8 +160,20 @@ def _save(context: Context, name: str, root: etree._Element, **state: Any) -> No
     kept = etree.Element("slave")
     for element in _ELEMENTS:
         kept.extend(root.findall(element))
+    _add_work_directory(kept)
     text = etree.tostring(kept, encoding="unicode")
     context.store.put(NODES, name, {**before, **state, "xml": text})
+
+
+def _add_work_directory(root: etree._Element) -> None:
+    """Add the default settings to the launcher (server fact [ci-41])."""
+    launcher = root.find("launcher")
+    if launcher is None or launcher.get("class") != "hudson.slaves.JNLPLauncher":
+        return
+    if launcher.find("workDirSettings") is None:
+        settings = etree.SubElement(launcher, "workDirSettings")
+        for name, text in _WORK_DIRECTORY.items():
+            etree.SubElement(settings, name).text = text
 
 
 def _change(context: Context, name: str, **state: Any) -> None:

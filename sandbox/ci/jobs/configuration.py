@@ -64,13 +64,24 @@ def _root(job: dict[str, Any]) -> etree._Element:
     own = _own(job)
     saved = job["parts"] is not None
     parts = {**(schema.DEFAULTS[kind] if saved else {}), **(job["parts"] or {})}
+    if saved and job["read"]:  # server fact [ci-15]
+        parts["actions"] = "<actions/>"
     for name in schema.ELEMENTS[kind]:
         if name in own:
             own[name](root)
         elif name in parts:
             root.append(etree.fromstring(parts[name]))
+    if kind in jobs.COMPUTED:
+        _add_owners(root, jobs.CLASSES[kind])
     etree.indent(root)
     return root
+
+
+def _add_owners(root: etree._Element, cls: str) -> None:
+    for name in schema.OWNED:
+        element = root.find(name)
+        if element is not None and element.find("owner") is None:
+            etree.SubElement(element, "owner", {"class": cls, "reference": "../.."})
 
 
 def _own(job: dict[str, Any]) -> dict[str, Callable[[etree._Element], None]]:
@@ -153,6 +164,7 @@ def parsed(text: str) -> etree._Element:
 def read(root: etree._Element, plugins: schema.Plugins, save: int) -> dict[str, Any]:
     """Convert the XML to a job record, without unknown elements."""
     kind = kind_of(root)
+    _move_log_rotator(root)
     known = schema.ELEMENTS[kind]
     parts = {
         str(child.tag): etree.tostring(schema.normalized(child, plugins), encoding="unicode")
@@ -173,6 +185,19 @@ def read(root: etree._Element, plugins: schema.Plugins, save: int) -> dict[str, 
         "save": save,
         "hold_off": False,
     }
+
+
+def _move_log_rotator(root: etree._Element) -> None:
+    """Move the rule for old builds into the properties, as in server fact [ci-15]."""
+    rotator = root.find("logRotator")
+    if rotator is None:
+        return
+    rotator.tag = "strategy"
+    rotator.set("class", rotator.get("class", "hudson.tasks.LogRotator"))
+    properties = root.find("properties")
+    if properties is None:
+        properties = etree.SubElement(root, "properties")
+    etree.SubElement(properties, "jenkins.model.BuildDiscarderProperty").append(rotator)
 
 
 def _is_true(root: etree._Element, name: str) -> bool:

@@ -133,7 +133,9 @@ def _typed(call: Call, mode: str, name: str) -> Response:
 def read_config(call: Call) -> Response:
     """Handle GET {job}/config.xml."""
     with_secrets = call.login.may(access.ITEM_CONFIGURE, call.found_job["full_name"])
-    text = configuration.document(call.found_job, with_secrets)
+    job = call.found_job
+    text = configuration.document(job, with_secrets)
+    call.site.context.store.put(jobs.JOBS, job["full_name"], {**job, "read": True})
     return Response(text, 200, None, "application/xml")
 
 

@@ -42,10 +42,11 @@ CONTAINERS = (FOLDER, *COMPUTED)
 # whether their digests are recorded. `changes`: the commits that a build includes for the first
 # time, `{id, message, author, timestamp}`. `input`: what a running pipeline waits for, `{id,
 # message, ok, submitter, parameters: [{name, type}]}`. `scan`: `{adds, removes: [name], seconds,
-# result}` of a scan of a computed folder. `parts`, `properties`, `save` and `hold_off`
+# result}` of a scan of a computed folder. `parts`, `properties`, `save`, `read` and `hold_off`
 # belong to the configuration, see `configuration.read`.
 DEFAULTS: dict[str, Any] = {
     "kind": FREESTYLE,
+    "read": False,
     "description": None,
     "disabled": False,
     "refuse": False,

@@ -7,6 +7,7 @@ It drops unknown elements silently and adds defaults to the other elements.
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping
 from copy import deepcopy
 
@@ -73,10 +74,33 @@ ELEMENTS: dict[str, tuple[str, ...]] = {
         "projectFactories",
     ),
 }
+_COMPUTED_DEFAULTS = {
+    "orphanedItemStrategy": (
+        '<orphanedItemStrategy class="com.cloudbees.hudson.plugins.folder.computed.'
+        'DefaultOrphanedItemStrategy"><pruneDeadBranches>true</pruneDeadBranches>'
+        "<daysToKeep>-1</daysToKeep><numToKeep>-1</numToKeep><abortBuilds>false</abortBuilds>"
+        "</orphanedItemStrategy>"
+    ),
+    "triggers": "<triggers/>",
+}
+
+
+def _owner(kind: str, depth: int) -> str:
+    return f'<owner class="{jobs.CLASSES[kind]}" reference="{"/".join([".."] * depth)}"/>'
+
+
+def _folder_defaults(holder: str, icon: str, views: str, in_icon: str) -> dict[str, str]:
+    """Return the elements that the server adds to folders (server fact [ci-15])."""
+    return {
+        "folderViews": f'<folderViews class="{holder}">{views}</folderViews>',
+        "healthMetrics": "<healthMetrics/>",
+        "icon": f'<icon class="{icon}">{in_icon}</icon>',
+    }
+
+
 #: Elements that the server adds to each saved configuration.
 DEFAULTS: dict[str, dict[str, str]] = {
     jobs.FREESTYLE: {
-        "actions": "<actions/>",
         "scm": '<scm class="hudson.scm.NullSCM"/>',
         # server fact [ci-15]: a missing boolean is false
         "canRoam": "<canRoam>false</canRoam>",
@@ -91,11 +115,36 @@ DEFAULTS: dict[str, dict[str, str]] = {
         "publishers": "<publishers/>",
         "buildWrappers": "<buildWrappers/>",
     },
-    jobs.PIPELINE: {"actions": "<actions/>", "triggers": "<triggers/>"},
-    jobs.FOLDER: {"actions": "<actions/>"},
-    jobs.MULTIBRANCH: {"actions": "<actions/>"},
-    jobs.ORGANIZATION: {"actions": "<actions/>"},
+    jobs.PIPELINE: {"triggers": "<triggers/>"},
+    jobs.FOLDER: _folder_defaults(
+        "com.cloudbees.hudson.plugins.folder.views.DefaultFolderViewHolder",
+        "com.cloudbees.hudson.plugins.folder.icons.StockFolderIcon",
+        f"<views><hudson.model.AllView>{_owner(jobs.FOLDER, 4)}<name>All</name>"
+        '<properties class="hudson.model.View$PropertyList"/></hudson.model.AllView></views>'
+        '<tabBar class="hudson.views.DefaultViewsTabBar"/>',
+        "",
+    ),
+    jobs.MULTIBRANCH: {
+        **_folder_defaults(
+            "jenkins.branch.MultiBranchProjectViewHolder",
+            "jenkins.branch.MetadataActionFolderIcon",
+            _owner(jobs.MULTIBRANCH, 2),
+            _owner(jobs.MULTIBRANCH, 2),
+        ),
+        **_COMPUTED_DEFAULTS,
+    },
+    jobs.ORGANIZATION: {
+        **_folder_defaults(
+            "jenkins.branch.OrganizationFolderViewHolder",
+            "jenkins.branch.MetadataActionFolderIcon",
+            _owner(jobs.ORGANIZATION, 2),
+            _owner(jobs.ORGANIZATION, 2),
+        ),
+        **_COMPUTED_DEFAULTS,
+    },
 }
+#: Elements of computed folders to which the server adds a reference to their owner.
+OWNED = ("sources", "factory")
 _DEFINITION: dict[str, str | None] = {"name": "", "description": None}
 #: Classes with their members and default values. None: the member has no default.
 _MEMBERS: dict[str, dict[str, str | None]] = {
@@ -110,6 +159,13 @@ _MEMBERS: dict[str, dict[str, str | None]] = {
         "defaultExcludes": "true",
         "caseSensitive": "true",
         "followSymlinks": "false",
+    },
+    "hudson.tasks.LogRotator": {
+        "daysToKeep": "-1",
+        "numToKeep": "-1",
+        "artifactDaysToKeep": "-1",
+        "artifactNumToKeep": "-1",
+        "removeLastBuild": "false",
     },
     "hudson.triggers.TimerTrigger": {"spec": ""},
     "hudson.triggers.SCMTrigger": {"spec": "", "ignorePostCommitHooks": "false"},
@@ -132,10 +188,17 @@ _MEMBERS: dict[str, dict[str, str | None]] = {
     },
 }
 _CORE = ("hudson.model.", "hudson.tasks.", "hudson.triggers.", "hudson.scm.", "hudson.security.")
-_ALSO_CORE = ("jenkins.model.", "jenkins.triggers.", "java.", "com.cloudbees.hudson.plugins.folder")
+_ALSO_CORE = (
+    "jenkins.model.",
+    "jenkins.triggers.",
+    "jenkins.branch.",
+    "java.",
+    "com.cloudbees.hudson.plugins.folder",
+)
 #: Packages of plugins: if a plugin is not installed, its elements are unknown.
 _PACKAGES = {
     "hudson.plugins.git": "git",
+    "jenkins.plugins.git": "git",
     "hudson.tasks.Ant": "ant",
     "com.cloudbees.plugins.credentials": "credentials",
     "org.jenkinsci.plugins.workflow": "workflow-aggregator",
@@ -201,6 +264,11 @@ def _copy(element: etree._Element, plugins: Plugins) -> etree._Element:
     if not children:
         found.text = _text(name, element.text)
     _add_defaults(found, members or {})
+    if found.tag == "jenkins.branch.BranchSource":
+        # server fact [ci-29]: the server generates an id for a source without one
+        for source in found.findall("source"):
+            if source.find("id") is None:
+                etree.SubElement(source, "id").text = str(uuid.uuid4())
     return found
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -154,9 +155,8 @@ def test_unrepresentable_configuration_is_omitted(ci: Ci, tmp_path: Path) -> Non
 
 
 def test_node_with_secrets_is_exported_by_options(ci: Ci, tmp_path: Path) -> None:
-    xml = ci.text("computer/up/config.xml").replace(
-        '"hudson.slaves.JNLPLauncher"/>', f'"x.Launcher"><password>{SECRET}</password></launcher>'
-    )
+    secret = f'<launcher class="x.Launcher"><password>{SECRET}</password></launcher>'
+    xml = re.sub(r"<launcher.*</launcher>", secret, ci.text("computer/up/config.xml"), flags=re.S)
     assert SECRET in xml
     xml = xml.partition("?>")[2]
     ci.text("computer/up/config.xml", "POST", data=xml.encode())

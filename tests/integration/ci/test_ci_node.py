@@ -37,6 +37,13 @@ def ci(fresh: Callable[[str], Sandbox]) -> Ci:
     return Ci(sandbox, CiNodeOperation, CiNodeOptions)
 
 
+def test_many_unchanged_nodes_need_one_list(ci: Ci) -> None:
+    entries = [{"name": node["name"], "executors": 1} for node in NODES]
+    before = ci.sandbox.mark()
+    ci.run(entries=entries)
+    assert len(ci.sandbox.requests("ci", since=before)) == 1 + len(NODES)
+
+
 def test_node_is_created_updated_and_deleted(ci: Ci) -> None:
     ci.fails("invalid", "remote_root", name="new", executors=2)
     assert ci.lives(name="new", remote_root="/srv", labels=["b", "a"])["node"]["labels"] == [

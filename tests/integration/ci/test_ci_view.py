@@ -83,6 +83,17 @@ def test_invalid_options_are_rejected(ci: Ci, given: dict[str, Any], kind: str) 
     ci.fails(kind, **given)
 
 
+def test_view_of_another_class_is_a_conflict(ci: Ci) -> None:
+    ci.run(name="V", jobs=[])
+    other = "<hudson.model.AllView><name>V</name></hudson.model.AllView>"
+    ci.fails("conflict", "'V' is a hudson.model.ListView", "AllView", name="V", config=other)
+
+
+def test_unknown_class_of_a_view_hints_at_a_plugin(ci: Ci) -> None:
+    with pytest.raises(ToolchainError, match="the plugin with the class x.MyView may be missing"):
+        ci.run(name="W", config="<x.MyView/>")
+
+
 def test_many_views_are_managed_in_one_task(ci: Ci) -> None:
     entries: list[dict[str, Any]] = [
         {"name": "One", "jobs": ["a"], "description": "x"},

@@ -24,6 +24,10 @@ from tests.integration.sandbox.clients import Client, until
 
 USER, TOKEN = "builder", "builder-api-token-1234567890"
 FOLDER_CLASS = "com.cloudbees.hudson.plugins.folder.Folder"
+MULTIBRANCH = "org.jenkinsci.plugins.workflow.multibranch.WorkflowMultiBranchProject"
+FACTORY = "org.jenkinsci.plugins.workflow.multibranch.WorkflowBranchProjectFactory"
+SOURCES = "jenkins.branch.MultiBranchProject$BranchSourceList"
+SOURCE = "jenkins.plugins.git.GitSCMSource"
 CONFIG = """<?xml version='1.1' encoding='UTF-8'?>
 <project>
   <description>Zoë's job</description>
@@ -287,6 +291,25 @@ def test_stored_configuration_differs_from_the_sent_one(ci: Ci) -> None:
     assert '<scm class="hudson.plugins.git.GitSCM" plugin="git@5.2.2">' in stored
     assert "hush" not in stored
     assert stored.index("<properties>") < stored.index("<scm") < stored.index("<builders>")
+
+
+def test_server_completes_configurations(ci: Ci) -> None:
+    old = "<project><logRotator><daysToKeep>3</daysToKeep></logRotator></project>"
+    owned = 'reference="../.."/>'
+    added = {
+        old: ["BuildDiscarderProperty", '<strategy class="hudson.tasks.LogRotator">'],
+        f"<{FOLDER_CLASS}/>": ["DefaultFolderViewHolder", "AllView", "StockFolderIcon"],
+        f'<{MULTIBRANCH}><factory class="{FACTORY}"/><sources class="{SOURCES}"><data>'
+        f'<jenkins.branch.BranchSource><source class="{SOURCE}"/></jenkins.branch.BranchSource>'
+        f"</data></sources></{MULTIBRANCH}>": ["DefaultOrphanedItemStrategy", "<id>", owned],
+    }
+    for text, parts in added.items():
+        ci.create("x", text)
+        first = ci.config("x")
+        assert all(part in first for part in parts), first
+        assert "<actions/>" not in first
+        assert "<actions/>" in ci.config("x")
+        ci("POST", "/job/x/doDelete")
 
 
 def _secrets(text: str) -> list[str | None]:

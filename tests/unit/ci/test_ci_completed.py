@@ -185,3 +185,52 @@ def test_configuration_that_the_server_does_not_take_is_unknown() -> None:
     assert (values["changed"], values["changes"]) == (False, [])
     assert values["unknown"] == ["jenkins.systemMessage"]
     assert "did not take jenkins.systemMessage" in run.warnings[-1]
+
+
+LOGIN = "com.cloudbees.plugins.credentials.impl.UsernamePasswordCredentialsImpl"
+
+
+def test_secret_may_be_stored_although_the_fields_are_not() -> None:
+    """The server stores only the secret, whose state was not known: the task has changed it."""
+    redacted = "<password><secret-redacted/></password>"
+    stored = f"<{LOGIN}><id>x</id><username>old</username>{redacted}</{LOGIN}>"
+
+    def respond(seen: Seen) -> Reply:
+        if seen.path.endswith("config.xml") and seen.method == "GET":
+            return Reply(body=stored)
+        return Reply(404 if "crumbIssuer" in seen.path else 200, headers={"X-Jenkins": "2.579"})
+
+    given = {"login_username": "new", "login_password": "a-new-secret"}
+    options = options_of(CiCredentialOptions, id="x", **given)
+    with Stub(response=respond) as stub, pytest.raises(ToolchainError) as caught:
+        Run(stub.url).play(lambda task: CiCredentialOperation(task, options))
+    assert (caught.value.kind, caught.value.result["changed"]) == ("rejected", True)
+    assert "login_username" in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ("<a.B><id>x</id><c><secret-redacted/></c></a.B>", "<secret-redacted/>"),
+        ("<a.B>", "not the XML of a credential"),
+        ("<a.B><id>y</id></a.B>", "has the id 'y'"),
+    ],
+)
+def test_unusable_xml_of_a_credential_is_rejected_before_requests(config: str, words: str) -> None:
+    with pytest.raises(ToolchainError, match=words) as caught:
+        options_of(CiCredentialOptions, id="x", kind="xml", config=config).check()
+    assert caught.value.kind == "invalid"
+
+
+def test_messages_name_the_credential_and_its_description_is_returned() -> None:
+    config = "<a.B><id>x</id><description>Deploys</description></a.B>"
+    server = Server("<a.B>", "")
+    options = options_of(CiCredentialOptions, id="x", kind="xml", config=config)
+    missing: Any = options_of(CiCredentialOptions, id="x", kind="secret_text")
+    with Stub(response=server.respond) as stub:
+        with pytest.raises(ToolchainError, match="the credential 'x': a new credential"):
+            Run(stub.url).play(lambda task: CiCredentialOperation(task, missing))
+        made = Run(stub.url).play(lambda task: CiCredentialOperation(task, options))
+        assert made["credential"]["description"] == "Deploys"
+        with pytest.raises(ToolchainError, match="the credential 'x' already exists"):
+            Run(stub.url).play(lambda task: CiCredentialOperation(task, missing))

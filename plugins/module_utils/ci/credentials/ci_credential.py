@@ -91,6 +91,8 @@ class CiCredentialEntry:
             raise invalid("fingerprint is not 32 hexadecimal digits: copy it from the result")
         if self.keystore is not None and _BASE64.fullmatch(_joined(self.keystore)) is None:
             raise invalid("keystore is not a file in Base64: encode it with the filter b64encode")
+        if self.kind == XML and self.config is not None:
+            wanted_of(self.id, XML, vars(self))
 
     def require_kind(self, kind: str | None) -> None:
         """Raise `invalid` for options that credentials of a kind do not have."""
@@ -130,14 +132,15 @@ class Credentials(ItemKind[CiCredentialEntry, XmlElement]):
         wanted = self._wanted(entry, live)
         kind = entry.kind or ("username_password" if live is None else kind_of(live))
         if live is not None:
-            require_same_kind(live, wanted, kind)
+            require_same_kind(live, wanted, kind, self.title(item))
         found = plan(None if live is None else wanted.current(live), wanted.fields(live))
         state, fingerprint = "same", None
         if live is not None:
             state, fingerprint = self._compared_secret(entry, live, wanted)
         found = self._with_secret(entry, found, state)
         if found.changed:
-            found = replace(found, failure=_missing_secrets_error(wanted, live, found))
+            failure = _missing_secrets_error(wanted, live, found, self.title(item))
+            found = replace(found, failure=failure)
             fingerprint = None  # the write gives the credential another one
         elif live is not None and state == "unknown" and _should_be_compared(entry, live, wanted):
             found = found.with_unknown("secret")
@@ -145,7 +148,7 @@ class Credentials(ItemKind[CiCredentialEntry, XmlElement]):
         shown = {
             "id": entry.id,
             "kind": kind,
-            "description": found.after.get("description", ""),
+            "description": wanted.description(live),
             "folder": location.folder,
             "domain": location.domain,
             "secret": state,
@@ -247,11 +250,18 @@ class Credentials(ItemKind[CiCredentialEntry, XmlElement]):
         return same and (creates or not record) and _is_recorded(live, wanted) is not False
 
     def left(self, item: Item[CiCredentialEntry, XmlElement]) -> Plan:
-        location = self._location(item.entry)
+        location, before = self._location(item.entry), item.state
         live = item.state = self._stores.read(location)
         if live is None or item.plan.action == "delete":
             return remaining(item.plan, _identity(location, live))
-        return self._wanted(item.entry, live).left(item.plan, live)
+        wanted = self._wanted(item.entry, live)
+        left = wanted.left(item.plan, live)
+        if not left.changed or before is None or wanted.secret is None:
+            return left
+        if _is_recorded(before, wanted):
+            return left
+        # the server may have stored the secret: an equal description does not mean "unchanged"
+        return replace(left, before={**left.before, "secret": _SECRET})
 
 
 def _identity(location: CredentialLocation, live: XmlElement | None) -> dict[str, Any] | None:
@@ -264,7 +274,7 @@ def _joined(keystore: str) -> str:
 
 
 def _missing_secrets_error(
-    wanted: Wanted, live: XmlElement | None, found: Plan
+    wanted: Wanted, live: XmlElement | None, found: Plan, title: str
 ) -> ToolchainError | None:
     """Return the error for a change that requires secrets which the task does not set, or `None`.
 
@@ -275,7 +285,8 @@ def _missing_secrets_error(
         wanted.document(live)
     except ToolchainError as error:
         fields = ", ".join(change.field for change in found.changes)
-        error.message = f"{error.message} (differs in {fields})" if live else error.message
+        differs = f" (differs in {fields})" if live else ""
+        error.message = f"{title}: {error.message}{differs}"
         return error
     return None
 

@@ -134,6 +134,11 @@ class WantedFields:
         new = {"scope": "global", "kind": self._name} if live is None else {}
         return {**new, **self._values}
 
+    def description(self, live: XmlElement | None) -> str:
+        """Return the description as it will be after the task, without a digest."""
+        shown = "" if live is None else self.current(live)["description"]
+        return str(self._values.get("description", shown))
+
     def document(self, live: XmlElement | None) -> XmlElement:
         """Return the XML to send, without a digest in the description.
 
@@ -214,6 +219,9 @@ class WantedDocument:
     def _compared(self, live: XmlElement) -> tuple[str | None, str]:
         return configuration.compared(*_comparable(live, self._root))
 
+    def description(self, live: XmlElement | None) -> str:
+        return text_of(self._root, "description")
+
     def document(self, live: XmlElement | None) -> XmlElement:
         return deepcopy(self._root)
 
@@ -233,15 +241,18 @@ def wanted_of(id_: str, kind: str, values: Mapping[str, Any]) -> Wanted:
     return WantedFields(kind, id_, values)
 
 
-def require_same_kind(live: XmlElement, wanted: Wanted, kind: str) -> None:
-    """Raise `conflict` if the credential on the server is of another kind."""
+def require_same_kind(live: XmlElement, wanted: Wanted, kind: str, title: str) -> None:
+    """Raise `conflict` if the credential on the server is of another kind.
+
+    :param title: the credential for the message
+    """
     wanted_copy = wanted.root_name if isinstance(wanted, WantedDocument) else KINDS[kind].root
     if live.name != wanted_copy:
         live_copy = kind_of(live)
         shown = live.name if XML in (live_copy, kind) else live_copy
         raise ToolchainError(
             "conflict",
-            f"the credential already exists with the kind {shown}: use that kind, or delete the"
+            f"{title} already exists with the kind {shown}: use that kind, or delete the"
             " credential first",
         )
 

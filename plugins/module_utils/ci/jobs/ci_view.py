@@ -28,7 +28,7 @@ from ..client import (
     server_of,
 )
 from ..job_address import Job, job_of
-from ..server_objects import ServerObjects
+from ..server_objects import ServerObjects, naming_class
 from ..xml_reader import XmlElement, child_of, put, text_of, wanted_configuration
 from . import configuration
 
@@ -98,6 +98,12 @@ class Views(ItemKind[CiViewEntry, XmlElement]):
                 self._require_deletable(entry)
             return plan(None if live is None else _fields(live), None).with_result(view=None)
         if config is not None:
+            if live is not None and live.name != config.name:
+                raise ToolchainError(
+                    "conflict",
+                    f"the view '{item.name}' is a {live.name}, but the configuration describes a"
+                    f" {config.name}: delete the view first",
+                )
             before, after = configuration.compared(live and _sorted(live), _sorted(config))
             found = plan(None if live is None else {"config": before}, {"config": after})
             return found.with_result(view=self._returned(entry, _fields(config)))
@@ -130,7 +136,8 @@ class Views(ItemKind[CiViewEntry, XmlElement]):
             return
         address, query = f"{self._parent_path(entry)}createView", {"name": entry.name}
         try:
-            self._objects.send(purpose, address, root, done, query=query)
+            with naming_class(root.name):
+                self._objects.send(purpose, address, root, done, query=query)
         except ToolchainError as error:
             # another host may have created the view at the same time
             if error.status != 400 or not done():

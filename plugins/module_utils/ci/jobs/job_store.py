@@ -16,8 +16,8 @@ from ...core.http.writes import Verify
 from ...core.module.predictions import Predictions
 from ..client import objects, part
 from ..job_address import Job
-from ..server_objects import REDIRECTED, ServerObjects
-from .configuration import is_enabled, with_enabled
+from ..server_objects import REDIRECTED, ServerObjects, naming_class
+from .configuration import is_enabled, kind_of, with_enabled
 
 FOLDER = "com.cloudbees.hudson.plugins.folder.Folder"
 _COMPUTED = ("MultiBranchProject", "OrganizationFolder")
@@ -258,7 +258,8 @@ class JobStore:
                     yield from self._below(job.below(str(obj["name"])), depth + 1)
 
     def _send(self, path: str, text: str, verify: Verify, **parts: Any) -> None:
-        self._objects.send(self.purpose, path, text, verify, expect=REDIRECTED, **parts)
+        with naming_class(kind_of(text)):
+            self._objects.send(self.purpose, path, text, verify, expect=REDIRECTED, **parts)
 
     def _write(self, path: str, verify: Verify, **parts: Any) -> None:
         self._objects.write(self.purpose, path, verify, **parts)

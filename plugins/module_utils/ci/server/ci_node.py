@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
@@ -318,9 +318,19 @@ class Nodes(ItemKind[CiNodeEntry, _Node]):
             self._configs[name] = None if root is None else without_state(root)
         return name
 
+    def load(self, items: Sequence[Item[CiNodeEntry, _Node]]) -> None:
+        """Read the states of all nodes, with a single request for several nodes."""
+        if len(items) == 1:
+            states = {items[0].name: self._store.state(items[0].name)}
+        else:
+            states = {state.name: state for state in self._store.all()}
+        for item in items:
+            state = states.get(item.name)
+            item.state = None if state is None else _Node(state, None)
+
     def compare(self, item: Item[CiNodeEntry, _Node]) -> Plan:
         entry, config = item.entry, self._configs[item.name]
-        node = item.state = self._read(item.name, entry)
+        node = item.state = self._with_configuration(item.state, entry)
         if entry.state == "absent":
             return plan(None if node is None else _fields(node), None).with_result(node=None)
         if node is None:
@@ -335,10 +345,14 @@ class Nodes(ItemKind[CiNodeEntry, _Node]):
 
     def _read(self, name: str, entry: CiNodeEntry) -> _Node | None:
         state = self._store.state(name)
-        if state is None or not _is_configured(entry):
-            return None if state is None else _Node(state, None)
-        live = self._store.configuration(name)
-        return None if live is None else _Node(state, live)
+        return self._with_configuration(None if state is None else _Node(state, None), entry)
+
+    def _with_configuration(self, node: _Node | None, entry: CiNodeEntry) -> _Node | None:
+        """Return a node with its configuration, if options of the entry belong to it."""
+        if node is None or not _is_configured(entry):
+            return node
+        live = self._store.configuration(node.state.name)
+        return None if live is None else _Node(node.state, live)
 
     def _creation(self, item: Item[CiNodeEntry, _Node]) -> Plan:
         entry, name, config = item.entry, item.name, self._configs[item.name]
