@@ -90,7 +90,7 @@ def test_view_of_another_class_is_a_conflict(ci: Ci) -> None:
 
 
 def test_unknown_class_of_a_view_hints_at_a_plugin(ci: Ci) -> None:
-    with pytest.raises(ToolchainError, match="the plugin with the class x.MyView may be missing"):
+    with pytest.raises(ToolchainError, match=r"the class x\.MyView may be missing"):
         ci.run(name="W", config="<x.MyView/>")
 
 
