@@ -161,7 +161,9 @@ class CiService(Service):
         if object_store.asked(request, self.name):
             return None
         refusal = await self._refusal(request)
-        return None if refusal is None else self._stamped(refusal)
+        if refusal is None or refusal.status_code == 403:  # a crumb is missing
+            return refusal
+        return self._stamped(refusal, request.method)
 
     async def _refusal(self, request: Request) -> Response | None:
         phase = restart.phase(self.context)
@@ -184,15 +186,17 @@ class CiService(Service):
         return None if self.crumbs.accepts(login, request, form) else pages.no_crumb()
 
     def not_found(self, request: Request) -> Response:
-        return self._stamped(pages.not_found())
+        return self._stamped(pages.not_found(), request.method)
 
-    def _stamped(self, response: Response) -> Response:
-        """Add the headers for version and session id, which all responses have [ci-3]."""
+    def _stamped(self, response: Response, method: str) -> Response:
+        """Add the headers of the server. Only pages and data have version and session [ci-3]."""
         response.headers["X-Content-Type-Options"] = "nosniff"
+        response.headers["Server"] = "Jetty(12.0.13)"
+        if response.status_code == 409 or (method == "POST" and response.status_code < 400):
+            return response
         response.headers["X-Hudson"] = "1.395"
         response.headers["X-Jenkins"] = self.settings["version"]
         response.headers["X-Jenkins-Session"] = self.crumbs.mark
-        response.headers["Server"] = "Jetty(12.0.13)"
         return response
 
     async def _dispatch(self, request: Request) -> Response:
@@ -203,7 +207,12 @@ class CiService(Service):
             response = answer if isinstance(answer, Response) else await answer
         except ErrorResponse as ended:
             response = ended.response
-        return self._stamped(response)
+        location = response.headers.get("Location")
+        if response.status_code == 302 and location is not None:
+            # server fact [ci-5]
+            root = self.context.base_url(request, self.name).removesuffix(f"/{self.name}")
+            response.headers["Location"] = location.removeprefix(root)
+        return self._stamped(response, request.method)
 
     def _resolve(self, request: Request) -> Call:
         """Resolve the job and the build in the path. The remaining segments name the action."""
@@ -316,8 +325,8 @@ class CiService(Service):
     def _unlisted(self, call: Call, target: list[str]) -> Exported | None:
         if target == []:
             return server_views.server_view(call.site)
-        if target == ["me"] and call.login.user is not None:
-            return server_views.user_view(call.site, call.login.user)
+        if target[:1] in (["me"], ["user"], ["whoAmI"]):
+            return server_views.account_view(call.site, call.login.user, target)
         if target[:1] == ["computer"] and len(target) == 2:
             return nodes.exported(call, target[1])
         if target == ["computer"]:
@@ -411,5 +420,7 @@ def _rendered(call: Call, exported: Exported, primitives: bool) -> Response:
     try:
         text, media_type = markup.render(markup.to_xml(data), selection)
     except markup.XPathRefused as refused:
+        if refused.status == 404:  # server fact [ci-12]
+            return pages.text(refused.message, 404)
         return pages.failed(refused.message, refused.status)
     return Response(text, 200, None, media_type)

@@ -17,6 +17,8 @@ from . import xml_reader
 from .client import document_text, object_of, refuse_page, require_confirmation
 from .xml_reader import XmlElement
 
+#: The server translates the reason for which a node is offline [ci-41].
+_ENGLISH = {"Accept-Language": "en"}
 _XML = {"Content-Type": "application/xml; charset=utf-8"}
 #: Characters that require XML 1.1. Very old servers can only read XML 1.0 [ci-14].
 _NEWER = re.compile(r"&#|[\x01-\x08\x0b\x0c\x0e-\x1f]")
@@ -51,7 +53,8 @@ class ServerObjects:
         Raises `not_found` if another server, for example a proxy, responds with 404.
         """
         query = {} if tree is None else {"tree": tree}
-        response = self._server.read(purpose, path, query=query, expect=(200, 404))
+        parts = {"query": query, "headers": _ENGLISH, "expect": (200, 404)}
+        response = self._server.read(purpose, path, **parts)
         if response.status != 404:
             return response
         # server fact [ci-3]: a response without these headers comes from a proxy

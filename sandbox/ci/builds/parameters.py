@@ -165,7 +165,7 @@ def shown_definition(definition: dict[str, Any], as_string: bool) -> Exported:
     cls = class_of(definition)
     fields = constants(
         defaultParameterValue=None if has_none else shown_value(value, as_string),
-        description=definition.get("description") or "",
+        description=definition.get("description"),
         name=definition["name"],
         type=cls.rpartition(".")[2],
     )

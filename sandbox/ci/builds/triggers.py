@@ -68,7 +68,7 @@ def build_with_parameters(
         # server fact [ci-6]: the status is 400 since release 2.524, and 500 before
         message = f"{job['full_name']} is not parameterized"
         status = int(site.context.settings("ci")["not_parameterized_status"])
-        return pages.oops(message) if status == 500 else pages.failed(message, status)
+        return pages.oops(message) if status == 500 else pages.refused(message, status)
     try:
         values = parameters.from_form(job["parameters"], sent.fields, sent.files)
     except parameters.Unacceptable as error:
@@ -83,7 +83,7 @@ def _not_buildable(site: ViewContext, job: dict[str, Any]) -> Response | None:
     saved, and 302 if a plugin rejects the build.
     """
     if jobs.is_disabled(site.context, job) or job["hold_off"]:
-        return pages.failed(f"{job['full_name']} is not buildable", 409)
+        return pages.refused(f"{job['full_name']} is not buildable", 409)
     if job["refuse"]:
         return pages.redirect(site.job_url(job["full_name"]))
     return None
@@ -99,7 +99,7 @@ def _schedule(
     try:
         quiet_ms = _delay_ms(form.get("delay", ()), job)
     except ValueError as error:
-        return pages.failed(str(error))
+        return pages.oops(str(error))
     item, folded = queue.put(site.context, job, values, user, quiet_ms=quiet_ms, base=site.base)
     location = f"{site.base}/queue/item/{item['id']}/"
     # server fact [ci-6]: since release 2.308 the status is 303 for a merged build

@@ -18,6 +18,7 @@ from sandbox.context import Context
 from sandbox.service import ErrorResponse
 
 VIEWS = "ci.view"
+_DELETED = "ci.view_deleted"
 PRIMARY = "all"
 _PERMISSION = "hudson.model.View"
 _LIST = "hudson.model.ListView"
@@ -84,7 +85,14 @@ def _all(context: Context, folder: str) -> list[Exported]:
     prefix = f"{folder}|"
     rows = [(key[len(prefix) :], row) for key, row in context.store.items(VIEWS, prefix)]
     own = [_view(context, folder, name, row) for name, row in rows]
-    return [_view(context, folder, PRIMARY, _primary()), *own]
+    if _has_primary(context, folder):
+        own.insert(0, _view(context, folder, PRIMARY, _primary()))
+    return own
+
+
+def _has_primary(context: Context, folder: str) -> bool:
+    """Return whether the first view of a folder, with all jobs, was not deleted."""
+    return context.store.get(_DELETED, folder or "/") is None
 
 
 def _primary() -> dict[str, Any]:
@@ -117,7 +125,7 @@ def _folder(call: Call) -> str:
 
 
 def _row(call: Call, name: str) -> dict[str, Any] | None:
-    if name == PRIMARY:
+    if name == PRIMARY and _has_primary(call.site.context, _folder(call)):
         return _primary()
     return call.site.context.store.get(VIEWS, f"{_folder(call)}|{name}")
 
@@ -146,7 +154,9 @@ async def _sent(call: Call, name: str) -> dict[str, Any]:
 
 
 def _sort(kept: etree._Element, sent: etree._Element | None) -> None:
-    etree.SubElement(kept, "comparator", {"class": _COMPARATOR})
+    comparator = None if sent is None else sent.find("comparator")
+    default = etree.Element("comparator", {"class": _COMPARATOR})
+    kept.append(default if comparator is None else deepcopy(comparator))
     names = [] if sent is None else [each.text or "" for each in sent.iterfind("string")]
     for name in sorted(set(names), key=str.lower):
         etree.SubElement(kept, "string").text = name
@@ -187,7 +197,11 @@ async def _write(call: Call) -> Response:
 
 def _delete(call: Call) -> Response:
     _found(call)
+    store, folder = call.site.context.store, _folder(call)
     if call.rest[1] == PRIMARY:
-        return pages.failed("The primary view cannot be deleted")
-    call.site.context.store.delete(VIEWS, f"{_folder(call)}|{call.rest[1]}")
+        # server fact [ci-42]: another view becomes the primary one
+        if len(_all(call.site.context, folder)) == 1:
+            return pages.failed("The last view cannot be deleted")
+        store.put(_DELETED, folder or "/", {})
+    store.delete(VIEWS, f"{folder}|{call.rest[1]}")
     return pages.redirect(call.absolute("../.."))

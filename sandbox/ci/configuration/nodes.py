@@ -109,16 +109,15 @@ def _built_in() -> dict[str, Any]:
 def _key(call: Call, name: str) -> str:
     """Return the key of a node. Server fact [ci-41]: the built-in node has two names."""
     earlier = older(call.site.context.settings("ci")["version"], "2.307")
-    return _BUILT_IN if name == (_MASTER if earlier else _BUILT_IN) else name
+    names = (_MASTER,) if earlier else (_BUILT_IN, _MASTER)
+    return _BUILT_IN if name in names else name
 
 
 def _view(name: str, row: dict[str, Any]) -> Exported:
     root = configuration.parsed(row["xml"])
     shown = "Built-In Node" if name == _BUILT_IN else name
     by_hand = row["offline_by"] is not None
-    reason = f"Disconnected by {row['offline_by']}" + (
-        f" : {row['reason']}" if row["reason"] else ""
-    )
+    count = int(root.findtext("numExecutors") or 1)
     labels = [*(root.findtext("label") or "").split(), shown]
     idle = time.time() >= row["since"] + row["busy_seconds"]
     is_agent = name != _BUILT_IN
@@ -126,12 +125,12 @@ def _view(name: str, row: dict[str, Any]) -> Exported:
         assignedLabels=[{"name": label} for label in labels],
         description=root.findtext("description") or "",
         displayName=shown,
-        executors=[],
+        executors=[Exported(None, constants(currentExecutable=None), ())] * count,
         oneOffExecutors=[],
         idle=idle,
-        numExecutors=int(root.findtext("numExecutors") or 1),
+        numExecutors=count,
         offline=by_hand or not row["connected"],
-        offlineCauseReason=reason if by_hand else "",
+        offlineCauseReason=row["reason"] if by_hand else "",
         temporarilyOffline=by_hand,
     )
     kind = "hudson.slaves.SlaveComputer" if is_agent else "hudson.model.Hudson$MasterComputer"
@@ -209,12 +208,15 @@ async def _create(call: Call) -> Response:
     for element, member in given.items():
         if sent.get(member) is not None:
             _set(root, element, str(sent[member]))
-    _save(context, name, root)
+    # server fact [ci-41]: the agent of a new node is not connected
+    _save(context, name, root, connected=False)
     return pages.redirect(call.absolute("."))
 
 
 def _read(call: Call) -> Response:
-    _name, row = _found(call)
+    name, row = _found(call)
+    if name == _BUILT_IN:
+        return pages.failed("The built-in node has no configuration")
     root = configuration.parsed(row["xml"])
     etree.indent(root)
     text = etree.tostring(root, encoding="unicode")

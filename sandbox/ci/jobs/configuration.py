@@ -232,7 +232,7 @@ def _read_definition(entry: etree._Element, plugins: schema.Plugins) -> dict[str
         "name": entry.findtext("name") or "",
         "type": kind or "string",
         "class": cls,
-        "description": entry.findtext("description") or "",
+        "description": entry.findtext("description"),
     }
     value = entry.findtext("defaultValue") or ""
     if kind == "password":

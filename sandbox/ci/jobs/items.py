@@ -86,6 +86,8 @@ def _made(call: Call, name: str) -> Response:
 def _copy(call: Call, folder: str, given: str, name: str) -> Response:
     """Copy a job. Server fact [ci-21]: the copy cannot be built until it is saved once."""
     context = call.site.context
+    if not given:
+        return pages.failed("Specify which job to copy")
     source = given.strip("/") if given.startswith("/") else _below(folder, given)
     job = jobs.find(context, source)
     source = source if job is None else job["full_name"]
@@ -247,11 +249,15 @@ async def describe(call: Call) -> Response:
 
 
 def delete_build(call: Call) -> Response:
-    """Handle POST {build}/doDelete (302 to the job). A kept build is not deleted [ci-30]."""
+    """Handle POST {build}/doDelete (302 to the job).
+
+    Server fact [ci-30]: a kept or running build is not deleted, and the status is 400 or 200.
+    """
     context, build = call.site.context, call.found_build
     if build.get("keep"):
         return pages.failed(f"You cannot delete #{build['number']} because: it is kept forever")
-    builds.abort(context, call.build_key, "Aborted: the build is deleted")
+    if not build["done"]:
+        return pages.page("Retry delete", "<p>The build is running.</p>")
     context.store.delete(builds.BUILDS, call.build_key)
     return pages.redirect(call.site.job_url(build["job"]))
 

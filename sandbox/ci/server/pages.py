@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import html
+import re
 import uuid
 
 from starlette.responses import Response
@@ -44,8 +45,13 @@ def oops(message: str) -> Response:
 
 def failed(message: str, status: int = 400) -> Response:
     """Return an error page. Server fact [ci-4]: the header `X-Error` contains the message."""
-    headers = {"X-Error": message.encode("ascii", "replace").decode("ascii")}
+    headers = {"X-Error": re.sub(r"[^ -~]", " ", message).strip()}
     return page("Error - Jenkins", f"<p>{html.escape(message)}</p>", status, headers)
+
+
+def refused(message: str, status: int) -> Response:
+    """Return an error page of the servlet container, without the header `X-Error` [ci-4]."""
+    return page(f"Error {status} {message}", f"<h2>HTTP ERROR {status} {message}</h2>", status)
 
 
 def no_crumb() -> Response:

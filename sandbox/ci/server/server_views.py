@@ -11,7 +11,7 @@ from sandbox.ci.configuration import list_views, nodes
 from sandbox.ci.formats import views
 from sandbox.ci.formats.exports import Exported, Getter, constants
 from sandbox.ci.jobs import jobs
-from sandbox.ci.server import restart
+from sandbox.ci.server import access, restart
 
 
 def server_view(site: views.ViewContext) -> Exported:
@@ -74,7 +74,15 @@ def _getter(site: views.ViewContext, build: dict[str, Any]) -> Getter:
     return lambda: views.build_view(site, build)
 
 
-def user_view(site: views.ViewContext, user: str) -> Exported:
+def account_view(site: views.ViewContext, user: str | None, target: list[str]) -> Exported | None:
+    """Return the object of `me`, `user/NAME` or `whoAmI`, or `None` if it does not exist."""
+    if target == ["whoAmI"]:
+        return _who_am_i(user)
+    named = user if target == ["me"] else target[1] if len(target) == 2 else None
+    return _user_view(site, named) if named in access.users(site.context) else None
+
+
+def _user_view(site: views.ViewContext, user: str) -> Exported:
     fields = constants(
         absoluteUrl=f"{site.base}/user/{quote(user, safe='')}",
         description=None,
@@ -83,3 +91,14 @@ def user_view(site: views.ViewContext, user: str) -> Exported:
         property=[],
     )
     return Exported("hudson.model.User", fields, ())
+
+
+def _who_am_i(user: str | None) -> Exported:
+    fields = constants(
+        anonymous=user is None,
+        authenticated=True,
+        authorities=["authenticated"],
+        name=user or "anonymous",
+        toString="",
+    )
+    return Exported("hudson.security.WhoAmI", fields, ())

@@ -43,17 +43,24 @@ def test_python_jenkins_manages_nodes(server: jenkins.Jenkins) -> None:
     server.create_node("linux-1", 2, "A node", "/srv", "linux docker")
     assert server.get_node_info("linux-1")["numExecutors"] == 2
     assert "<label>linux docker</label>" in server.get_node_config("linux-1")
-    server.disable_node("linux-1", "maintenance")
-    assert server.get_node_info("linux-1")["temporarilyOffline"]
-    assert "maintenance" in server.get_node_info("linux-1")["offlineCauseReason"]
-    server.enable_node("linux-1")
-    assert not server.get_node_info("linux-1")["offline"]
+    assert server.get_node_info("linux-1")["offline"]  # no agent has connected
     config = server.get_node_config("linux-1").replace("A node", "Another one")
     server.reconfig_node("linux-1", config)
     assert server.get_node_info("linux-1")["description"] == "Another one"
     assert [node["name"] for node in server.get_nodes()] == ["Built-In Node", "linux-1"]
     server.delete_node("linux-1")
     assert not server.node_exists("linux-1")
+
+
+def test_python_jenkins_takes_nodes_offline(fresh: Callable[[str], Sandbox]) -> None:
+    sandbox = fresh("real")
+    sandbox.seed({"ci": {"nodes": [{"name": "up"}]}})
+    server = jenkins.Jenkins(sandbox.urls["ci"], USER, TOKEN)
+    server.disable_node("up", "maintenance")
+    assert server.get_node_info("up")["temporarilyOffline"]
+    assert server.get_node_info("up")["offlineCauseReason"] == "maintenance"
+    server.enable_node("up")
+    assert not server.get_node_info("up")["offline"]
 
 
 def test_python_jenkins_manages_views(server: jenkins.Jenkins) -> None:

@@ -199,12 +199,11 @@ def _state(name: str, shown: Mapping[str, Any]) -> NodeState:
 def _reason(shown: str) -> str:
     """Return the reason that a user gave for taking a node offline.
 
-    Server fact [ci-41]: the server returns it as `Disconnected by USER : REASON`.
+    Server fact [ci-41]: some releases return it as `Disconnected by USER : REASON`.
     """
-    _by, colon, reason = shown.partition(" : ")
-    if colon:
-        return reason
-    return "" if shown.startswith("Disconnected by ") else shown
+    if not shown.startswith("Disconnected by "):
+        return shown
+    return shown.partition(" : ")[2]
 
 
 def without_state(root: XmlElement) -> XmlElement:
