@@ -25,7 +25,6 @@ from ansible.plugins.action.normal import ActionModule as NormalAction
 from ansible.plugins.lookup import LookupBase
 from ansible.release import __version__
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import input_check
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.ansible_internals import (  # noqa: E501
     MODULE_MASKS_RESULTS,
 )
@@ -321,13 +320,11 @@ def template_of(lookup: LookupBase) -> Callable[[Any], Any]:
 
 
 def is_omitted(value: Any) -> bool:
-    """Return whether the value of an option of a lookup, or of a variable, is `omit`.
+    """Return whether the value of an option of a lookup is `omit`.
 
-    Up to ansible-core 2.18, `omit` is a string. In newer releases it is an object. If its class is
-    missing, the input checks reject the object.
+    Up to ansible-core 2.18, `omit` is a string, which the input checks detect. In newer releases it
+    is an object. If its class is missing, the input checks reject the object.
     """
-    if isinstance(value, str):
-        return value.startswith(input_check.OMITTED)
     return _exists(_OMIT) and isinstance(value, _imported(_OMIT))
 
 

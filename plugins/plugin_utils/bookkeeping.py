@@ -39,12 +39,12 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret imp
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.times import age_of
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import (
-    ansible_internals,
     desired_state,
     enforcement,
     role_variables,
     rotation,
     survey,
+    variables,
 )
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import (
     contents,
@@ -94,9 +94,8 @@ class Run:
 
     def value(self, name: str, default: Any = None) -> Any:
         """Return the value of a variable, or `default` if it is undefined, empty or omitted."""
-        value = self.template(self.variables[name]) if name in self.variables else None
-        is_empty = value is None or value == "" or ansible_internals.is_omitted(value)
-        return default if is_empty else value
+        value = variables.value_of(name, self.variables, self.template)
+        return default if value is None else value
 
     def is_set(self, name: str) -> bool:
         """Return whether a variable has a value. Templates in a list or mapping stay unevaluated,

@@ -48,7 +48,7 @@ _HALF = re.compile("[\ud800-\udfff]")
 _LARGEST = 1e9
 #: Prefix of the value of `omit` before ansible-core 2.19. Ansible does not remove the value from
 #: options of lookups and from longer strings.
-OMITTED = "__omit_place_holder__"
+_OMITTED = "__omit_place_holder__"
 _WANTED = {"int": "an integer", "float": "a number", "bool": "true or false"}
 #: Types that can be converted to a string. Vault secrets are sequences; `omit` in a list is an
 #: object of another type.
@@ -180,7 +180,7 @@ def _require_options(options: Options, found: Mapping[str, Any], place: Place) -
 
 
 def _is_omitted(value: Any) -> bool:
-    return isinstance(value, str) and value.startswith(OMITTED)
+    return isinstance(value, str) and value.startswith(_OMITTED)
 
 
 def _checked(option: Mapping[str, Any], value: Any, place: Place) -> Any:
@@ -201,7 +201,7 @@ def text(value: Any, place: Place, *, empty: bool = False) -> str:
     if isinstance(value, (list, tuple)) or not isinstance(value, _SCALARS):
         raise place.error(value, "expected a string")
     found = str(value)
-    if OMITTED in found or _is_omitted(value):
+    if _OMITTED in found or _is_omitted(value):
         raise place.error(value, "omit must be the whole value of an option, not part of a string")
     if not empty and not found.strip():
         raise place.empty("a string")
