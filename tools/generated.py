@@ -13,7 +13,7 @@ from tools.tree import ROOT
 
 #: Modules with a function `files()`, which returns path and content; None: no such file may exist.
 GENERATORS = (
-    *("tools.reference", "tools.witnesses", "tests.helpers.request_table"),
+    *("tools.reference", "tools.permissions", "tools.witnesses", "tests.helpers.request_table"),
     *("tests.helpers.scope_table", "tests.helpers.repository_settings"),
     *("tools.role_readme", "tools.desired_schemas", "tools.awx"),
 )

@@ -20,7 +20,7 @@ from ...core.module.typed_options import NotNegative, Option
 from ...core.plan import Plan, ReadOnly, unchanged
 from .. import xml_reader
 from ..builds import parameters, records
-from ..client import document_text, object_of, objects, server_of
+from ..client import EXTENDED_READ, SEES_JOB, document_text, object_of, objects, server_of
 from ..job_address import Job, JobName, build_segment, job_of
 from . import configuration
 from .job_store import is_folder
@@ -69,7 +69,11 @@ class CiJobInfoOperation(ReadOnly):
     """Reads a job or a build, and compares the configuration of the job."""
 
     descriptor: ClassVar = Descriptor(
-        "ci", dict.fromkeys(("job", "build", "xpath", "configuration"), reads())
+        "ci",
+        {
+            **dict.fromkeys(("job", "build", "xpath"), reads(*SEES_JOB)),
+            "configuration": reads(*SEES_JOB, EXTENDED_READ),
+        },
     )
 
     def __init__(self, task: Task, options: CiJobInfoOptions) -> None:

@@ -17,7 +17,17 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Positive
 from ...core.operations.service_export import ExportOptions, ServiceExport, ServiceState
 from .. import xml_reader
-from ..client import objects, part, server_of
+from ..client import (
+    EXTENDED_READ,
+    READ_NODE,
+    READ_VIEW,
+    SEES_JOB,
+    SYSTEM_READ,
+    VIEW_CREDENTIALS,
+    objects,
+    part,
+    server_of,
+)
 from ..credentials.ci_credential import CiCredentialEntry
 from ..credentials.credential_store import CredentialLocation, CredentialStores
 from ..credentials.wanted import XML, WantedFields, kind_of
@@ -317,7 +327,15 @@ class CiExportOptions(ExportOptions):
 class CiExportOperation(ServiceExport):
     """Exports the jobs that match the patterns, and the other selected kinds of objects."""
 
-    descriptor: ClassVar = Descriptor("ci", {"read": reads()})
+    # without one of them, what it protects is in `left_out`
+    descriptor: ClassVar = Descriptor(
+        "ci",
+        {
+            "read": reads(
+                *(*SEES_JOB, EXTENDED_READ, SYSTEM_READ, READ_NODE, READ_VIEW, VIEW_CREDENTIALS)
+            )
+        },
+    )
 
     service = "ci"
 

@@ -172,7 +172,9 @@ class JqlSearchOptions:
 class JqlSearchOperation:
     """Search issues, on a server or in the cloud. Write them to a file if `dest` is set."""
 
-    descriptor: ClassVar = Descriptor("tracker", {"search": reads(), "pages": reads()})
+    descriptor: ClassVar = Descriptor(
+        "tracker", dict.fromkeys(("search", "pages"), reads("browse"))
+    )
 
     def __init__(self, task: Task, options: JqlSearchOptions) -> None:
         require_no_offsets(options.jql)

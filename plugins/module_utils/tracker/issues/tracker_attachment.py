@@ -100,7 +100,7 @@ class TrackerAttachmentOperation:
     Raises `invalid` if `dest` is not a folder or a number is too small.
     """
 
-    descriptor: ClassVar = Descriptor("tracker", {"list": reads(), "fetch": reads()})
+    descriptor: ClassVar = Descriptor("tracker", dict.fromkeys(("list", "fetch"), reads("browse")))
 
     def __init__(self, task: Task, options: TrackerAttachmentOptions) -> None:
         self._task, self._options = task, options

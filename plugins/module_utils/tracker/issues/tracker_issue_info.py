@@ -60,7 +60,7 @@ class TrackerIssueInfoOptions:
 class TrackerIssueInfoOperation(ReadOnly):
     """Read issues in the order of their keys in the options."""
 
-    descriptor: ClassVar = Descriptor("tracker", {"read": reads()})
+    descriptor: ClassVar = Descriptor("tracker", {"read": reads("browse")})
 
     def __init__(self, task: Task, options: TrackerIssueInfoOptions) -> None:
         self._task, self._options = task, options

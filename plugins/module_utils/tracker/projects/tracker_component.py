@@ -294,7 +294,7 @@ class TrackerComponentOperation(Objects[ComponentEntry, KnownObjects[Component]]
     descriptor: ClassVar = Descriptor(
         "tracker",
         {
-            "read": reads(),
+            "read": reads("browse"),
             **dict.fromkeys(("create", "update", "delete"), writes("browse", "administer")),
         },
         kind="component",

@@ -50,7 +50,7 @@ class TrackerExportOptions(ExportOptions):
 class TrackerExportOperation(ServiceExport):
     """Export the versions, components and roles of all projects, or of the given projects."""
 
-    descriptor: ClassVar = Descriptor("tracker", {"read": reads()})
+    descriptor: ClassVar = Descriptor("tracker", {"read": reads("browse")})
 
     service = "tracker"
 

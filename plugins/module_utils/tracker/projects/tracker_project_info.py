@@ -34,7 +34,7 @@ class TrackerProjectInfoOptions:
 class TrackerProjectInfoOperation(ReadOnly):
     """Read projects. Returns the server's JSON objects unchanged."""
 
-    descriptor: ClassVar = Descriptor("tracker", {"read": reads()})
+    descriptor: ClassVar = Descriptor("tracker", {"read": reads("browse")})
 
     def __init__(self, task: Task, options: TrackerProjectInfoOptions) -> None:
         self._client, self._key = TrackerClient(task), options.key

@@ -498,7 +498,7 @@ class TrackerVersionOperation(Objects[TrackerVersionOptions, KnownObjects[Versio
     descriptor: ClassVar = Descriptor(
         "tracker",
         {
-            "read": reads(),
+            "read": reads("browse"),
             **dict.fromkeys(("create", "release", "order", "delete"), writes("administer")),
         },
         kind="version",

@@ -25,7 +25,9 @@ class WikiPageInfoOptions(PageAddress):
 class WikiPageInfoOperation(ReadOnly):
     """Read a page with its body. Raises `invalid` if the options name no page."""
 
-    descriptor: ClassVar = Descriptor("wiki", dict.fromkeys(("read", "find", "tree"), reads()))
+    descriptor: ClassVar = Descriptor(
+        "wiki", dict.fromkeys(("read", "find", "tree"), reads("view"))
+    )
 
     def __init__(self, task: Task, options: WikiPageInfoOptions) -> None:
         options.require()

@@ -80,7 +80,7 @@ class WikiExportOptions(ExportOptions):
 class WikiExportOperation(ServiceExport):
     """Export trees of pages."""
 
-    descriptor: ClassVar = Descriptor("wiki", {"read": reads()})
+    descriptor: ClassVar = Descriptor("wiki", {"read": reads("view")})
 
     service = "wiki"
 
