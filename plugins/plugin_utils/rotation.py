@@ -19,8 +19,8 @@ _TOKEN = re.compile(r"(.+) \(token ([^()\s]+)\)")
 
 def check_lifetimes(issuer: str, expires_in: Any, renew_before: Any) -> None:
     """Raise `invalid` for lifetimes that the module of the issuer rejects."""
-    texts = [None if value is None else str(value) for value in (expires_in, renew_before)]
-    options = TokenOptions("a", *texts)
+    lifetime, margin = (None if each is None else str(each) for each in (expires_in, renew_before))
+    options = TokenOptions("a", expires_in=lifetime, renew_before=margin)
     options.check()
     if issuer != "repo":
         options.require_whole_days()
