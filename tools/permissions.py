@@ -59,8 +59,10 @@ _SCOPES = {
 _READING = re.compile(r"^(read|browse|view)$|Read$|Provider\.View$")
 #: The account `enforce` runs these roles; `drift` runs them in check mode.
 _ROLES_OF_DRIFT = ("analysis_config", "ci_baseline", "desired_state", "repo_housekeeping")
-_ROLES_OF_RELEASE = ("ci_build", "release_notes", "release_promote", "release_publish")
-_ROLES_OF_RELEASE += ("release_version", "wiki_docs")
+_ROLES_OF_RELEASE = (
+    *("ci_build", "release_notes", "release_promote", "release_publish"),
+    *("release_version", "wiki_docs"),
+)
 #: Operations that no release needs.
 _NOT_IN_RELEASES = ("delete", "remove")
 ACCOUNTS = ("drift", "release", "enforce")

@@ -15,8 +15,10 @@ import yaml
 from ansible.module_utils.common.yaml import SafeLoader
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("changelogs", "docs", "examples", "extensions", "playbooks", "plugins", "roles")
-FOLDERS += ("sandbox", "tests", "tools")
+FOLDERS = (
+    *("changelogs", "docs", "examples", "extensions", "playbooks", "plugins", "roles"),
+    *("sandbox", "tests", "tools"),
+)
 #: A fence of Markdown, or a literal block of reStructuredText.
 FENCE = re.compile(r"^( *)(`{3,}|~{3,}) *ya?ml\b[^\n]*\n(.*?)^\1\2 *$", re.MULTILINE | re.DOTALL)
 BLOCK = re.compile(r"^( *)\.\. code-block:: *ya?ml\n((?:\1 +[^\n]*\n|\s*\n)+)", re.MULTILINE)
@@ -31,7 +33,8 @@ class Loader(SafeLoader):
         twice = {key for key in keys if keys.count(key) > 1}
         if twice:
             raise yaml.constructor.ConstructorError(problem=f"{twice} twice")
-        return super().construct_mapping(node, deep)
+        found: dict[Any, Any] = super().construct_mapping(node, deep)
+        return found
 
 
 Loader.add_multi_constructor("!", lambda _loader, _suffix, _node: None)

@@ -9,9 +9,10 @@ import pytest
 
 from tests.helpers.permissions import KNOWN
 from tools import permissions
+from tools.reference import SERVICES
 
 
-@pytest.mark.parametrize("service", permissions.SERVICES)
+@pytest.mark.parametrize("service", SERVICES)
 def test_accounts_have_known_permissions_with_names(service: str) -> None:
     drift, release, enforce = (permissions.needs(each, service) for each in permissions.ACCOUNTS)
     assert {*drift, *release, *enforce} <= KNOWN[service]
@@ -21,7 +22,7 @@ def test_accounts_have_known_permissions_with_names(service: str) -> None:
 
 
 def test_release_account_deletes_nothing() -> None:
-    for service in permissions.SERVICES:
+    for service in SERVICES:
         for name in permissions.needs("release", service):
             assert not name.lower().endswith("delete")
 
