@@ -19,7 +19,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tools import tree
+
 _SETTINGS = ("ANSIBLE_", "LC_", "PYTHON")
+_COLLECTIONS = "ANSIBLE_COLLECTIONS_PATH"
 # Ansible reads these when it needs them, or `serve_plays.py` sets them for each play.
 _OF_A_PLAY = (
     "ANSIBLE_ASYNC_DIR",
@@ -103,8 +106,12 @@ class PlayServer:
 
 
 def _settings(variables: Mapping[str, str]) -> dict[str, str]:
-    return {
+    found = {
         name: value
         for name, value in variables.items()
         if name.startswith(_SETTINGS) and name not in _OF_A_PLAY
     }
+    # several paths may lead to the same collection
+    if _COLLECTIONS in found:
+        found[_COLLECTIONS] = os.path.realpath(Path(found[_COLLECTIONS], tree.COLLECTION))
+    return found
