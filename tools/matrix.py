@@ -51,7 +51,6 @@ _FEATURES = "tests/integration/execution/test_features.py"
 _EXPORT = "tests/integration/drift/test_desired_state.py::test_exported_state_has_no_drift"
 #: Unit tests of the service packages: with the same Python, every core has the same results.
 _SERVICES = ("analysis", "ci", "repo", "tracker", "wiki")
-_PART = "analysis_role or repo_info or tracker_project_info or wiki_page_info or ci_script"
 #: A whole matrix takes hours, and the machine also runs other work meanwhile.
 _JOB_SECONDS = 2 * 60 * 60
 #: The columns after `ansible-core` contain the results of the checks.
@@ -119,13 +118,12 @@ def environment(pair: Pair) -> Path | None:
 
 
 def commands(pair: Pair, brief: bool) -> dict[str, list[str]]:
-    """Return the checks of a pair; `brief` selects the checks that cover most in two minutes."""
+    """Return the checks of a pair; `brief` selects the checks that cover most in a minute."""
     pytest = ["pytest", "-q", "-p", "no:cacheprovider"]
     demo = ["python", "-m", "tools.demo"]
     if brief:
         return {
             "unit": [*pytest, *_ON_ANSIBLE],
-            "contract": [*pytest, "tests/contract", "-k", _PART],
             "features": [*pytest, _FEATURES, _EXPORT],
             "demo": demo,
         }

@@ -19,7 +19,7 @@ from tests.helpers import connections, playbook
 
 Fresh = Callable[[str], Sandbox]
 _SECONDS = 240
-_HOSTS = [f"host{number}" for number in range(4)]
+_HOSTS = [f"host{number}" for number in range(2)]
 _UNDEFINED = "undefined name in a connection variable"
 _ROLE: dict[str, Any] = {"name": "Developer"}
 _MISSING: dict[str, Any] = {"name": "Nobody", "state": "absent"}
@@ -87,10 +87,10 @@ FEATURES: dict[str, dict[str, Any]] = {
     "several hosts": {"hosts": "many", "tasks": [_role()]},
     "strategy free": {"hosts": "many", "strategy": "free", "tasks": [_role(), _role(_MISSING)]},
     "run once": {"hosts": "many", "tasks": [_role(run_once=True)]},
-    "throttle": {"hosts": "many", "tasks": [_role(throttle=2)]},
-    "serial": {"hosts": "many", "serial": 3, "tasks": [_role()]},
+    "throttle": {"hosts": "many", "tasks": [_role(throttle=1)]},
+    "serial": {"hosts": "many", "serial": 1, "tasks": [_role()]},
     "delegation": {"tasks": [_role(delegate_to="host1")]},
-    "delegation in a loop": {"tasks": [_role(loop=_HOSTS[:3], delegate_to="{{ item }}")]},
+    "delegation in a loop": {"tasks": [_role(loop=_HOSTS, delegate_to="{{ item }}")]},
     "check mode": {"check_mode": True, "tasks": [_role({"name": "New"}), _role()]},
     "diff": {"diff": True, "check_mode": True, "tasks": [_role({"name": "New"})]},
     "no log": {"tasks": [_role(no_log=True)]},
@@ -152,7 +152,7 @@ def _run(sandbox: Sandbox, folder: Path, *, in_process: bool) -> playbook.Run:
     for name, feature in FEATURES.items():
         given = {"vars": {**tracker, **feature.get("vars", {})}, "module_defaults": defaults}
         plays.append({**playbook.play([]), **feature, **given, "name": name})
-    arguments = ["-i", "inventory.json", "--forks", "6"]
+    arguments = ["-i", "inventory.json", "--forks", "3"]
     return playbook.run(folder, plays, arguments=arguments, seconds=_SECONDS * 2)
 
 
