@@ -38,11 +38,15 @@ os.execv(sys.argv[3], sys.argv[3:])
 
 
 class Browser:
-    """A page. `console` lists its errors and warnings, `requests` the addresses it requested."""
+    """A page. `console` lists its errors and warnings, `requests` the addresses it requested.
 
-    def __init__(self, reading: int, writing: int) -> None:
+    :param printed: file with the output of the program
+    """
+
+    def __init__(self, reading: int, writing: int, printed: Path) -> None:
         self._reading = open(reading, "rb")  # noqa: SIM115 - closed with the browser
         self._writing = open(writing, "wb")  # noqa: SIM115
+        self._printed = printed
         self._ids = itertools.count(1)
         self._session = ""
         self._rest = b""
@@ -64,8 +68,11 @@ class Browser:
         message: dict[str, Any] = {"id": number, "method": method, "params": parameters}
         if self._session:
             message["sessionId"] = self._session
-        self._writing.write(json.dumps(message).encode() + b"\0")
-        self._writing.flush()
+        try:
+            self._writing.write(json.dumps(message).encode() + b"\0")
+            self._writing.flush()
+        except BrokenPipeError:
+            raise self._end() from None
         while True:
             response = self._next()
             if response.get("id") == number:
@@ -76,12 +83,17 @@ class Browser:
     def _next(self) -> dict[str, Any]:
         while b"\0" not in self._rest:
             more = os.read(self._reading.fileno(), 1 << 16)
-            assert more, "the browser is gone"
+            if not more:
+                raise self._end()
             self._rest += more
         text, _zero, self._rest = self._rest.partition(b"\0")
         message: dict[str, Any] = json.loads(text)
         self._note(message.get("method", ""), message.get("params", {}))
         return message
+
+    def _end(self) -> RuntimeError:
+        printed = self._printed.read_text("utf-8", errors="replace")
+        return RuntimeError(f"The browser has ended. It printed: {printed}")
 
     def _note(self, method: str, event: dict[str, Any]) -> None:
         if method == "Network.requestWillBeSent":
@@ -128,7 +140,10 @@ def browser() -> Iterator[Browser]:
     program = installed.program(PROGRAM)
     assert program is not None, f"{PROGRAM} is not there"
     to_browser, from_browser = os.pipe(), os.pipe()
-    with tempfile.TemporaryDirectory(prefix="toolchain-browser-") as folder:
+    with (
+        tempfile.TemporaryDirectory(prefix="toolchain-browser-") as folder,
+        open(Path(folder, "printed"), "w+b") as printed,
+    ):
         process = subprocess.Popen(
             [
                 *(sys.executable, "-c", _START, str(to_browser[0]), str(from_browser[1])),
@@ -136,15 +151,15 @@ def browser() -> Iterator[Browser]:
             ],
             pass_fds=(to_browser[0], from_browser[1]),
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            stdout=printed,
+            stderr=printed,
             env={**os.environ, **installed.environment(), "HOME": folder},
         )
         os.close(to_browser[0])
         os.close(from_browser[1])
         driven: Browser | None = None
         try:
-            driven = Browser(from_browser[0], to_browser[1])
+            driven = Browser(from_browser[0], to_browser[1], Path(printed.name))
             yield driven
         finally:
             if driven is not None:
