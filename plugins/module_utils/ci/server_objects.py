@@ -53,8 +53,9 @@ class ServerObjects:
         Raises `not_found` if another server, for example a proxy, responds with 404.
         """
         query = {} if tree is None else {"tree": tree}
-        parts = {"query": query, "headers": _ENGLISH, "expect": (200, 404)}
-        response = self._server.read(purpose, path, **parts)
+        response = self._server.read(
+            purpose, path, query=query, headers=_ENGLISH, expect=(200, 404)
+        )
         if response.status != 404:
             return response
         # server fact [ci-3]: a response without these headers comes from a proxy

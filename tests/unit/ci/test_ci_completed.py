@@ -30,6 +30,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server.ci_no
     CiNodeOptions,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from tests.helpers.in_process import run
 from tests.helpers.options import build as options_of
 from tests.unit.ci.tasks import Run
 from tests.unit.stub import Reply, Seen, Stub
@@ -211,7 +212,7 @@ def test_secret_may_be_stored_although_the_fields_are_not() -> None:
 @pytest.mark.parametrize(
     ("config", "words"),
     [
-        ("<a.B><id>x</id><c><secret-redacted/></c></a.B>", "<secret-redacted/>"),
+        ("<a.B><id>x</id><c><secret-redacted/></c></a.B>", "the element secret-redacted"),
         ("<a.B>", "not the XML of a credential"),
         ("<a.B><id>y</id></a.B>", "has the id 'y'"),
     ],
@@ -234,3 +235,10 @@ def test_messages_name_the_credential_and_its_description_is_returned() -> None:
         assert made["credential"]["description"] == "Deploys"
         with pytest.raises(ToolchainError, match="the credential 'x' already exists"):
             Run(stub.url).play(lambda task: CiCredentialOperation(task, missing))
+
+
+def test_placeholder_on_a_line_of_its_own_is_named() -> None:
+    """Each line of a secret is masked: the message must not contain one."""
+    config = "<a.B>\n<id>x</id>\n<c>\n<secret-redacted/>\n</c>\n</a.B>"
+    given = {"url": "http://ci.example", "id": "x", "kind": "xml", "config": config}
+    assert "the element secret-redacted" in run("ci_credential", given)["msg"]

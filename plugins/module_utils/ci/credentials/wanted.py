@@ -182,8 +182,8 @@ class WantedDocument:
             raise invalid(f"config is not the XML of a credential: {error}") from None
         if any(redacted(self._root)):
             raise invalid(
-                "config contains <secret-redacted/>, which the server would save as an empty"
-                " secret: replace it by the secret"
+                "config contains the element secret-redacted, which the server would save as an"
+                " empty secret: replace it by the secret"
             )
         if text_of(self._root, "id") not in ("", id_):
             raise invalid(f"config has the id '{text_of(self._root, 'id')}', but id is '{id_}'")
