@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Run the main job on real input: build and install this collection as a user would, and release it
-twice.
+twice. Then change a server by hand, and find the change.
 
 The release runs against the sandbox. The results (the state of the five servers, the output of both
 runs) stay in a temporary folder that is named at the end; the sandbox itself is stopped.
@@ -17,6 +17,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+import requests
 import yaml
 
 from sandbox.client import Sandbox
@@ -38,22 +39,12 @@ def show(folder: Path) -> None:
     archive = build.pack_as_ansible_does(ROOT, folder / "dist")
     target = str(folder / "collections")
     run(folder, "ansible-galaxy", "collection", "install", "--offline", "-p", target, str(archive))
-    documentation = zip_documentation(folder / "documentation.zip")
     database = folder / "sandbox.db"
     with Sandbox.start(database=str(database), flavour="real") as sandbox:
         print("2. The sandbox plays the five servers")
         for service, url in sandbox.urls.items():
             print(f"   {service:<9} {url}", flush=True)
-        variables = folder / "demo.json"
-        demo = {
-            "version": yaml.safe_load((ROOT / "galaxy.yml").read_text(encoding="utf-8"))["version"],
-            "urls": sandbox.urls,
-            "archive": str(archive),
-            "documentation": str(documentation),
-            "documents": str(ROOT / "tools" / "demo_documents"),
-            "fetched": str(folder / "fetched"),
-        }
-        variables.write_text(json.dumps({"demo": demo}), encoding="utf-8")
+        variables = variables_of(folder, sandbox, archive)
         print("3. Release: build, fetch, publish, judge, promote, document, announce", flush=True)
         first = release(folder, variables, "first")
         print(f"   {summary(first)}")
@@ -64,12 +55,30 @@ def show(folder: Path) -> None:
         print(f"   {summary(second)}, {len(writes)} requests that write")
         if second["changed"] != 0 or writes:
             raise RuntimeError(f"the second run changed something: {second}, {writes}")
+        print("5. Somebody disables a job by hand, and drift finds it", flush=True)
+        page = drift(folder, variables, sandbox.urls["ci"])
     print(
         f"\nWhere to look:\n"
+        f"   what was changed      {page.as_uri()}\n"
         f"   output of both runs   {folder}/first.log, {folder}/second.log\n"
         f"   the five servers      {sys.executable} -m sandbox --database {database}\n"
         f"   the variables         tools/demo.yml, the playbook playbooks/release.yml"
     )
+
+
+def variables_of(folder: Path, sandbox: Sandbox, archive: Path) -> Path:
+    """Write the variables of the release, and return their file."""
+    demo = {
+        "version": yaml.safe_load((ROOT / "galaxy.yml").read_text(encoding="utf-8"))["version"],
+        "urls": sandbox.urls,
+        "archive": str(archive),
+        "documentation": str(zip_documentation(folder / "documentation.zip")),
+        "documents": str(ROOT / "tools" / "demo_documents"),
+        "fetched": str(folder / "fetched"),
+    }
+    variables = folder / "demo.json"
+    variables.write_text(json.dumps({"demo": demo}), encoding="utf-8")
+    return variables
 
 
 def zip_documentation(target: Path) -> Path:
@@ -92,6 +101,28 @@ def release(folder: Path, variables: Path, name: str) -> dict[str, int]:
         raise RuntimeError(f"the playbook gave no recap, see {log}")
     pairs = (pair.split("=") for pair in recap[1].split())
     return {key: int(count) for key, count in pairs}
+
+
+def drift(folder: Path, variables: Path, ci: str) -> Path:
+    """Export the jobs, disable one by hand, and return the page that shows the difference."""
+    vars_ = ["-e", f"@{ROOT / 'tools' / 'demo.yml'}", "-e", f"@{variables}"]
+    logins = "{{ release_connections }}"
+    own = {
+        "export_folder": "desired",
+        "export_services": ["ci"],
+        "export_connections": logins,
+        "desired_state_folder": "desired",
+        "drift_report": "report",
+        "enforce_connections": logins,
+    }
+    vars_ += ["-e", json.dumps(own)]
+    run(folder, "ansible-playbook", "delivery.toolchain.export", *vars_)
+    login = ("builder", "builder-api-token-1234567890")
+    requests.post(f"{ci}/job/delivery/job/package/disable", auth=login, timeout=60)
+    output = run(folder, "ansible-playbook", "delivery.toolchain.drift", *vars_)
+    (line,) = re.findall(r"(?m)^~ job .*$", output)
+    print(f"   {line}")
+    return folder / "report" / "report.html"
 
 
 def summary(counts: dict[str, int]) -> str:

@@ -69,10 +69,15 @@ class CallbackModule(CallbackBase):
         self._keep(result)
 
     def v2_playbook_on_stats(self, stats: Any) -> None:
-        """Display the failures, unless the report lists them with its findings."""
-        if not switch.lists_findings():
-            for line in self._failures:
-                Display().display(line.text, color=line.colour)
+        """Display failures and counts, unless the report lists findings."""
+        if switch.lists_findings():
+            return
+        for line in self._failures:
+            Display().display(line.text, color=line.colour)
+        for host in sorted(stats.processed):
+            counts = stats.summarize(host)
+            failed = counts["failures"] + counts["unreachable"]
+            Display().display(f"{host}: {counts['changed']} changed, {failed} failed")
 
     def _show(self, result: Any) -> None:
         host, task, values = ansible_internals.result_parts(result)

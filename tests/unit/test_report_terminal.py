@@ -147,9 +147,12 @@ def test_quiet_callback_shows_otherwise_unlisted_failures(
     callback.v2_runner_on_failed(result, ignore_errors=True)
     callback.v2_runner_on_failed(result)
     callback.v2_runner_on_unreachable(result)
-    callback.v2_playbook_on_stats(None)
+    counts = {"changed": 1, "failures": 2, "unreachable": 1}
+    stats: Any = SimpleNamespace(processed={"h": 1}, summarize=lambda host: counts)
+    callback.v2_playbook_on_stats(stats)
     switch.turn_off()
     shown = capsys.readouterr()
-    done = "" if listed else "~ h: Do it\n" * 2 + "! h: Do it: no way\n" * 2
+    done = "~ h: Do it\n" * 2 + "! h: Do it: no way\n" * 2 + "h: 1 changed, 3 failed\n"
+    done = "" if listed else done
     assert shown.out == f"ci: Do it\n{done}"
     assert shown.err.count("take care") <= 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run the release of the README, and compare its terminal output."""
+"""Run the release of the README, and compare the recap of its second run."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ def test_release_prints_the_output_shown_in_the_readme(
     sandbox = fresh("real")
     (play,) = re.findall(r"```yaml\n(- name: Release .*?)```", README, re.DOTALL)
     (shown,) = re.findall(r"```text\n(\$ .*?)```", README, re.DOTALL)
-    assert len(play.splitlines()) <= 15
+    assert max(map(len, play.splitlines())) <= 80
     # a real project has an inventory
     variables = {"ANSIBLE_INVENTORY_UNPARSED_WARNING": "false"} | {
         f"TOOLCHAIN_{service.upper()}_{name.upper()}": value
         for service in ("repo", "tracker")
         for name, value in connections.connection(service, sandbox.urls[service]).items()
     }
-    outputs = []
-    for _run in range(2):
-        run = playbook.run(tmp_path, yaml.safe_load(play), variables=variables)
-        assert run.code == 0, run.output
-        lines = [re.sub(r" \*{3,}$", " ***", line.rstrip()) for line in run.output.splitlines()]
-        outputs.append(COMMAND + "\n".join(lines).strip() + "\n")
-    assert "\n".join(outputs) == shown, "\n".join(outputs)
+    first, second = (
+        playbook.run(tmp_path, yaml.safe_load(play), variables=variables) for _run in range(2)
+    )
+    assert (first.code, second.code) == (0, 0), first.output
+    lines = [" ".join(line.split()) for line in second.output.splitlines() if line.strip()]
+    recap = [re.sub(r" \*{3,}$", " ***", line) for line in lines[-2:]]
+    assert COMMAND + "\n".join(recap) + "\n" == shown
