@@ -81,41 +81,47 @@ def steps_of(
     return steps, deletions
 
 
+def service_of(name: str) -> str:
+    """Return the service whose modules a suite tries: by default, the name of the suite."""
+    return str(_suite(name).get("service", name))
+
+
 def run(
-    service: str,
+    name: str,
     connection: Mapping[str, Any],
     values: Mapping[str, str],
     *,
     write: bool,
     only: Collection[str] = (),
 ) -> list[Outcome]:
-    """Run the suite of a service.
+    """Run a suite.
 
+    :param name: name of the suite
     :param connection: connection options of the server, in addition to the environment
     :param values: the values that the suite needs
     """
     tree.make_importable()
-    steps, deletions = steps_of(_suite(service), write=write, only=only)
+    steps, deletions = steps_of(_suite(name), write=write, only=only)
     named = [(f"{number} {step.name}", step) for number, step in enumerate([*steps, *deletions])]
     tasks = [
-        playbook.task(step.module, step.options, name, check_mode=step.check)
-        for name, step in named
+        playbook.task(step.module, step.options, label, check_mode=step.check)
+        for label, step in named
     ]
     tried = tasks[: len(steps)] or [{"ansible.builtin.meta": "noop"}]
     play = playbook.play(
         [{"name": "Try", "block": tried, "always": tasks[len(steps) :]}],
         vars={"prefix": f"toolchain-acceptance-{secrets.token_hex(3)}", **values},
-        module_defaults={f"group/{playbook.NAMESPACE}.{service}": dict(connection)},
+        module_defaults={f"group/{playbook.NAMESPACE}.{service_of(name)}": dict(connection)},
     )
-    logins = {name: text for name, text in os.environ.items() if name.startswith("TOOLCHAIN_")}
+    logins = {key: text for key, text in os.environ.items() if key.startswith("TOOLCHAIN_")}
     with tempfile.TemporaryDirectory(prefix="toolchain-acceptance-") as folder:
         done = playbook.run(Path(folder), [play], variables=logins, seconds=_SECONDS)
     events = {event.task: event for event in done.events}
-    return [_outcome(step, events.get(name)) for name, step in named]
+    return [_outcome(step, events.get(label)) for label, step in named]
 
 
-def _suite(service: str) -> dict[str, Any]:
-    suite: dict[str, Any] = yaml.safe_load((SUITES / f"{service}.yml").read_text("utf-8"))
+def _suite(name: str) -> dict[str, Any]:
+    suite: dict[str, Any] = yaml.safe_load((SUITES / f"{name}.yml").read_text("utf-8"))
     return suite
 
 

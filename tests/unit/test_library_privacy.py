@@ -7,6 +7,7 @@ import ast
 import builtins
 import functools
 import http.client
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -79,6 +80,20 @@ def violations(path: Path) -> list[str]:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PLUGINS)))
 def test_no_private_part_of_a_library_is_used(path: Path) -> None:
     assert violations(path) == []
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PLUGINS)))
+def test_nothing_is_imported_that_ansible_core_removes(path: Path) -> None:
+    """2.24 removes `six` and `_text`, 2.25 `remove_values` and `sanitize_keys`."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    imported = {*_imports(tree)} | {
+        f"{node.module}.{alias.name}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and not node.level
+        for alias in node.names
+    }
+    removed = re.compile(r"ansible\.module_utils\.(six|_text)\b|\.(remove_values|sanitize_keys)$")
+    assert [name for name in imported if removed.search(name)] == []
 
 
 def test_subclass_hides_no_private_part_of_its_library() -> None:
