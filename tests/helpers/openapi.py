@@ -122,7 +122,7 @@ class Document:
         )
         for error in validator.iter_errors(value):
             place = re.sub(r"\[\d+\]", "[]", error.json_path)
-            yield f"{place}: {error.message[:_LONGEST]}"
+            yield from (f"{place}: {message}" for message in _messages(error))
 
     def _converted(self, schema: Any, side: str, *, part: bool = False) -> Any:
         """Return a schema as JSON schema, in which objects have only the declared members.
@@ -170,6 +170,15 @@ class Document:
             known = [self._is_record(each, depth + 1) for each in parts]
             return all(known) or ("properties" in schema and any(known))
         return bool(schema.get("properties"))
+
+
+def _messages(error: jsonschema.ValidationError) -> list[str]:
+    """Return the messages of an error without the value, which differs between exchanges."""
+    if error.validator == "type":
+        return [f"is not of type {error.validator_value!r}"]
+    if error.validator == "unevaluatedProperties":
+        return [f"the member {name} is unknown" for name in re.findall("'(.*?)'", error.message)]
+    return [error.message[:_LONGEST]]
 
 
 @dataclass(frozen=True)
