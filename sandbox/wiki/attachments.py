@@ -100,7 +100,8 @@ def view(base: str, page: Json, attachment: Json, *, version: bool) -> Json:
         },
     }
     if version:
-        shown["version"] = {"number": attachment["version"]}
+        when = page["version"]["when"]
+        shown["version"] = {"number": attachment["version"], "when": when, "minorEdit": False}
     return shown
 
 

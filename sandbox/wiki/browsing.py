@@ -98,7 +98,10 @@ class Browsing:
             groups[operation] = [_group_in(pages.cloud, entry) for entry in named.get("group", ())]
         changed = {**page, "restrictions": users, "restricted_groups": groups}
         pages.store.put("wiki.page", page["id"], changed)
-        return await self.restrictions(request)
+        if not pages.cloud:
+            return await self.restrictions(request)
+        shown = listing([views.restriction(changed, operation) for operation in OPERATIONS])
+        return JSONResponse({**shown, "restrictionsHash": "", "_links": {"base": views.base}})
 
     async def restriction(self, request: Request) -> Response:
         """GET /content/{id}/restriction/byOperation/{operation}: the members from `start` on."""

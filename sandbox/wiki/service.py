@@ -371,7 +371,7 @@ class WikiService(Service):
         if request.method != "GET":
             form = attachments.form_of(_content_type(request), await request.body())
             added = attachments.add(pages, page, form, replaces=request.method == "PUT")
-            shown = [attachments.view(views.base, page, file, version=True) for file in added]
+            shown = [views.attachment(page, file, version=True) for file in added]
             return JSONResponse(listing(shown))
         wanted, expand = request.query_params.get("filename"), expansions(request)
         found = [
@@ -379,7 +379,7 @@ class WikiService(Service):
         ]
 
         def show(attachment: dict[str, Any]) -> dict[str, Any]:
-            return attachments.view(views.base, page, attachment, version="version" in expand)
+            return views.attachment(page, attachment, version="version" in expand)
 
         return JSONResponse(part(request, views, found, show, default=_ATTACHMENTS_LIMIT))
 
@@ -389,7 +389,7 @@ class WikiService(Service):
         page = pages.get(request.path_params["id"])
         form = attachments.form_of(_content_type(request), await request.body())
         stored = attachments.replace(pages, page, request.path_params["attachment"], form)
-        return JSONResponse(attachments.view(views.base, page, stored, version=True))
+        return JSONResponse(views.attachment(page, stored, version=True))
 
     async def download(self, request: Request) -> Response:
         """GET /download/attachments/{id}/{name}: the newest version of an attachment."""

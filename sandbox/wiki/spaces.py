@@ -92,7 +92,6 @@ class SpaceEditing:
                 ]
                 known[_subject_in(entry)] = sorted(pairs)
             views.pages.store.put("wiki.space", space["key"], {**space, "permissions": known})
-            return Response(status_code=204)
         shown = [_shown(subject, pair) for subject, pairs in known.items() for pair in pairs]
         return JSONResponse(shown)
 

@@ -18,7 +18,7 @@ from sandbox.service import ErrorResponse, route
 from sandbox.wiki import details, tree
 from sandbox.wiki.errors import error, json_object, member
 from sandbox.wiki.pages import Pages
-from sandbox.wiki.views import Views, label
+from sandbox.wiki.views import Views
 
 Json = dict[str, Any]
 
@@ -123,7 +123,7 @@ class Version2:
         if key is None or not views.pages.access.may("view", key):
             raise error(404, f"No space with id {wanted}")
         found = [
-            _shown(request, views, page)
+            _entry(request, views, page)
             for page in views.pages.all()
             if page["space"] == key
             and page["type"] == kind
@@ -135,7 +135,7 @@ class Version2:
         views = self._views(request)
         page = self._page(request, views)
         shown = _shown(request, views, page)
-        labels = [label(name) for name in page["labels"]]
+        labels = [_label(name) for name in page["labels"]]
         operations = [
             {"operation": operation["operation"], "targetType": operation["targetType"]}
             for operation in views.page(page, ["operations"])["operations"]
@@ -162,7 +162,7 @@ class Version2:
         ids = {key: str(space["id"]) for key, space in views.pages.store.items("wiki.space")}
         statuses = _words(request, "status") or ["current", "archived"]
         found = [
-            _shown(request, views, page)
+            _entry(request, views, page)
             for page in views.pages.all()
             if page["type"] == "page"
             and page["status"] in statuses
@@ -226,7 +226,7 @@ class Version2:
     def labels(self, request: Request) -> Response:
         views = self._views(request)
         page = self._page(request, views)
-        return _part(request, views, [label(name) for name in page["labels"]])
+        return _part(request, views, [_label(name) for name in page["labels"]])
 
     def attachments(self, request: Request) -> Response:
         views = self._views(request)
@@ -296,7 +296,7 @@ def _shown(request: Request, views: Views, page: Json) -> Json:
         "title": page["title"],
         "spaceId": str(space.get("id")),
         "parentId": parent,
-        "parentType": None if above is None else above["type"],
+        **({} if above is None else {"parentType": above["type"]}),
         "createdAt": page["created"]["when"],
         "version": {
             "number": version["number"],
@@ -307,6 +307,17 @@ def _shown(request: Request, views: Views, page: Json) -> Json:
         "body": body if with_body else {},
         "_links": {"webui": f"/spaces/{page['space']}/pages/{page['id']}", "base": views.base},
     }
+
+
+def _entry(request: Request, views: Views, page: Json) -> Json:
+    """Return the JSON of a page in a list, whose base URL is that of the list."""
+    shown = _shown(request, views, page)
+    del shown["_links"]["base"]
+    return shown
+
+
+def _label(name: str) -> Json:
+    return {"id": name, "prefix": "global", "name": name}
 
 
 def _properties(page: Json) -> list[Json]:

@@ -101,7 +101,14 @@ class Views:
             "user": members("restrictions", self.user),
             "group": members("restricted_groups", self.group),
         }
-        return {"operation": operation, "restrictions": members_of}
+        shown = {"operation": operation, "restrictions": members_of}
+        if self.pages.cloud:  # as its document says [wiki-19]
+            del members_of["group"]["_links"]
+            address = (
+                f"{self.base}/rest/api/content/{page['id']}/restriction/byOperation/{operation}"
+            )
+            shown |= {"_expandable": {"content": ""}, "_links": {"self": address}}
+        return shown
 
     def _short(self, page: Json) -> Json:
         title = quote_plus(page["title"])
@@ -137,7 +144,9 @@ class Views:
             shown["homepage"] = self._short(home)
         if "description.plain" in expand:
             text = space.get("description", "")
-            shown["description"] = {"plain": {"value": text, "representation": "plain"}}
+            embedded: Json = {"embeddedContent": []} if self.pages.cloud else {}
+            plain = {"value": text, "representation": "plain", **embedded}
+            shown["description"] = {"plain": plain}
         others = [name for name in ("description", "homepage", "metadata") if name not in shown]
         return {**shown, "_expandable": dict.fromkeys(others, "")}
 
@@ -150,14 +159,18 @@ class Views:
         shown = [self._short(child) for child in whole[:_EMBEDDED]]
         if kind == "attachment":
             whole = page["attachments"]
-            shown = [
-                attachments.view(self.base, page, file, version=True) for file in whole[:_EMBEDDED]
-            ]
+            shown = [self.attachment(page, file, version=True) for file in whole[:_EMBEDDED]]
         response = {**listing(shown), "limit": _EMBEDDED}
         if len(whole) > _EMBEDDED and self.settings["next_links"]:
             address = f"/rest/api/content/{page['id']}/child/{kind}"
             response["_links"] = {"next": f"{address}?limit={_EMBEDDED}&start={_EMBEDDED}"}
         return response
+
+    def attachment(self, page: Json, file: Json, *, version: bool) -> Json:
+        shown = attachments.view(self.base, page, file, version=version)
+        if self.pages.cloud:
+            del shown["metadata"]
+        return shown
 
     def user(self, name: str) -> Json:
         """Return the JSON of a user: name and key on a server, account id in the cloud."""
@@ -172,7 +185,8 @@ class Views:
 
     def _version(self, page: Json) -> Json:
         version = page["version"]
-        return {**version, "by": self.user(version["by"]), "hidden": False}
+        hidden = {} if self.pages.cloud else {"hidden": False}
+        return {**version, "by": self.user(version["by"]), **hidden}
 
     def history(self, page: Json, *, whole: bool) -> Json:
         """Return the author of the page, and its newest version if `whole` is set."""
@@ -205,7 +219,12 @@ class Views:
             "id": f"{page['id']}-{key}",
             "key": key,
             "value": found["value"],
-            "version": {"number": found["version"], "minorEdit": False, "message": ""},
+            "version": {
+                "number": found["version"],
+                "when": page["version"]["when"],
+                "minorEdit": False,
+                "message": "",
+            },
             "_links": {"self": address},
         }
 
