@@ -83,7 +83,7 @@ options:
     description: Comment of the new version.
     type: str
   minor_edit:
-    description: Whether to save the version without notifying watchers.
+    description: Whether to save the version without notifying watchers. Version 2 of the interface of Atlassian Cloud ignores it.
     type: bool
     default: false
   allow_orphaned_comments:

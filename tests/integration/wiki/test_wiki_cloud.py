@@ -228,6 +228,14 @@ def test_concurrent_edit_is_a_conflict(cloud: Cloud) -> None:
     assert cloud.page(page_id="1003", body="<p>y</p>", on_conflict="retry")[0]
 
 
+def test_minor_edit_is_not_sent_and_reported(cloud: Cloud) -> None:
+    assert cloud.page(page_id="1003", body="<p>m</p>", minor_edit=True)[0]
+    assert any("minor_edit has no effect" in warning for warning in cloud.warnings)
+    sent = cloud.sandbox.requests("wiki", writes=True)
+    assert sent
+    assert "minorEdit" not in str(sent)
+
+
 def test_attachments_and_labels_use_version_1(cloud: Cloud, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one", encoding="utf-8")
     files = [{"src": str(tmp_path / "a.txt"), "name": "a b.txt"}]

@@ -374,7 +374,14 @@ class SinglePage:
 
     def _note(self) -> dict[str, Any]:
         note = without_none({"message": self._options.version_comment})
-        return {**note, "minorEdit": True} if self._options.minor_edit else note
+        if not self._options.minor_edit:
+            return note
+        if self._client.version == 2:
+            self.task.warn(
+                f"{self._options.named}: minor_edit has no effect with version 2 of the interface"
+            )
+            return note
+        return {**note, "minorEdit": True}
 
     def _verify(self, saved: Page, before: Page | None, body: str) -> None:
         """Raise `failed` if the saved page has another parent. Warn about another body."""
