@@ -12,7 +12,7 @@ from sandbox.context import Context, context
 from sandbox.repo import permissions, repositories
 from sandbox.repo.access import responses as access
 from sandbox.repo.items.tree import Tree
-from sandbox.repo.repository_fields import OWN_FIELDS, defaults
+from sandbox.repo.repository_fields import OTHER_FIELDS, OWN_FIELDS, defaults
 from sandbox.repo.responses import SERVICE, account, error, require_admin
 from sandbox.service import json_body
 
@@ -55,6 +55,8 @@ def configuration(doc: dict[str, Any], *, whole: bool = True) -> dict[str, Any]:
     for name, default in defaults(rclass, doc["packageType"]).items():
         if whole or name in OWN_FIELDS[rclass]:
             found[name] = doc.get(name, default)
+    if whole:
+        found |= {name: doc[name] for name in sorted(OTHER_FIELDS & doc.keys())}
     if found.get("password"):
         found["password"] = "AM.encrypted-by-the-server"
     return found
@@ -234,7 +236,7 @@ def _update(current: Context, key: str, given: Any) -> None:
 def _store(current: Context, doc: dict[str, Any], given: dict[str, Any]) -> None:
     """Store the known fields of a request; unknown fields are dropped [repo-60]."""
     rclass, key = doc["type"].lower(), doc["key"]
-    known = defaults(rclass, doc["packageType"])
+    known = {*defaults(rclass, doc["packageType"]), *OTHER_FIELDS}
     for member in given.get("repositories") or []:
         if repositories.find(current, member) is None:
             raise error(400, f"Repository '{member}' does not exist")

@@ -90,6 +90,23 @@ TYPE_FIELDS: dict[str, dict[str, Any]] = {
     "debian": {"debianTrivialLayout": False, "optionalIndexCompressionFormats": ["bz2"]},
     "nuget": {"maxUniqueSnapshots": 0, "forceNugetAuthentication": False},
 }
+_OTHER = """
+    bowerRegistryUrl cargoAnonymousAccess cargoInternalIndex chartsBaseUrl clientTlsCertificate
+    composerRegistryUrl curated customHttpHeaders ddebSupported debianDefaultArchitectures
+    disableProxy disableUrlNormalization dockerProjectId downloadContextPath enableConanSupport
+    enableFileListsIndexing enableTokenAuthentication externalDependenciesEnabled
+    externalDependenciesPatterns externalDependenciesRemoteRepo feedContextPath fetchJarsEagerly
+    fetchSourcesEagerly forceConanAuthentication forceMavenAuthentication forceMetadataNameVersion
+    forceNonDuplicateChart gitRegistryUrl hexPublicKey keyPair mismatchingMimeTypesOverrideList
+    p2Urls passThrough podsSpecsRepoUrl pomRepositoryReferencesCleanupPolicy primaryKeyPairRef
+    propagateQueryParams pyPIRegistryUrl pyPIRepositorySuffix queryParams rejectInvalidJars
+    remoteRepoChecksumPolicyType remoteRepoLayoutRef resolveDockerTagsByTimestamp
+    retrieveSha256FromServer secondaryKeyPairRef shareConfiguration symbolServerUrl
+    terraformProvidersUrl terraformRegistryUrl terraformType useNamespaces v3FeedUrl
+    vcsGitDownloadUrl vcsGitProvider vcsType virtualRetrievalCachePeriodSecs
+"""
+#: Fields of other package types. The sandbox returns them only after they were set.
+OTHER_FIELDS = frozenset(_OTHER.split())
 _LAYOUTS = {
     **dict.fromkeys(("maven", "gradle", "ivy", "sbt"), "maven-2-default"),
     **{

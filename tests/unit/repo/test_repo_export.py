@@ -90,6 +90,14 @@ def test_fields_named_like_secrets_are_exported(server: Server, tmp_path: Path) 
     assert entry["settings"] == {"primaryKeyPairRef": "signing", "enableTokenAuthentication": True}
 
 
+def test_headers_are_not_exported(server: Server, tmp_path: Path) -> None:
+    header = {"name": "Authorization", "value": "Bearer s3cret", "sensitive": False}
+    Manager(server, local("a", customHttpHeaders=[header]))
+    values, (entry,) = export(server, tmp_path)
+    assert "s3cret" not in str((values, entry))
+    assert [one["name"] for one in values["left_out"]] == ["a: customHttpHeaders"]
+
+
 def test_internal_repositories_are_omitted(server: Server, tmp_path: Path) -> None:
     Manager(server, local("a"), local("b-build-info", packageType="BuildInfo"))
     values, entries = export(server, tmp_path)

@@ -16,6 +16,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.repo.configurat
     entry,
     terraform,
 )
+from sandbox.repo import repository_fields
 from tests.helpers import repository_settings
 
 
@@ -179,6 +180,12 @@ def test_all_resources_of_the_provider_are_converted(rclass: str) -> None:
         } == (
             {"remote": {"remote_url"}, "federated": {"members"}, "virtual": {"repositories"}}
         ).get(rclass, set())
+
+
+def test_each_field_of_the_vendor_is_kept_by_the_sandbox() -> None:
+    tables = (*repository_fields.OWN_FIELDS.values(), *repository_fields.TYPE_FIELDS.values())
+    kept = {name for table in tables for name in table} | repository_fields.OTHER_FIELDS
+    assert {*GO, *PROVIDER} - kept == {"key", "rclass", "packageType"}
 
 
 def test_headers_are_left_out_with_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:

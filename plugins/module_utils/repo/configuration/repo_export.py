@@ -167,9 +167,10 @@ def _is_same(name: str, value: Any, config: Config) -> bool:
 def _has_secret(name: str, value: Any) -> bool:
     """Return whether a field contains a secret, such as a password or a header with a token."""
     if isinstance(value, Mapping):
-        return bool(value.get("sensitive")) or any(
-            _has_secret(str(key), member) for key, member in value.items()
-        )
+        # the value of a header may be secret whatever its name, and whether or not it is marked
+        if value.get("sensitive") or {"name", "value"} <= value.keys():
+            return True
+        return any(_has_secret(str(key), member) for key, member in value.items())
     if isinstance(value, list):
         return any(_has_secret(name, item) for item in value)
     return bool(value) and isinstance(value, str) and is_secret_name(name)
