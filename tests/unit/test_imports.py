@@ -15,8 +15,10 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = "ansible_collections.delivery.toolchain"
 OF_MODULES = ("plugins/modules", "plugins/module_utils")
 #: The libraries of ansible-core, and what these import.
-OF_ANSIBLE = ("jinja2", "markupsafe", "packaging", "resolvelib", "yaml", "_yaml")
-OF_ANSIBLE += ("cryptography", "cffi", "_cffi_backend")
+OF_ANSIBLE = (
+    *("_cffi_backend", "_yaml", "cffi", "cryptography", "jinja2", "markupsafe", "packaging"),
+    *("resolvelib", "yaml"),
+)
 
 
 def imported(names: list[str], *libraries: str) -> str:
