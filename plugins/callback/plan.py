@@ -42,7 +42,7 @@ class CallbackModule(CallbackBase):
         self._failures: list[terminal.Line] = []
         self._service = ""
 
-    def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:
+    def _progress(self, task: Any) -> None:
         """Display the first task for a service, because a run can take minutes."""
         collection, _dot, module = str(task.action).rpartition(".")
         if collection != _COLLECTION or module == "bookkeeping":
@@ -81,6 +81,7 @@ class CallbackModule(CallbackBase):
 
     def _show(self, result: Any) -> None:
         host, task, values = ansible_internals.result_parts(result)
+        self._progress(task)
         if isinstance(values.get("results"), list) and task.loop:
             return  # each item of the loop has been displayed
         if task.action in _DEBUG:

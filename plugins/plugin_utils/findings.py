@@ -21,6 +21,13 @@ Finding = dict[str, Any]
 #: Maximum number of findings for the items of a cleanup. One more finding contains the number of
 #: all other items.
 MAX_ITEMS = 1000
+#: Beginnings of texts before and after a write. The first that fits counts.
+_WRITTEN = {
+    "missing": "created",
+    "differs in": "updated",
+    "differs": "updated",
+    "not wanted": "deleted",
+}
 #: Kinds of objects whose sides are XML, with an element in each line.
 _XML_KINDS = ("credential", "job", "node", "view")
 _ELEMENT = re.compile(r"\s*</?([\w.:-]+)")
@@ -80,6 +87,16 @@ def differing(names: Iterable[str]) -> str:
     """Return the text of a finding for an object that differs in the given fields."""
     fields = ", ".join(names)
     return f"differs in {fields}" if fields else "differs"
+
+
+def done(finding: Mapping[str, Any]) -> str:
+    """Return the text of a finding after its object has been created, updated or deleted."""
+    start = f"{finding['kind']} {finding['name']}: "
+    text = str(finding["text"]).removeprefix(start)
+    for planned, written in _WRITTEN.items():
+        if text.startswith(planned):
+            return f"{start}{written}{text.removeprefix(planned)}"
+    return str(finding["text"])
 
 
 def failed(kind: str, name: Any, text: str) -> Finding:

@@ -13,6 +13,7 @@ from ansible_collections.delivery.toolchain.plugins.callback import plan, report
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import findings
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import switch, terminal
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import Contents
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.since import Last
 
 SERVER = "https://ci.example.com"
 ACTION = "delivery.toolchain.ci_job_build"
@@ -41,6 +42,21 @@ def test_every_finding_has_a_sign_and_colour() -> None:
         (f"{sign} job a b%,::c", colour)
         for sign, colour in (("!", "red"), ("+", "green"), ("~", "yellow"), ("-", "red"))
     ]
+
+
+def test_run_that_writes_says_what_it_did() -> None:
+    texts = {
+        "missing": "created",
+        "differs in a, b": "updated a, b",
+        "not wanted, old": "deleted, old",
+    }
+    contents = Contents("enforce", hosts=["h"])
+    for text in texts:
+        finding = {"kind": "job", "name": text, "text": f"job {text}: {text}", "status": "drift"}
+        contents.add(host="h", service="ci", server=SERVER, action="update", **finding)
+    found = contents.since(Last({}, "2026-01-01T00:00:00Z"))
+    assert [one["text"] for one in found.findings] == [f"job {one}: {texts[one]}" for one in texts]
+    assert found.changes() == ""
 
 
 def test_values_are_below_their_finding() -> None:
@@ -140,8 +156,6 @@ def test_quiet_callback_shows_otherwise_unlisted_failures(
     callback = plan.CallbackModule()
     if listed:
         switch.list_findings()
-    callback.v2_playbook_on_task_start(task, False)
-    callback.v2_playbook_on_task_start(task, False)
     callback.v2_runner_on_ok(result)
     callback.v2_runner_item_on_ok(result)
     callback.v2_runner_on_failed(result, ignore_errors=True)

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Any
 
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.findings import done
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import ignored
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.since import (
     NO_RUN,
@@ -210,6 +211,8 @@ class Contents:
         before = last.same(obj)
         seen = [obj["first_seen"], str((before or {}).get("first_seen") or ""), self.finished]
         marked = {**obj, "since": "new" if before is None else "still"}
+        if not self.check and obj["status"] == "drift":
+            marked["text"] = done(obj)
         marked["first_seen"] = min(filter(None, seen), default=now())
         if obj["status"] in _NEVER_WRITTEN or (self.check and obj["status"] == "drift"):
             for entry in accepted:
@@ -306,9 +309,9 @@ class Contents:
     def changes(self) -> str:
         """Return the numbers of new, open and mended findings as a sentence.
 
-        Returns "" if there is no last run.
+        Returns "" if there is no last run, and for a run that changes the servers.
         """
-        if not self.last_finished:
+        if not self.last_finished or not self.check:
             return ""
         marks = [finding["since"] for finding in self.findings if finding["status"] != "ignored"]
         new, still = marks.count("new"), marks.count("still")
