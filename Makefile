@@ -11,7 +11,7 @@ VENV_PYTHON := .venv/bin/python
 	changelog lock clean
 
 help:
-	@echo 'make quick     check what you have changed since main, in about a minute'
+	@echo 'make quick     check what you have changed since main'
 	@echo 'make demo      run the release twice against the sandbox'
 	@echo 'make sandbox   keep the sandbox running for your own playbooks'
 	@echo 'make test      run everything that a change must pass'

@@ -15,7 +15,7 @@ from sandbox.client import Sandbox
 from tests.helpers import connections, playbook
 
 ROOT = Path(__file__).resolve().parents[3]
-ENFORCING = "Bring the code analysis server into the desired state"
+ENFORCING = "Apply the desired state of the code analysis server"
 KINDS = (
     "roles",
     "groups",

@@ -55,7 +55,7 @@ def test_all_drift_is_reported_at_once(fresh: Fresh, tmp_path: Path, check: bool
     arguments = ["--check"] if check else []
     run = playbook.run(tmp_path, [play], controls=controls, arguments=arguments)
     assert (run.code == 0) is check, run.output
-    named = run.event("delivery.toolchain.ci_baseline : Name what differs from the baseline")
+    named = run.event("delivery.toolchain.ci_baseline : Show differences from the baseline")
     reported = named.result["msg"]
     assert reported == PLUGINS_AND_JAVA + ["script system message: would change something"] * check
     assert all(text in run.output for text in reported)

@@ -54,7 +54,7 @@ def test_no_job_is_started_after_an_unsuccessful_one(fresh: Fresh, tmp_path: Pat
     item, *others = event.items
     assert [other["skipped"] for other in others] == [True, True]
     assert (item["build"]["result"], item["error"]["kind"]) == ("FAILURE", "failed")
-    handed_on = run.event("delivery.toolchain.ci_build : Hand on the results").result
+    handed_on = run.event("delivery.toolchain.ci_build : Return results").result
     (result,) = handed_on["ansible_facts"]["ci_build_results"]
     assert (result["job"], result["build"]) == ("always-fails", item["build"])
     assert [write["path"] for write in event.writes] == ["/job/always-fails/build"]

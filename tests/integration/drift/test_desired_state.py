@@ -154,7 +154,7 @@ def test_all_services_may_be_in_one_variable(fresh: Fresh, tmp_path: Path) -> No
         ("wiki", "restriction", "REL/Handbook"),
         ("wiki", "space", "DOC"),
     ]
-    stats = run.event("Sum up the findings, and seal the plan").result["findings"]
+    stats = run.event("Summarise findings, and seal the plan").result["findings"]
     assert len(stats) == len(report["findings"])
     assert _run(tmp_path, "enforce", variables).shows(secrets) == []
     assert _report(tmp_path)["counts"] == report["counts"]

@@ -27,7 +27,7 @@ ROLE = "delivery.toolchain.analysis_config : "
 
 def _found(run: playbook.Run) -> list[tuple[str, ...]]:
     keys = ("kind", "name", "action", "text")
-    found = run.event("Sum up the findings, and seal the plan").result["findings"]
+    found = run.event("Summarise findings, and seal the plan").result["findings"]
     return [tuple(one[key] for key in keys) for one in found]
 
 
@@ -52,7 +52,7 @@ def _run(
 
 def test_drift_predicts_the_changes_of_enforce(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
-    task = f"{ROLE}Bring the code analysis server into the desired state"
+    task = f"{ROLE}Apply the desired state of the code analysis server"
     before = _run(sandbox, tmp_path, "drift", CONFIG)
     assert before.event(task).result["changed"] is True
     assert before.event(task).writes == []
@@ -153,7 +153,7 @@ def test_builds_of_projects_are_separate(fresh: Fresh, tmp_path: Path) -> None:
     }
     run = playbook.run(tmp_path, [play])
     assert run.code == 0, run.output
-    facts = run.event("delivery.toolchain.repo_housekeeping : Leave behind what went").result
+    facts = run.event("delivery.toolchain.repo_housekeeping : Record results").result
     assert facts["ansible_facts"]["repo_housekeeping_discarded"] == {
         "nightly": ["101"],
         "proj:nightly": [],
