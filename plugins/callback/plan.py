@@ -10,7 +10,7 @@ type: stdout
 short_description: Show only the summary of drift and enforce
 version_added: 1.0.0
 description:
-  - Shows the service that a run works on, messages of M(ansible.builtin.debug#module), warnings, and the list that the callback
+  - Shows the service that a run works on, messages of M(ansible.builtin.debug), warnings, and the list that the callback
     P(delivery.toolchain.report#callback) shows after the playbooks C(delivery.toolchain.drift), C(delivery.toolchain.enforce) and
     C(delivery.toolchain.drift_summary).
   - In other playbooks it shows tasks that changed something or failed, too.
