@@ -104,8 +104,9 @@ def test_survey_asks_for_every_role_option_except_secrets() -> None:
             assert missing == secret | {f"survey_{role}_in_check_mode"} & missing
 
 
-def test_survey_asks_for_every_variable_of_the_guide() -> None:
-    text = (ROOT / "docs/drift.md").read_text(encoding="utf-8")
+def test_survey_asks_for_every_variable_of_the_guides() -> None:
+    guides = ("drift", "desired-state", "report", "drift-operation", "sealed-plans")
+    text = "".join((ROOT / f"docs/{name}.md").read_text(encoding="utf-8") for name in guides)
     taught = set(re.findall(r"\b(?:drift|enforce|summary)_\w+(?=`|=|:)", text))
     taught |= set(re.findall(r"\bdesired_state_\w+(?=`|=|:)", text))
     asked = {

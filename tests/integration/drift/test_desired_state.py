@@ -315,7 +315,7 @@ def test_pipeline_of_the_guide_fails_for_unmanaged_objects(fresh: Fresh, tmp_pat
         "desired_state_unmanaged": "fail",
         "enforce_connections": {"tracker": _logins(sandbox)["tracker"]},
     }
-    guide = (Path(__file__).resolve().parents[3] / "docs/drift.md").read_text("utf-8")
+    guide = (Path(__file__).resolve().parents[3] / "docs/drift-operation.md").read_text("utf-8")
     (script,) = re.findall(r"```sh\n(ansible-playbook[^`]*\ncase [^`]*)```", guide)
     environment = playbook.environment(tmp_path)
     path = f"{Path(sys.executable).parent}:{environment['PATH']}"
@@ -547,7 +547,7 @@ def test_wrong_login_does_not_hide_other_objects_of_the_role(fresh: Fresh, tmp_p
 
 
 def test_alert_of_the_guide_posts_the_differences_without_addresses(tmp_path: Path) -> None:
-    guide = (Path(__file__).resolve().parents[3] / "docs/drift.md").read_text("utf-8")
+    guide = (Path(__file__).resolve().parents[3] / "docs/drift-operation.md").read_text("utf-8")
     (text,) = re.findall(r"```yaml\n(- name: Alert\n.*?)```", guide, re.DOTALL)
     (tmp_path / "report").mkdir()
     report = {"counts": {"drift": 1, "failed": 0}, "findings": [{"text": "job a: missing"}]}
