@@ -37,7 +37,7 @@ UTILS = f"{PLUGINS}.module_utils"
 CORE = f"{UTILS}.core"
 RUNNER = f"{CORE}.module.runner"
 #: Packages by group, in order: a file may import its own package and the packages before it.
-ROOMS = {
+PACKAGES = {
     "core": (
         "core",
         "core/connection",
@@ -131,8 +131,8 @@ def imports(path: Path) -> frozenset[str]:
     return frozenset(names)
 
 
-def inside(name: str, *rooms: str) -> bool:
-    return any(name == room or name.startswith(f"{room}.") for room in rooms)
+def inside(name: str, *packages: str) -> bool:
+    return any(name == package or name.startswith(f"{package}.") for package in packages)
 
 
 def own_imports(path: Path) -> set[str]:
@@ -165,17 +165,17 @@ def camel(module: str) -> str:
     return "".join(part.capitalize() for part in module.split("_"))
 
 
-def room_of(path: Path) -> str:
+def package_of(path: Path) -> str:
     """Return the package of a file in module_utils, as `repo/items`."""
     return path.parent.relative_to(ROOT / "plugins/module_utils").as_posix()
 
 
-def target_room(name: str) -> str:
+def target_package(name: str) -> str:
     """Return the package that an import of module_utils leads to."""
     path = ROOT / "plugins/module_utils" / name.removeprefix(f"{UTILS}.").replace(".", "/")
     while not path.with_suffix(".py").exists():
         path = path.parent
-    return room_of(path.with_suffix(".py"))
+    return package_of(path.with_suffix(".py"))
 
 
 def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
@@ -209,26 +209,26 @@ def code_of(path: Path) -> list[str]:
 def test_inspected_folders_exist() -> None:
     for folder in ("plugins/modules", "plugins/module_utils/core", "sandbox", "tools"):
         assert list(python_files(folder)), folder
-    rooms = {path.name for path in (ROOT / "plugins/module_utils").iterdir() if path.is_dir()}
-    assert rooms - {"__pycache__"} == set(ROOMS)
+    packages = {path.name for path in (ROOT / "plugins/module_utils").iterdir() if path.is_dir()}
+    assert packages - {"__pycache__"} == set(PACKAGES)
 
 
 def test_every_package_has_a_place() -> None:
-    rooms = {room_of(path) for path in python_files("plugins/module_utils")}
-    assert rooms == {room for rooms in ROOMS.values() for room in rooms}
+    packages = {package_of(path) for path in python_files("plugins/module_utils")}
+    assert packages == {package for packages in PACKAGES.values() for package in packages}
 
 
 def test_package_imports_earlier_packages_and_never_another_service() -> None:
     found = []
     for path in python_files("plugins/module_utils"):
-        room = room_of(path)
-        row = room.split("/")[0]
-        before = ROOMS[row][: ROOMS[row].index(room) + 1]
-        allowed = {*before, *(ROOMS["core"] if row != "core" else ())}
+        package = package_of(path)
+        row = package.split("/")[0]
+        before = PACKAGES[row][: PACKAGES[row].index(package) + 1]
+        allowed = {*before, *(PACKAGES["core"] if row != "core" else ())}
         found += [
             f"{shown(path)} imports {name}"
             for name in sorted(own_imports(path))
-            if not inside(name, UTILS) or target_room(name) not in allowed
+            if not inside(name, UTILS) or target_package(name) not in allowed
         ]
     assert found == []
 

@@ -18,7 +18,7 @@ from sandbox.analysis.service import ACTIONS
 
 ROOT = Path(__file__).resolve().parents[3]
 PLUGINS = ROOT / "plugins"
-ROOM = PLUGINS / "module_utils" / "analysis"
+PACKAGE = PLUGINS / "module_utils" / "analysis"
 _ROLE = "name create_project manage_roles change_issue_status allowed_status_transitions"
 _SOURCE = "sourceURL sourceAdmin sourcePassword"
 #: Written interface [W4.5]: action to its parameters.
@@ -118,7 +118,7 @@ def _imported(path: Path) -> Iterator[Path]:
                 # The client contains the whole table of actions, and does not show which plugin
                 # sends them.
                 if name != "client":
-                    yield from ROOM.rglob(f"{name}.py")
+                    yield from PACKAGE.rglob(f"{name}.py")
 
 
 def actions_of(path: Path) -> set[str]:
