@@ -16,8 +16,8 @@ description:
     Without this option, the task fails if the project is missing.
   - An import runs in the background. It is started once, and the task waits for its end and shows every change of its status. If an import
     of the same project is already running, the task waits for it and starts no other import.
-  - If the server reports a status that it does not document and that does not change, the import counts as finished after 15 seconds (or
-    half of O(wait_timeout), if that is shorter) if the project exists. A warning reports that its result is unknown.
+  - A server may report a status that is not documented. If this status does not change for 15 seconds, or for half of O(wait_timeout) if
+    that is shorter, and the project exists, the import counts as finished. A warning reports that its result is unknown.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.analysis
@@ -25,7 +25,7 @@ extends_documentation_fragment:
   - delivery.toolchain.attributes.analysis
 options:
   name:
-    description: Name of the project, for an import that of the project on the other server.
+    description: Name of the project. An import reads the project of this name from the other server.
     type: str
     required: true
   new_name:

@@ -11,8 +11,8 @@ short_description: Import the settings of another code analysis server
 version_added: 1.0.0
 description:
   - Starts the import once and waits until the server reports that it has finished. While it waits, the task shows the progress.
-  - If the server shows no import, or a status that it does not document and that does not change, the import counts as finished after 15
-    seconds (or half of O(wait_timeout), if that is shorter). A warning reports that its result is unknown.
+  - A server may show no import, or report a status that is not documented. If this does not change for 15 seconds, or for half of
+    O(wait_timeout) if that is shorter, the import counts as finished. A warning reports that its result is unknown.
   - If the response of the request is lost, the status of the imports is checked. The import is never repeated without this check.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:

@@ -12,11 +12,11 @@ version_added: 1.0.0
 description:
   - Deletes the items that match rules. Rules are independent. An item that matches any rule is deleted once. Deleting a folder deletes its
     content.
-  - Sends a query per rule and a request per deleted item. If it deletes tags of a container image, it first reads the manifests
-    of the image, with a request for each of its tags.
-  - What belongs to a container image stays and is deleted with it. Rules neither select nor count it. This applies to tags of the forms
-    C(sha256-DIGEST), C(sha256-DIGEST.sig), C(.att) and C(.sbom), to manifests with a C(subject), and to manifests without a tag
-    that an index lists. If the image of an attached item does not exist, the item stays, with a warning.
+  - Sends a query per rule and a request per deleted item. Before it deletes tags of a container image, it reads the manifest of every tag
+    of the image, with a request per tag.
+  - Items that belong to a container image are kept and deleted together with the image. Rules neither select nor count them. They are tags
+    of the forms C(sha256-DIGEST), C(sha256-DIGEST.sig), C(.att) and C(.sbom), manifests with a C(subject), and manifests without a tag
+    that an index lists. If the image of such an item does not exist, the item is kept, with a warning.
   - A tag that a kept index lists is kept and not counted. If an index is deleted, manifests that nothing else references are deleted
     after it. If an index cannot be read, nothing is deleted.
   - Check mode lists exactly the items that a run would delete, with sizes and reasons.

@@ -82,9 +82,9 @@ options:
   checksum_deploy:
     description:
       - Ask the server to deploy content that it already has by its checksum. Send the bytes only if the server does not have the content.
-      - The default is V(true) in the dialect V(jfrog). After ten consecutive files smaller than 64 KiB that the server does not have, only
-        the 20th, 40th, 80th such file and so on are tried by checksum, until the server has the content of a file. The other files are sent
-        directly, which costs as much as the request by checksum.
+      - The default is V(true) in the dialect V(jfrog). To save requests, the task tries fewer small files (below 64 KiB) by checksum if the
+        server had none of the last ten. It then tries the 20th, 40th, 80th such file and so on, and sends the others directly. If the
+        server has a file again, the task tries every file again.
       - Not supported with O(explode), or in the dialect V(generic), because a server may ignore the header and store an empty file.
     type: bool
   exclude:

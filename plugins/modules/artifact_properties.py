@@ -46,8 +46,8 @@ options:
   match_properties:
     description:
       - Change only files that have these properties. A file must have all values of a list.
-      - If no file has them, the task is unchanged if a file of the same path already has the state that O(properties) describes. Otherwise
-        it fails.
+      - If no file has them, an earlier run may have changed the files already. The task is then unchanged if a file of the path is in the
+        state that O(properties) describes. Otherwise it fails.
     type: dict
   exclude:
     description:

@@ -118,8 +118,8 @@ options:
   environment:
     description:
       - Environment variables of the build.
-      - Variables with names of secrets (C(password), C(pass), C(secret), C(token), C(pat), C(key), C(credential), C(auth), C(jwt), C(cookie)
-        and similar, in any letter case) and variables that contain a secret of this task are left out.
+      - Two kinds of variables are left out. Those that contain a secret of this task, and those with names of secrets in any letter case,
+        such as C(password), C(pass), C(secret), C(token), C(pat), C(key), C(credential), C(auth), C(jwt) and C(cookie).
       - User info in URLs is removed. Other secrets in a value are masked, such as private keys, C(Bearer ...), C(password=...) and
         C(sig=...). RV(withheld) lists all these variables.
     type: dict

@@ -11,7 +11,7 @@ short_description: Discard old build records by count and age
 version_added: 1.0.0
 description:
   - Discards builds beyond O(count) or older than O(max_age) or O(minimum_build_date), except the builds in O(keep).
-  - The builds to discard are computed from the list of builds with the clock of the server, and shown as diff, in check mode too. If there
+  - The task selects the builds from the list of builds, with the clock of the server, and shows them as diff, in check mode too. If there
     are none, nothing is written.
   - The server never discards a promoted build. RV(promoted) lists such builds instead of RV(discarded).
   - After a synchronous run, the list is verified, and RV(discarded) contains the builds that were discarded. If no expected build was
@@ -54,13 +54,13 @@ options:
     default: false
   wait:
     description:
-      - Whether the server responds after it has finished. The list of builds is then verified.
+      - Wait until the server has finished, and verify the list of builds.
       - With V(false), the server continues in the background, RV(discarded) contains the expected builds, and RV(verified) is V(false).
     type: bool
     default: true
   missing_ok:
     description:
-      - Whether a name without builds is accepted, as before its first build. The task is then unchanged and adds a warning.
+      - Whether to accept a name without builds, for example before the first build. The task is then unchanged and adds a warning.
       - With V(false) the task fails, because a wrong O(build_name) or O(project) would never delete a build.
     type: bool
     default: false

@@ -14,7 +14,7 @@ description:
     configuration does not name are not managed, and keep their values.
   - Only sections that differ are sent, such as C(jenkins.systemMessage) or C(unclassified.location). The server checks them first, in check mode
     too. Afterwards the same paths are compared again.
-  - The server replaces lists as a whole. A list that would lose entries is refused, unless O(replaces) names it.
+  - The server replaces whole lists. If a list would lose entries, the task fails, unless O(replaces) names the list.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.ci

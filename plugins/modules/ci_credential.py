@@ -10,9 +10,9 @@ module: ci_credential
 short_description: Create, change or delete a credential of the CI server
 version_added: 1.0.0
 description:
-  - Manages credentials in the store of the system or of a folder. A changed credential is updated in place, never deleted and created again, so
-    that jobs can use it at any time.
-  - The server shows no secret, and empties a secret that an update does not send. So a change of any field needs the secrets.
+  - Manages credentials in the store of the system or of a folder. Jobs can use a credential at any time, because it is updated in place,
+    never deleted and created again.
+  - To change any field, the task needs the secrets: the server shows no secret, and empties a secret that an update does not send.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.ci

@@ -62,9 +62,9 @@ options:
     description:
       - What happens to the secrets in O(config) or O(src) if the job exists. The server encrypts them again at each save, so they cannot be
         compared.
-      - V(never) keeps the secrets of the server, also if other parts change, and warns of them. Only a new element, or one of
-        another class, gets its secret. In a list that is an entry that differs from all entries of the server, if there are several of
-        its class.
+      - V(never) keeps the secrets of the server, also if other parts change, and adds a warning. Only a new element, or an element of
+        another class, gets its secret. If a list has several entries of a class, an entry is new if it differs from all entries on the
+        server.
       - V(always) sends the secrets, and every run is a change. Use it for the run that changes a secret.
     type: str
     choices: [never, always]

@@ -47,8 +47,8 @@ options:
     type: path
   offline: &offline
     description:
-      - Whether the node is offline by hand. Running builds continue. Without it, the node stays as it is, also if the server would bring it
-        online.
+      - Whether the node is offline by hand. Running builds continue. If this option is not set, the state of the node is kept, also if the
+        server would bring it online.
       - A node that is merely not connected is not offline in this sense.
     type: bool
   offline_reason: &offline_reason

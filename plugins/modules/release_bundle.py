@@ -11,8 +11,8 @@ short_description: Create or delete a version of a release bundle
 version_added: 1.0.0
 description:
   - Creates a version of a release bundle (version 2) from builds, artifacts, a query or other release bundles.
-  - A version does not change after its creation. A completed version is compared with O(sources) by checksum. If O(sources) name content
-    that it does not have, or if it has more, the task fails (V(conflict)), unless O(replace) is set.
+  - A version does not change after its creation. A completed version is compared with O(sources) by checksum. If the content differs,
+    the task fails with V(conflict), unless O(replace) is set.
   - If the version is still being created, also by someone else, the task waits and is unchanged.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:

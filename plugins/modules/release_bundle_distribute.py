@@ -11,9 +11,10 @@ short_description: Distribute a release bundle to sites
 version_added: 1.0.0
 description:
   - Distributes a version of a release bundle (version 2) to sites, or deletes it there.
-  - Unchanged if completed distributions reached all wanted sites, and no later deletion took it away.
-  - Which sites there are is known from distributions of this version only. A rule that matches several sites is therefore met if an earlier
-    distribution had a rule as wide, or, if the server does not show rules, if all sites known from its distributions have the version.
+  - The task is unchanged if completed distributions reached all wanted sites, and no later deletion removed the version there.
+  - The server does not list its sites, so they are known from earlier distributions of this version only. A rule that matches several
+    sites counts as met if an earlier distribution had the same rule or a wider one. If the server does not show rules, it counts as met if
+    all known sites have the version.
   - If a distribution is still running, also by someone else, the task waits and is unchanged.
   - Distribution needs a licence of Enterprise+.
 author: delivery.toolchain contributors (@delivery-toolchain)

@@ -14,7 +14,7 @@ description:
   - The name is stored in the description of the token, as C(toolchain:NAME:MARK). Tokens with another description are never changed.
   - Only the task that creates a token gets its secret, for O(dest) or O(return_value).
   - If the response with the secret is lost, the token that was made is revoked, and another one is created.
-  - The token that the task itself is logged in with is never revoked, as far as the server shows it. It stays, with a warning.
+  - The token that the task itself logs in with is not revoked, if the server shows which token that is. A warning names it.
   - Needs the Access service (C(/access)) and a login with an access token. An administrator can create tokens for other users and with
     other scopes.
 author: delivery.toolchain contributors (@delivery-toolchain)
@@ -27,7 +27,8 @@ options:
   token_username:
     description:
       - User of the token. The default is the user of the login. O(username) is the login itself.
-      - A valid token of the same name for another user is a C(conflict). With O(state=absent), only tokens of this user are revoked.
+      - If another user has a valid token of this name, the task fails with C(conflict). With O(state=absent), only tokens of this user are
+        revoked.
     type: str
   scopes:
     description:

@@ -13,10 +13,10 @@ description:
   - Downloads several attachments in parallel if they are missing in a folder or differ from the files in it.
   - A file is written only if it is complete. Its size is compared with the size on the server. A web page of the server, such as a login
     form, is never stored as an attachment.
-  - A file is unchanged if it has the size of the attachment, and the creation time of the attachment as its modification time. Downloaded
-    files get that time. If the server does not report the time, files get the time of the download with an identifier of the attachment in
-    the fraction of the second. If the times differ, or the server reports no size, the content is downloaded and compared,
-    up to O(compare_max).
+  - A file is unchanged if its size is that of the attachment, and its modification time is the creation time of the attachment. Downloaded
+    files get that time. If the server does not report the time, they get the time of the download, and the fraction of the second
+    identifies the attachment. If the times differ, or the server reports no size, the content is downloaded and compared, up to
+    O(compare_max).
   - File names from the server are made safe. Path separators, control characters and a leading dot become V(_), device names get the prefix
     V(_), and names that are too long for file systems are shortened. If names are equal (ignoring letter case), all of these files get
     C(-<id>) before the extension, whether or not O(patterns) selects them.

@@ -14,7 +14,7 @@ description:
     folder per tree that M(delivery.toolchain.wiki_tree) can read. Bodies are unchanged and in storage format. The title and the labels are
     in the front matter.
   - C(wiki.yml) also has the spaces of the trees, for M(delivery.toolchain.wiki_space), and the restrictions of every page, for
-    M(delivery.toolchain.wiki_restriction). A page without restrictions has empty ones, so that one that somebody adds is drift.
+    M(delivery.toolchain.wiki_restriction). Pages without restrictions get empty lists, so that a restriction that somebody adds is drift.
   - The trees are managed without marks. C(mark) in C(wiki.yml) sets this.
   - The attachments of a page are stored next to its file, with names that are safe on every system. C(attachments) in the front matter maps
     them to their names on the page. A skipped attachment has the value V(null) there and is kept on the wiki. Servers report no digests, so
@@ -47,8 +47,8 @@ options:
         type: str
   spaces:
     description:
-      - Whether to export the spaces of the trees, with name, description and home page, and with their permissions if the server has the
-        interface and the account administers the space.
+      - Whether to export the spaces of the trees, with name, description and home page. Permissions are exported too, if the server shows
+        them and the account administers the space.
     type: bool
     default: true
   restrictions:

@@ -358,7 +358,8 @@ pages:
       error: null
 comments:
   description:
-    - Inline comments of readers in the body that the task saves, as C(kept) and C(lost). A comment stays where its text is still there.
+    - Numbers of inline comments of readers in the body that the task saves. A comment is C(kept) if the commented text is still in the
+      body, otherwise C(lost).
   returned: success
   type: dict
   sample: {kept: 2, lost: 0}

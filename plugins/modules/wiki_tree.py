@@ -240,7 +240,8 @@ problems:
   sample: ["guide/install.md:12: the target of the link 'setup.md' does not exist in src"]
 comments:
   description:
-    - Inline comments of readers in the pages that the task saves, as C(kept) and C(lost). A comment stays where its text is still there.
+    - Numbers of inline comments of readers in the pages that the task saves. A comment is C(kept) if the commented text is still in the
+      page, otherwise C(lost).
   returned: success
   type: dict
   sample: {kept: 2, lost: 0}

@@ -57,7 +57,7 @@ def test_issue_is_closed_only_with_evidence() -> None:
     assert planned(report(), there)["ended"] == []
     assert planned(report(unread=[one("a")]), there)["ended"] == []
     (ended,) = planned(report(mended=[one("a")]), there)["ended"]
-    assert (ended["key"], ended["comment"]) == ("OPS-1", "mended: job a: differs")
+    assert (ended["key"], ended["comment"]) == ("OPS-1", "resolved: job a: differs")
     assert planned(report(mended_earlier=[finding_id(one("a"))]), there)["ended"] != []
     assert planned(report(one("a"), mended_earlier=[finding_id(one("a"))]), there)["ended"] == []
 
@@ -96,7 +96,7 @@ def test_names_are_quoted_without_markup() -> None:
     assert ticket["description"].count("{noformat") == 2
     closing = issue({**ticket, "label": f"drift-{finding_id(one('b'))}"})
     mended = report(mended=[one("b", text=evil)])
-    assert planned(mended, [closing])["ended"][0]["comment"] == f"mended: {quoted}"
+    assert planned(mended, [closing])["ended"][0]["comment"] == f"resolved: {quoted}"
 
 
 def test_finding_without_server_belongs_to_its_host() -> None:

@@ -102,7 +102,7 @@ def test_changing_run_keeps_failed_findings(tmp_path: Path) -> None:
     }
 
 
-def test_object_that_differed_and_is_unknown_now_is_mended(tmp_path: Path) -> None:
+def test_object_that_differed_and_is_unknown_now_is_resolved(tmp_path: Path) -> None:
     night(tmp_path, 1, {"a": "drift", "b": "unknown", "c": "unknown", "d": "unmanaged"})
     objects = {"a": "unknown", "b": "unknown", "c": "drift", "d": "unmanaged"}
     second = night(tmp_path, 2, objects)
@@ -145,8 +145,8 @@ def test_every_file_lists_new_persistent_resolved_and_ignored_findings(tmp_path:
     suites = ElementTree.parse(tmp_path / "report.xml").getroot()
     assert (suites.get("tests"), suites.get("failures"), suites.get("skipped")) == ("5", "2", "1")
     assert [element.text for element in suites.iter("system-out")] == [
-        "mended: job b: drift",
-        "mended: job gone: delete",
+        "resolved: job b: drift",
+        "resolved: job gone: delete",
     ]
     assert [element.get("message") for element in suites.iter("skipped")] == [
         "ignored until 2026-12-31: a trial"

@@ -307,7 +307,7 @@ class Contents:
         return f"{where} is in sync." if total == 1 else f"All {where} are in sync."
 
     def changes(self) -> str:
-        """Return the numbers of new, open and mended findings as a sentence.
+        """Return the numbers of new, open and resolved findings as a sentence.
 
         Returns "" if there is no last run, and for a run that changes the servers.
         """

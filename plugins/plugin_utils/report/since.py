@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Compare the findings of a run with the last run: new, still open, or mended (fixed) [C9]."""
+"""Compare the findings of a run with the last run: new, still open, or resolved [C9]."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Last:
     :param findings: open findings by id
     :param finished: time at which the run ended, "" if there is no last run
     :param warning: message if the report of the last run cannot be read
-    :param mended: ids of findings that were mended by then
+    :param mended: ids of findings that were resolved by then
     """
 
     findings: Mapping[str, Finding]
@@ -97,7 +97,7 @@ def last_run(folder: Path | None) -> Last:
 
 @dataclass
 class Read:
-    """The objects that a run has read. Only the findings of such objects can be mended.
+    """The objects that a run has read. Only the findings of such objects can be resolved.
 
     :param ok: ids of the objects in their desired state, as far as they can be compared
     :param whole: (host, task) of results that list all objects, also unchanged objects
@@ -113,8 +113,8 @@ class Read:
     unread: set[str] | None = None
     fresh: frozenset[str] = frozenset()
 
-    def mended(self, finding: Finding) -> bool:
-        """Return whether a finding of the last run that is not in this run was mended."""
+    def resolved(self, finding: Finding) -> bool:
+        """Return whether a finding of the last run that is not in this run was resolved."""
         key = finding_id(finding)
         if self.unread is not None:
             return finding.get("host") in self.fresh and key not in self.unread
@@ -130,7 +130,7 @@ class Read:
 
 
 def split(last: Last, found: Iterable[Finding], read: Read) -> tuple[list[Finding], list[Finding]]:
-    """Return the mended findings of the last run, and those whose objects were not read.
+    """Return the resolved findings of the last run, and those whose objects were not read.
 
     :param found: findings of this run
     """
@@ -138,7 +138,7 @@ def split(last: Last, found: Iterable[Finding], read: Read) -> tuple[list[Findin
     present = {record["id"] for record in records if last.same(record) is not None}
     present |= {record["id"] for record in records if _is_written(record)}
     gone = [finding for key, finding in last.findings.items() if key not in present]
-    mended = [
-        record for record in gone if read.mended(record) and record.get("status") != "unknown"
+    resolved = [
+        record for record in gone if read.resolved(record) and record.get("status") != "unknown"
     ]
-    return mended, [record for record in gone if not read.mended(record)][:MAX_UNREAD]
+    return resolved, [record for record in gone if not read.resolved(record)][:MAX_UNREAD]

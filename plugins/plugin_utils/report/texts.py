@@ -34,12 +34,12 @@ def junit(contents: Contents) -> str:
     suites: dict[tuple[str, str, str], list[Object]] = {}
     for place, count in contents.unnamed().items():
         suites.setdefault(place, []).append(_unnamed(place, count))
-    mended = {
-        record["id"]: {**record, "status": "ok", "since": "mended"} for record in contents.mended
+    resolved = {
+        record["id"]: {**record, "status": "ok", "since": "resolved"} for record in contents.mended
     }
     for obj in contents.objects:
-        suites.setdefault(place_of(obj), []).append(mended.pop(obj["id"], obj))
-    for record in mended.values():  # deleted objects
+        suites.setdefault(place_of(obj), []).append(resolved.pop(obj["id"], obj))
+    for record in resolved.values():  # deleted objects
         suites.setdefault(place_of(record), []).append(record)
     for place in sorted(suites):
         root.append(_suite(" ".join(title_of(place)), suites[place], contents.finished))
@@ -99,8 +99,8 @@ def _add_result(case: ElementTree.Element, finding: Object) -> None:
             case, tag, type=_xml(finding["action"]), message=_xml(finding["text"])
         )
         result.text = _xml(_sides(finding))
-    elif finding.get("since") == "mended":
-        ElementTree.SubElement(case, "system-out").text = _xml(f"mended: {finding['text']}")
+    elif finding.get("since") == "resolved":
+        ElementTree.SubElement(case, "system-out").text = _xml(f"resolved: {finding['text']}")
 
 
 def accepted(finding: Mapping[str, Any]) -> str:

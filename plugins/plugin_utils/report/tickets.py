@@ -53,16 +53,16 @@ def ended(report: Mapping[str, Any], per: str) -> dict[str, str]:
     Issues of objects that were not read are not closed.
     """
     if per == "finding":
-        mended = {
-            finding_id(finding): f"mended: {_quoted(finding['text'])}"
+        resolved = {
+            finding_id(finding): f"resolved: {_quoted(finding['text'])}"
             for finding in report["mended"]
         }
-        earlier = dict.fromkeys(report.get("mended_earlier") or (), "mended in an earlier run")
-        return {_label(key): why for key, why in {**earlier, **mended}.items()}
+        earlier = dict.fromkeys(report.get("mended_earlier") or (), "resolved in an earlier run")
+        return {_label(key): why for key, why in {**earlier, **resolved}.items()}
     unread = {_server_id(finding) for finding in report.get("unread") or ()}
     read = {_server_id(row) for row in report.get("servers") or () if not row["failed"]}
     read |= {_server_id(finding) for finding in report["mended"]}
-    return dict.fromkeys((_label(key) for key in read - unread), "mended: nothing differs")
+    return dict.fromkeys((_label(key) for key in read - unread), "resolved: nothing differs")
 
 
 def plan(

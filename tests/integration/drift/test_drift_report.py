@@ -395,7 +395,7 @@ def test_second_night_separates_new_persistent_resolved_and_ignored_findings(
         ("eve", "new", "unknown"),
     ]
     assert [one["name"] for one in report["mended"]] == ["eve"]
-    assert "1 new, 1 still, 1 mended." in run.output
+    assert "1 new, 1 still, 1 resolved." in run.output
     reported = json.loads(run.output.split("RUN: ")[1].split("\n\n")[0])
     assert [finding["id"] for finding in reported["drift_findings"]] == [
         finding["id"] for finding in report["findings"]
