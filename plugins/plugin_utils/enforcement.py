@@ -74,7 +74,7 @@ def _problem_of_choices(role: str, variables: Mapping[str, Any], template: Templ
     """
     for name, choices in role_variables.choices(role).items():
         value = template(variables.get(name))
-        if value not in (None, "", *choices):
+        if any(entry not in (None, "", *choices) for entry in _entries(value)):
             return f"{name} must be one of {', '.join(map(str, choices))}, not {value!r:.80}."
     compares = template(variables.get("desired_state_unmanaged")) in ("report", "fail")
     if role == "desired_state" and compares and "desired_state_folder" not in variables:
@@ -82,6 +82,13 @@ def _problem_of_choices(role: str, variables: Mapping[str, Any], template: Templ
             "desired_state_unmanaged compares the servers with a folder: set desired_state_folder."
         )
     return ""
+
+
+def _entries(value: Any) -> list[Any]:
+    """Return the entries of a list, which Ansible also accepts as a string with commas."""
+    if isinstance(value, str):
+        return [entry.strip() for entry in value.split(",")]
+    return value if isinstance(value, list) else [value]
 
 
 def problem_of_connections(playbook: str, variables: Mapping[str, Any], template: Template) -> str:

@@ -59,6 +59,11 @@ def test_unset_names_select_all_roles(named: Any) -> None:
     assert steps({"enforce_roles": named, **MODULES}) == steps(MODULES)
 
 
+@pytest.mark.parametrize("purge", [[], ["modules", "views"], "modules, views", None])
+def test_choices_of_a_list_are_those_of_its_entries(purge: Any) -> None:
+    assert steps({"analysis_config_purge": purge, **MODULES}) == steps(MODULES)
+
+
 def test_folder_is_applied_before_roles() -> None:
     variables = {"desired_state_folder": "desired", **MODULES}
     assert steps(variables, folder=True) == [["hold_folder.yml", ""]]
@@ -87,6 +92,7 @@ def test_folder_is_applied_before_roles() -> None:
             "has no service wikki: the services are analysis, ci,",
         ),
         ({"desired_state_unmanaged": "fial"}, "must be one of ignore, report, fail, not 'fial'."),
+        ({"analysis_config_purge": ["modules", "view"]}, "views, not ['modules', 'view']."),
         ({"desired_state_unmanaged": "fail"}, "compares the servers with a folder: set desired_s"),
         ({"enforce_connections": "wiki"}, "enforce_connections is not a mapping"),
         ({"enforce_connections": {"wiki": 1.5}}, "connections.wiki is not a mapping"),
