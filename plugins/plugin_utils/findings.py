@@ -28,7 +28,7 @@ _WRITTEN = {
     "differs": "updated",
     "not wanted": "deleted",
 }
-#: Kinds of objects whose sides are XML, with an element in each line.
+#: Kinds of objects that are compared as XML with one element per line.
 _XML_KINDS = ("credential", "job", "node", "view")
 _ELEMENT = re.compile(r"\s*</?([\w.:-]+)")
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Run a script on the script console and parse its result [ci-16].
 
-Server fact [ci-16]: if a script throws, `scriptText` returns 200 with a stack trace as text. So the
-program prints a last line with a random marker, which proves that the script has ended and how. The
-SSH command `groovy =` accepts the same program.
+Server fact [ci-16]: if a script throws, `scriptText` returns 200 with a stack trace as text. To
+detect that, the program prints a last line with a random marker, which proves that the script has
+ended and how. The SSH command `groovy =` accepts the same program.
 
 A real CI server runs the wrapper, which prints that line. A server that imitates a CI server may
 return only output, value or stack trace of the script.
@@ -307,8 +307,8 @@ _FRAME = re.compile(r"^[ \t]+at [\w.$/<>]+\(.*\)[ \t\r]*$", re.MULTILINE)
 def read(text: str, marker: str) -> ScriptEnd | None:
     """Parse a response without a valid marker line. Return `None` if the script may not have ended.
 
-    This is so for an empty response, for a web page of a proxy or login, and for a response that
-    contains the marker elsewhere, because it was truncated or altered.
+    Such responses are empty, web pages of a proxy or a login, or truncated or altered, so that the
+    marker is not in the last line.
     """
     if not text.strip() or marker in text or errors.looks_like_html(text):
         return None

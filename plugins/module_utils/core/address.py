@@ -88,8 +88,9 @@ def encode(query: Query) -> str:
 
 
 def is_login_page(url: str, requested: str = "") -> bool:
-    """Return whether the last path segment of an address is a usual name of login pages, or its
-    query is that of a single sign-on.
+    """Return whether an address looks like that of a login page.
+
+    Its last path segment is a common name of login pages, or its query that of a single sign-on.
 
     :param requested: the address that redirected to `url`; a page with the same last segment is
         the requested page, not a login page

@@ -58,8 +58,8 @@ def read(
 ) -> dict[str, Any]:
     """Read reports and combine them.
 
-    A report that is missing, invalid or too old adds a finding with the status `failed`. So does a
-    host in `expected` that is in no report.
+    A report that is missing, invalid or too old adds a finding with the status `failed`. A host in
+    `expected` that is in no report adds one, too.
 
     :param places: folders of reports, or files `report.json`
     :param at: current time, for the age of the reports

@@ -144,7 +144,7 @@ class CiJobInfoOperation(ReadOnly):
 
         Server facts [ci-12]: the server responds with 404 to an expression without a match, and
         with 500 to several matches. A relative expression starts above the root element, but the
-        interface description starts it at the root element. So both are tried.
+        interface description starts it at the root element. Both are tried.
         """
         wanted = _TEXT_OF.fullmatch(xpath.strip())
         element = xpath.strip() if wanted is None else wanted[1] or wanted[2]

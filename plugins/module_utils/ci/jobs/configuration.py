@@ -25,7 +25,7 @@ from ...core.plan import Change, Plan
 from ...core.secret import MASK, is_secret_name
 from ..xml_reader import XmlElement, child_of, parse, shown, without_declaration, written
 
-#: Stands for the text of an element where a name of an attribute is expected.
+#: Key for the text of an element, in mappings whose other keys are names of attributes.
 TEXT = ""
 #: Placeholder for a secret in an exported configuration.
 KEPT = "(kept by the server)"

@@ -87,8 +87,9 @@ class JobStore:
         return self._objects.text(self.purpose, (job or self.job).path)
 
     def require_spelling(self, job: Job | None = None) -> None:
-        """Raise `conflict` if the server spells the name of a job, by default of the own one, with
-        other letter case.
+        """Raise `conflict` if the server spells the name of a job with other letter case.
+
+        :param job: the default is the job of the task
         """
         job = job or self.job
         response = self._objects.read(self.purpose, f"{job.path}/api/json", "fullName")
@@ -122,8 +123,9 @@ class JobStore:
         return text is None or not is_enabled(text)
 
     def predicted_state(self, job: Job | None = None) -> Mapping[str, Any] | None:
-        """Return the state of a job, by default of the own one, that an earlier task in check mode
-        would create, or `None`.
+        """Return the state of a job that an earlier task in check mode would create, or `None`.
+
+        :param job: the default is the job of the task
         """
         name = (job or self.job).name
         state: Mapping[str, Any] | None = self._predictions.get("job", name)
@@ -141,8 +143,11 @@ class JobStore:
         self._predictions.remove("job spelling", self.job.stored_name.casefold())
 
     def require_folder(self) -> None:
-        """Raise `not_found` if the parent folder does not exist, `conflict` if it is a job or has
-        another spelling, or if an earlier task in check mode would create the job in another one.
+        """Check the parent folder.
+
+        Raises `not_found` if it does not exist. Raises `conflict` if it is a job, if the server
+        spells it differently, or if an earlier task in check mode would create the job in a folder
+        with another spelling.
         """
         spelling = self._predictions.get("job spelling", self.job.stored_name.casefold())
         self.job.require_spelling({"fullName": spelling or ""}, self.purpose)

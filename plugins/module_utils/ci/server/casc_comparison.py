@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Compare a desired configuration with the server's export, path by path [ci-43].
 
-Only paths in the desired configuration are compared. A list is compared as a whole, because the
-server replaces lists as a whole. The export is no echo: it leaves out defaults and empty values,
+Only paths in the desired configuration are compared. Whole lists are compared, because the
+server replaces whole lists. The export is no echo: it leaves out defaults and empty values,
 sorts sets, and writes `{x: {}}` as `x`.
 """
 
@@ -308,8 +308,8 @@ def _is_kind_alone(value: Mapping[str, Any]) -> bool:
 def _is_unknown(wanted: Any, live: Any) -> bool:
     """Return whether two values cannot be compared.
 
-    This is so if a value is encrypted, the server could not export it, or the desired value
-    contains a variable that the server replaces.
+    Reasons: a value is encrypted, the server could not export it, or the desired value contains a
+    variable that the server replaces.
     """
     if any(isinstance(item, str) and FAILED in item for item in (wanted, live)):
         return True

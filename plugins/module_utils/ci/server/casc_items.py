@@ -145,7 +145,7 @@ def _plain(value: Any) -> Any:
 
 
 def identity_of(entry: Any) -> str | None:
-    """Return what tells an item from others of its list: its name and kind, or one of them."""
+    """Return the identity of an item in its list: name and kind, or either of them."""
     name, kind = name_of(entry), kind_of(entry)
     if isinstance(entry, Mapping) and not {"id", "name"}.isdisjoint(entry):
         kind = None

@@ -107,7 +107,7 @@ def _reason_to_skip(path: str, value: Any) -> str:
 
 
 def _is_secret_variable(value: Mapping[Any, Any]) -> bool:
-    """Return whether an object is a variable whose name or value is that of a secret."""
+    """Return whether an object is a variable that contains a secret, by its name or its value."""
     name, content = value.get("key", value.get("name")), value.get("value")
     return isinstance(name, str) and isinstance(content, str) and has_secret(name, content)
 
@@ -327,7 +327,7 @@ class CiExportOptions(ExportOptions):
 class CiExportOperation(ServiceExport):
     """Exports the jobs that match the patterns, and the other selected kinds of objects."""
 
-    # without one of them, what it protects is in `left_out`
+    # without a permission, the objects that it protects are in `left_out`
     descriptor: ClassVar = Descriptor(
         "ci",
         {

@@ -19,7 +19,7 @@ class Rule:
     A condition is the name of an option, which is met if the option differs from its default, or a
     value such as `state=absent`.
 
-    :param conditions: the rule applies for each of them; always, if there is none
+    :param conditions: the rule applies if any of them is met, or always if there are none
     :param requires: further conditions, of which at least one must be met
     :param forbids: further conditions, none of which must be met
     :param allows: the only options that may be set

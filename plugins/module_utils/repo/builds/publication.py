@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Compare a wanted build record with the stored record [C8.3, repo-29].
 
-The server adds content to a published record, such as checksums, and drops empty lists. So only
-the wanted parts are compared, not the whole records.
+The server adds content to a published record, such as checksums, and drops empty lists. Only
+the wanted parts are compared, therefore, and not the whole records.
 """
 
 from __future__ import annotations

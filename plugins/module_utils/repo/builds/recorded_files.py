@@ -174,9 +174,9 @@ def relocated(
 ) -> bool | None:
     """Return whether a promotion without a status was carried out; `None` if unknown.
 
-    Server fact [repo-15, repo-30]: such a promotion leaves no entry in the record. So all files
-    with the properties `build.name` and `build.number` must be in the target repository, and after
-    a move in no other repository.
+    Server fact [repo-15, repo-30]: such a promotion leaves no entry in the record. It was
+    carried out if all files with the properties `build.name` and `build.number` are in the target
+    repository, and after a move in no other repository.
 
     :param build: the properties do not contain the project of a build; so with a project, only
         files whose SHA-1 is in the record count
@@ -203,8 +203,8 @@ def relocated(
 
 
 def _has_copies(there: Paths, other: Paths, copied: bool) -> bool:
-    """Return whether the target has all files of another repository, or after a move that the other
-    repository has no files.
+    """Return whether a copy has put all files of another repository into the target, or a move has
+    left no file in the other repository.
     """
     if not copied:
         return not other

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Parse the rules of a cleanup, and build their queries.
 
-Server fact [repo-17]: `*` in AQL also matches slashes. So a query may find too many items, and the
+Server fact [repo-17]: `*` in AQL also matches slashes, so that a query may find too many items. The
 globs of the rule are applied to its result.
 """
 

@@ -136,7 +136,7 @@ class RepositoryCatalogue:
         """Return the configuration of a repository; `None` if it does not exist.
 
         Server facts [repo-4, repo-9]: for an unknown key the server returns 400 or 404, and without
-        a licence it also returns 400. So the list of repositories is checked as well.
+        a licence it also returns 400. The list of repositories distinguishes the two cases.
         """
         response = self._response(key)
         if response.status == 200:

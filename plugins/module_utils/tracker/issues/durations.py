@@ -52,7 +52,7 @@ class Durations:
         return sum(number * units[unit] for number, unit in found)
 
     def _units(self) -> Mapping[str, float]:
-        """Return the seconds of each unit; "" is the unit of a number without one."""
+        """Return the seconds of each unit. The key "" is for numbers without a unit."""
         if _UNITS not in self._client.memory:
             purpose = "reading the hours of a day"
             reported = self._client.read_optional(purpose, "rest/api/2/configuration")

@@ -179,8 +179,8 @@ def _comments(body: str) -> set[str]:
 class Passages:
     """Find passages of the text `old` in the text `new`. Line breaks separate blocks.
 
-    Unchanged blocks keep their passages. A passage of a changed or moved block is only searched for
-    in blocks that are new or equal to its block, so it never moves into another unchanged block.
+    Unchanged blocks keep their passages. If a block was changed or moved, its passages are searched
+    for only in new blocks and in equal blocks. A passage never moves into another unchanged block.
     """
 
     def __init__(self, old: str, new: str) -> None:

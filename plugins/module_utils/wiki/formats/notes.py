@@ -26,7 +26,7 @@ _MACROS = {
     "details": _EXPAND,
     "tab": "",
 }
-#: Notes whose macro says what they are, so they need no title.
+#: Kinds of notes that need no title, because the macro shows the kind.
 _PLAIN = frozenset(("note", "info", "tip", "hint", "important", "warning", "caution", "danger"))
 _INDENTED = re.compile(
     r"""(?:(?P<mark>!!!|\?\?\?\+?)[ \t]*(?P<kind>\w[\w-]*)(?:[ \t]+\w[\w-]*)*"""

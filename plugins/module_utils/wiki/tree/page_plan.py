@@ -166,8 +166,8 @@ def part_of(plan: PagePlan, space: str) -> PlannedChange:
 def left_out(plans: Sequence[PagePlan], indexes: Collection[int]) -> set[int]:
     """Return the indexes of the given plans and of all plans that depend on them.
 
-    The plan of a page depends on those of its parent and of the page that has its title. A deletion
-    depends on the plans of the pages below.
+    A page depends on the plan of its parent, and on the plan of the page that still has its title.
+    A deletion depends on the plans of the pages below.
     """
     out = set(indexes)
     while True:
