@@ -106,7 +106,7 @@ options:
     type: bool
     default: false
 notes:
-  - A query must return its complete result. If the server trims the result, nothing is deleted.
+  - A query must return its complete result. If the server truncates the result, nothing is deleted.
   - O(rules[].properties) requires a server with properties in its query language, as in the dialect V(jfrog).
 seealso:
   - module: delivery.toolchain.artifact_query

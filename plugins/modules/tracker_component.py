@@ -48,7 +48,9 @@ options:
     description: Name of the component that the issues get with O(state=absent).
     type: str
   force: &force
-    description: Whether O(state=absent) also deletes a component that issues have. The issues lose it. Not needed with O(move_issues_to).
+    description:
+      - Whether O(state=absent) also deletes a component that is set on issues. It is then removed from the issues.
+      - Not needed with O(move_issues_to).
     type: bool
     default: false
   state: &state

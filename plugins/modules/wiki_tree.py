@@ -13,8 +13,8 @@ description:
   - Creates a page for every C(.md) file, and for every C(.xml) file in storage format. Folders become parent pages of their files.
   - C(index.md) or C(README.md) is the page of its folder. A folder without these files gets a page with its name and a list of its
     children.
-  - An C(.xml) file is a page if it has front matter, or if all of its root elements are elements of storage format. Any other C(.xml)
-    file is a file like others.
+  - An C(.xml) file is a page if it has front matter, or if all of its root elements are elements of storage format. Any other
+    C(.xml) file is treated like files of other types.
   - The title is C(title) in the front matter, else the first heading of level 1, else the first heading, else the file name. A heading
     that became the title is left out of the page, except for its images. See O(title_heading).
   - The front matter may also contain C(labels), and C(attachments), which maps names of attachments to file paths relative to the page. An
