@@ -421,14 +421,24 @@ def _found() -> contents.Contents:
 
 
 def _plans(run: Run) -> sealed.Plans:
-    given = run.value("enforce_only", [])
-    only = given.split(",") if isinstance(given, str) else given
+    plan, given = run.value("enforce_plan"), run.value("enforce_only")
+    if plan is None:
+        raise StepError(
+            "enforce_only chooses findings of a sealed plan, but enforce_plan is not set: set it to"
+            " the plan.json of drift, or leave enforce_only out."
+        )
+    if given == []:
+        raise StepError(
+            "enforce_only is an empty list: name ids of findings, or leave it out to apply the"
+            " whole plan."
+        )
+    only = given.split(",") if isinstance(given, str) else [] if given is None else given
     if not isinstance(only, list):
         raise StepError(
             f"enforce_only must be a list of ids of findings, not '{printable(str(given), 100)}'."
         )
     ids = [str(one).strip() for one in only]
-    return sealed.read(run.template(run.variables["enforce_plan"]), run.path, ids)
+    return sealed.read(plan, run.path, ids)
 
 
 def _key(run: Run, name: str) -> str | None:

@@ -294,6 +294,22 @@ def test_chosen_findings_are_compared_and_written_alone() -> None:
         sealed.Plans([made], [chosen, "0123"])
 
 
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"enforce_plan": plan("a"), "enforce_only": []}, "enforce_only is an empty list"),
+        ({"enforce_plan": plan("a"), "enforce_only": ","}, "has no finding"),
+        ({"enforce_plan": plan("a"), "enforce_only": {}}, "must be a list of ids"),
+        ({"enforce_plan": plan("a"), "enforce_only": 7}, "must be a list of ids"),
+        ({"enforce_only": "0123"}, "but enforce_plan is not set"),
+        ({"enforce_plan": "", "enforce_only": ["0123"]}, "but enforce_plan is not set"),
+    ],
+)
+def test_choice_of_nothing_never_applies_everything(given: dict[str, Any], told: str) -> None:
+    with pytest.raises(bookkeeping.StepError, match=told):
+        bookkeeping.perform("open_plan", run_of(inventory_hostname="h", **given), {})
+
+
 def test_message_says_that_nothing_was_written_only_if_that_is_true() -> None:
     found = contents("a")
     assert sealed.failed_comparison(found) == ""
