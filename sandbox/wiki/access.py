@@ -12,7 +12,7 @@ from typing import Any
 
 from sandbox.context import Context
 from sandbox.rights import Rights
-from sandbox.wiki.errors import forbidden, no_content, no_space
+from sandbox.wiki.errors import error, forbidden, no_content, no_space
 
 Json = dict[str, Any]
 
@@ -96,6 +96,21 @@ class Access:
     def must_delete_attachments(self, page: Json) -> None:
         if not self.may("delete_attachments", page["space"]):
             raise forbidden(f"Could not delete attachments of Content with id {page['id']}")
+
+    def knows(self, name: str) -> bool:
+        """Return whether an account has a name. Names of users ignore case."""
+        return name.casefold() in map(str.casefold, self.settings["known_users"])
+
+    def must_know(self, named: Json, *, status: int) -> None:
+        """Raise an error for users and groups that a server does not have [wiki-19, wiki-21]."""
+        if self.settings["deployment"] == "Cloud":
+            return
+        for user in named.get("user", ()):
+            if not self.knows(user["username"]):
+                raise error(status, f"No user found with username : {user['username']}")
+        for group in named.get("group", ()):
+            if self.store.get("wiki.group", group["name"]) is None:
+                raise error(status, f"No group found with name: {group['name']}")
 
     def space(self, key: Any) -> Json:
         """Return a visible space, or raise a 404."""

@@ -90,6 +90,7 @@ class Browsing:
         users = {} if pages.cloud else dict(page.get("restrictions") or {})
         groups = {} if pages.cloud else dict(page.get("restricted_groups") or {})
         for given in await request.json() if request.method == "PUT" else ():
+            pages.access.must_know(given["restrictions"], status=400)
             named = given["restrictions"]
             if pages.cloud and not all(named.values()):
                 raise bad_request("a list of users or groups is empty")
@@ -118,6 +119,13 @@ class Browsing:
             raise error(404, f"null for uri: {request.url.path}")
         names = [name for name, _members in views.pages.store.items("wiki.group") if text in name]
         return JSONResponse(part(request, views, [views.group(name) for name in names], dict))
+
+    async def group(self, request: Request) -> Response:
+        """GET /group/{name}: a group of a server [wiki-18]."""
+        views, name = self._views(request), request.path_params["name"]
+        if views.pages.cloud or views.pages.store.get("wiki.group", name) is None:
+            raise error(404, f"No group found with name: {name}")
+        return JSONResponse(views.group(name))
 
     async def groups_of_user(self, request: Request) -> Response:
         """GET /user/memberof: the groups of an account."""

@@ -207,6 +207,7 @@ class WikiService(Service):
             self._route(page + "/restriction/byOperation/{operation}", browsing.restriction),
             self._route(page + "/restriction", browsing.restrict, "PUT", "DELETE"),
             self._route("/rest/api/group/picker", browsing.groups),
+            self._route("/rest/api/group/{name}", browsing.group),
             self._route("/rest/api/user/memberof", browsing.groups_of_user),
             self._route(space, browsing.spaces),
             self._route(space, self.spaces.create, "POST"),

@@ -18,6 +18,17 @@ Json = dict[str, Any]
 _DEFAULT = {"user:key-reporter": ["space:administer", "space:read"]}
 _MAX_SUBJECTS = 40
 _NAMES = {"group": "groupName", "user": "userKey"}
+#: The permissions of a space [wiki-21]
+_OPERATIONS = {
+    *(f"space:{name}" for name in ("read", "administer", "export", "restrict")),
+    *("space:delete_own", "space:delete_mail"),
+    *(
+        f"{kind}:{name}"
+        for kind in ("page", "blogpost", "comment")
+        for name in ("create", "delete")
+    ),
+    *("attachment:create", "attachment:delete"),
+}
 
 
 class SpaceEditing:
@@ -90,6 +101,9 @@ class SpaceEditing:
                     f"{operation['targetType']}:{operation['operationKey']}"
                     for operation in entry["operations"]
                 ]
+                if not _OPERATIONS.issuperset(pairs):
+                    raise bad_request("a permission does not exist")
+                access.must_know(_named_in(entry), status=404)
                 known[_subject_in(entry)] = sorted(pairs)
             views.pages.store.put("wiki.space", space["key"], {**space, "permissions": known})
         shown = [_shown(subject, pair) for subject, pairs in known.items() for pair in pairs]
@@ -99,7 +113,7 @@ class SpaceEditing:
         """GET /user: an account by its name or key."""
         views, query = self._views(request), request.query_params
         name = query.get("username", query.get("key", "").removeprefix("key-"))
-        if name not in views.pages.access.settings["known_users"]:
+        if not views.pages.access.knows(name):
             raise error(404, f"No user found with username : {name}")
         return JSONResponse(views.user(name))
 
@@ -111,6 +125,15 @@ def _plain(data: Json) -> str:
 def _subject_in(given: Json) -> str:
     kind = next((kind for kind, member in _NAMES.items() if given.get(member)), None)
     return "anonymous" if kind is None else f"{kind}:{given[_NAMES[kind]]}"
+
+
+def _named_in(given: Json) -> Json:
+    """Return the user and the group of an entry in the form of restrictions."""
+    key, group = given.get("userKey"), given.get("groupName")
+    return {
+        "user": [{"username": key.removeprefix("key-")}] if key else [],
+        "group": [{"name": group}] if group else [],
+    }
 
 
 def _shown(subject: str, pair: str) -> Json:

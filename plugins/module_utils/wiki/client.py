@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from ..core import errors
+from ..core.address import path
 from ..core.http.writes import Verify
-from ..core.json_text import member
+from ..core.json_text import as_text, member
 from ..core.module.task import Task
 from . import predicted_pages
 from .exchange import WikiExchange, content_route
@@ -185,7 +186,20 @@ class WikiClient(WikiExchange):
             if error.status not in (403, 404):
                 raise
             return frozenset()
-        return frozenset(str(member(group, "name")) for group in listed)
+        return frozenset(filter(None, (as_text(member(group, "name")) for group in listed)))
+
+    def require_named(self, kind: str, name: str) -> None:
+        """Raise `not_found` for a user or group that a server does not have [wiki-18].
+
+        Does nothing if the server does not tell, for example because the account may not ask.
+        """
+        route, query = f"rest/api/group/{path(name)}", {}
+        if kind == "user":
+            route, query = "rest/api/user", {"username": name}
+        purpose = f"searching for the {kind} '{name}'"
+        response = self.ask(purpose, route, query, (200, 400, 403, 404))
+        if response.status == 404:
+            raise response.error("not_found", f"there is no {kind} '{name}'")
 
     def children(self, purpose: str, page_id: str, space: str | None) -> list[Page]:
         """Return the children of a page, without their bodies. For version 1 only."""

@@ -100,6 +100,23 @@ def test_group_that_the_cloud_does_not_have_is_reported_before_a_write(fresh: Fr
         assert "searching for the group 'write'" in error.message
 
 
+@pytest.mark.parametrize("missing", [{"users": ["ghost"]}, {"groups": ["ghosts"]}])
+def test_names_that_a_server_does_not_have_fail_before_a_write(
+    fresh: Fresh, missing: dict[str, Any]
+) -> None:
+    sandbox = fresh("real")
+    options: Any = {"page_id": "1002", "read": missing, "force": True}
+    (name,) = (name for names in missing.values() for name in names)
+    error = refused(sandbox, check=True, **options)
+    assert (error.kind, f"there is no {'group' if 'groups' in missing else 'user'} '{name}'") == (
+        "not_found",
+        error.message.partition(": ")[2].partition(" (")[0],
+    )
+    assert refused(sandbox, **options).kind == "rejected"
+    sandbox.fault(service="wiki", path="/rest/api/(user$|group/)", status=403, body={})
+    assert run(sandbox, check=True, **options)[0].changed
+
+
 @pytest.mark.parametrize("cloud", [False, True])
 def test_all_members_of_a_restriction_are_read(fresh: Fresh, *, cloud: bool) -> None:
     sandbox = fresh("real")
@@ -108,6 +125,7 @@ def test_all_members_of_a_restriction_are_read(fresh: Fresh, *, cloud: bool) -> 
     )
     before = "account-" if cloud else ""
     names = ["reporter", *(f"user{number}" for number in range(11))]
+    sandbox.settings("wiki", known_users=names)
     read = {"users": [f"{before}{name}" for name in names]}
     assert run(sandbox, page_id="1002", read=read)[0].changed
     assert not run(sandbox, page_id="1002", read=read)[0].changed

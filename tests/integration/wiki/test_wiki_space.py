@@ -116,7 +116,7 @@ def test_permissions_are_set_added_and_removed(fresh: Fresh) -> None:
     assert "anonymous" not in shown
     for check in (True, False):
         error = refused(sandbox, key="REL", permissions=[writers], check=check)
-        assert (error.kind, "task's account" in error.message) == ("invalid", True)
+        assert (error.kind, "account reporter would" in error.message) == ("invalid", True)
     group = {"group": "writers", "operations": ["space:administer"]}
     assert thrice(sandbox, key="REL", permissions=[group])["permissions"]
     assert thrice(sandbox, key="REL", permissions=[], force=True)["permissions"] == {}
@@ -147,7 +147,21 @@ def test_invalid_or_unsupported_permissions_are_reported(fresh: Fresh) -> None:
         (
             {"key": "REL", "permissions": [{"group": "x", "operations": ["read"]}]},
             "invalid",
-            "contains 'read': use the form page:create",
+            "contains 'read': use space:read, space:administer",
+        ),
+        (
+            {"key": "REL", "permissions": [{"group": "writers", "operations": ["page:fly"]}]},
+            "invalid",
+            "contains 'page:fly': use space:read",
+        ),
+        (
+            {
+                "key": "REL",
+                "permissions": [{"group": "nobodies", "operations": ["page:create"]}],
+                "permissions_mode": "add",
+            },
+            "not_found",
+            "",
         ),
         ({"key": "REL", "state": "absent", "name": "x"}, "invalid", "name cannot be combined"),
     ):

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Protocol
 from ...core.errors import ToolchainError, invalid
 from ...core.http.messages import json_or_none, unexpected_body
 from ...core.http.paged_list import PagedList
-from ...core.json_text import member
+from ...core.json_text import as_text, member
 from ...core.module.typed_options import Option
 from ...core.plan import Change
 from ...core.verification import not_saved
@@ -66,6 +66,8 @@ class Restrictions:
         self._asking = threading.Lock()
         #: Ids of groups by name, in the cloud.
         self._group_ids: dict[str, str] = {}
+        #: Users and groups of a server that `require_names()` has looked up.
+        self._looked_up: set[tuple[str, str]] = set()
 
     def of(self, page: Page) -> PageRights:
         """Return the restrictions of a page; read them if the page does not contain all of them.
@@ -135,6 +137,26 @@ class Restrictions:
                     f" add it to {name}, {hint}"
                 )
 
+    def require_names(self, before: PageRights, after: PageRights) -> None:
+        """Raise `not_found` for an added user or group that a server does not have.
+
+        Those of the cloud are ids, and `require_access()` searches for its groups.
+        """
+        added = {
+            (kind, name)
+            for operation in OPERATIONS
+            for kind in _KINDS
+            for name in after[operation][f"{kind}s"]
+            if name not in before[operation][f"{kind}s"]
+        }
+        if added and not self._known_account().is_in_cloud:
+            for kind, name in sorted(added - self._looked_up):
+                self._client.require_named(kind, name)
+            self._looked_up |= added
+
+    def _known_account(self) -> Account:
+        return next(iter(self._accounts.values()), None) or self._account(groups=False)
+
     def _account(self, *, groups: bool) -> Account:
         """Return the task's account, which is read once. `groups`: whether to read its groups."""
         with self._asking:
@@ -144,8 +166,11 @@ class Restrictions:
 
     def _read_account(self, *, groups: bool) -> Account:
         purpose = "reading the task's account"
-        reported = self._client.ask(purpose, f"{_USER}/current", {}, (200,)).json()
+        response = self._client.ask(purpose, f"{_USER}/current", {}, (200,))
+        reported = response.json()
         name = "accountId" if member(reported, "accountId") else "username"
+        if not member(reported, name):
+            raise unexpected_body(response, "the name of the task's account")
         account = Account(str(member(reported, name)), name)
         if not groups:
             return account
@@ -158,8 +183,8 @@ class Restrictions:
         `not_found` for a group that does not exist in the cloud.
         """
         purpose = f"setting the restrictions of the page '{page.title}' ({page.id})"
-        known = next(iter(self._accounts.values()), None) or self._account(groups=False)
-        body = self._cloud_body(after) if known.is_in_cloud else _server_body(before, after)
+        in_cloud = self._known_account().is_in_cloud
+        body = self._cloud_body(after) if in_cloud else _server_body(before, after)
         try:
             self._client.send(
                 purpose,
@@ -214,7 +239,7 @@ class Restrictions:
 
     def _note_groups(self, groups: Sequence[Any]) -> set[str]:
         """Store the ids of groups. Return their names."""
-        ids = {str(member(group, "name")): member(group, "id") for group in groups}
+        ids = {as_text(member(group, "name")): member(group, "id") for group in groups}
         self._group_ids.update({name: str(number) for name, number in ids.items() if number})
         return set(ids)
 
@@ -373,6 +398,10 @@ class PageRestrictions:
     def result(self) -> Any:
         return self._after
 
+    def require_names(self) -> None:
+        """Raise `not_found` for an added user or group that does not exist."""
+        self._store.require_names(self._before, self._after)
+
     def apply(self, page: Page) -> None:
         self._store.write(page, self._before, self._after)
 
@@ -401,6 +430,13 @@ class PageAddition(Protocol):
 
 def changes_of(additions: Sequence[PageAddition]) -> list[Change]:
     return [change for each in additions if (change := each.change) is not None]
+
+
+def require_names_of(additions: Sequence[PageAddition]) -> None:
+    """Raise `not_found` for a user or group of the restrictions that does not exist."""
+    for each in additions:
+        if isinstance(each, PageRestrictions):
+            each.require_names()
 
 
 def restrict_of(additions: Sequence[PageAddition]) -> Callable[[Page], None] | None:

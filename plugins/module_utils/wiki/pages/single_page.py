@@ -27,6 +27,7 @@ from .restrictions import (
     PageRestrictions,
     Restrictions,
     changes_of,
+    require_names_of,
     restrict_of,
 )
 from .saving import PageWriter, trash
@@ -302,7 +303,11 @@ class SinglePage:
         return found
 
     def preflight(self, page: Page | None, plan: Plan) -> None:
-        """Raise `permission` for a missing permission, `conflict` for a title in use."""
+        """Raise `permission` for a missing permission, `conflict` for a title in use, `not_found`
+        for an unknown user or group.
+        """
+        if plan.action != "delete":
+            require_names_of(plan.data.additions)
         if page is None:
             return
         if plan.action == "delete":

@@ -149,6 +149,7 @@ class RestrictionKind(ItemKind[RestrictionEntry, RestrictedPage]):
     def foresee(self, item: Item[RestrictionEntry, RestrictedPage]) -> None:
         purpose = f"setting the restrictions of the page {item.name}"
         require(purpose, self._state(item).page, "update")
+        self._restrictions.require_names(item.plan.before, item.plan.after)
 
     def write(self, item: Item[RestrictionEntry, RestrictedPage]) -> None:
         self._restrictions.write(self._state(item).page, item.plan.before, item.plan.after)

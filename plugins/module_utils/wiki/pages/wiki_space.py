@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.address import path
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import ToolchainError, excerpt, invalid
 from ...core.http.messages import expected, unexpected_body
 from ...core.json_text import member
 from ...core.module.descriptor import Descriptor, reads, writes
@@ -28,6 +28,8 @@ _MOST_COUNTED = 200
 _MAX_SUBJECTS = 40
 _ATTEMPTS = 60
 _ANONYMOUS = "anonymous"
+#: Statuses of an address that a server does not have.
+_NO_ROUTE = (404, 405, 410)
 _NO_PERMISSIONS = "servers before 9.1 and the cloud have no interface for permissions of a space"
 
 #: Sorted operations, such as `page:create`, by subject: `group:NAME`, `user:KEY` or `anonymous`.
@@ -168,7 +170,10 @@ class Spaces:
                 repeatable=True,
             )
         except ToolchainError as error:
-            raise _without_interface(error) from None
+            if error.status != 404:
+                raise _without_interface(error) from None
+            self.permissions(key)  # a user or group is unknown, unless this has no interface either
+            raise
 
     def user_key(self, name: str) -> str:
         """Return the key of a user. Raises `not_found` if the user does not exist."""
@@ -186,13 +191,14 @@ class Spaces:
             raise response.error("not_found", f"there is no {named}")
         return str(found)
 
-    def own_subjects(self) -> set[str]:
-        """Return the task's account and its groups as subjects of permissions."""
-        reported = self._client.ask(
-            "reading the task's account", f"{_USER}/current", {}, (200,)
-        ).json()
-        groups = self._client.groups_of({"username": str(member(reported, "username"))})
-        return {f"user:{member(reported, 'userKey')}", *(f"group:{name}" for name in groups)}
+    def own_account(self) -> tuple[str, set[str]]:
+        """Return the name of the task's account; and its key and groups as subjects."""
+        response = self._client.ask("reading the task's account", f"{_USER}/current", {}, (200,))
+        name, key = (member(response.json(), known) for known in ("username", "userKey"))
+        if not name or not key:
+            raise unexpected_body(response, "the name and the key of the task's account")
+        groups = self._client.groups_of({"username": str(name)})
+        return str(name), {f"user:{key}", *(f"group:{group}" for group in groups)}
 
 
 def _counted(count: int, noun: str, suffix: str = "") -> str:
@@ -229,14 +235,20 @@ def _sent(wanted: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _without_interface(error: ToolchainError) -> ToolchainError:
-    if error.status in (404, 405, 410):
+    if error.status in _NO_ROUTE:
         error.kind = "rejected"
         error.with_hint(_NO_PERMISSIONS)
     return error
 
 
 _KEY = re.compile(r"~?[A-Za-z0-9._-]{1,255}")
-_OPERATION = re.compile(r"[a-z]+:[a-z_]+")
+#: Permissions of a space, as operations on targets [wiki-21].
+_OPERATIONS = (
+    *("space:read", "space:administer", "space:export", "space:restrict"),
+    *("space:delete_own", "space:delete_mail", "page:create", "page:delete"),
+    *("blogpost:create", "blogpost:delete", "comment:create", "comment:delete"),
+    *("attachment:create", "attachment:delete"),
+)
 _FIELDS = ("name", "description", "home_page")
 
 
@@ -279,10 +291,10 @@ class SpaceEntry:
                     f"permissions[{number}] requires exactly one of group, user and anonymous"
                 )
             for operation in entry.operations:
-                if not _OPERATION.fullmatch(operation):
+                if operation not in _OPERATIONS:
                     raise invalid(
-                        f"permissions[{number}].operations contains '{operation}': use the form"
-                        " page:create"
+                        f"permissions[{number}].operations contains {excerpt(operation)}: use"
+                        f" {', '.join(_OPERATIONS)}"
                     )
 
 
@@ -389,11 +401,12 @@ class SpaceKind(ItemKind[SpaceEntry, Any]):
             after[subject] = sorted(left)
         after = {subject: operations for subject, operations in after.items() if operations}
         if not entry.force and before and after != before:
-            subjects = {self._named(subject) for subject in self._spaces.own_subjects()}
+            account, held = self._spaces.own_account()
+            subjects = {self._named(subject) for subject in held}
             if administers(before, subjects) and not administers(after, subjects):
                 raise invalid(
-                    f"the task's account would no longer administer the space {entry.key}: keep"
-                    " space:administer for it, or set force"
+                    f"the task's account {account} would no longer administer the space"
+                    f" {entry.key}: keep space:administer for it, or set force"
                 )
         return after
 
@@ -416,6 +429,15 @@ class SpaceKind(ItemKind[SpaceEntry, Any]):
         kind, _colon, name = subject.partition(":")
         keys = {known: key for key, known in self._keys.items()}
         return f"user:{keys.get(name, name)}" if kind == "user" else subject
+
+    def foresee(self, item: Item[SpaceEntry, Any]) -> None:
+        """Raise `not_found` for a group that does not exist. compare() has found the users."""
+        if any(change.field == "permissions" for change in item.plan.changes):
+            before = (item.plan.before or {}).get("permissions", {})
+            for subject in _granted(item.plan):
+                kind, _colon, name = subject.partition(":")
+                if kind == "group" and subject not in before:
+                    self._client.require_named(kind, name)
 
     def write(self, item: Item[SpaceEntry, Any]) -> None:
         entry, plan = item.entry, item.plan

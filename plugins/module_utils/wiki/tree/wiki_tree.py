@@ -25,7 +25,12 @@ from ..formats.parser import joined
 from ..page import Page, of_the_page, require, require_labels, wrong_title
 from ..pages.desired_page import DesiredPage
 from ..pages.restrictions import EXPANSION as RESTRICTIONS
-from ..pages.restrictions import PageRestrictions, RestrictedOperations, Restrictions
+from ..pages.restrictions import (
+    PageRestrictions,
+    RestrictedOperations,
+    Restrictions,
+    require_names_of,
+)
 from ..pages.saving import PageWriter, trash
 from .existing_pages import EXPANSION, KEY, TreeMark, TreeReader, mark_of, write_mark
 from .page_plan import PagePlan, final_mark, leave_out, left_out, part_of
@@ -312,8 +317,11 @@ class WikiTreeOperation:
                 predicted_pages.predict(predictions, page)
 
     def preflight(self, plan: Plan) -> None:
-        """Raise `permission` for a page that the account may not write."""
+        """Raise `permission` for a page that the account may not write, `not_found` for an unknown
+        user or group.
+        """
         for page_plan in (*plan.data.pages, *plan.data.deletions):
+            require_names_of(page_plan.additions)
             if page_plan.page is None:
                 continue
             if page_plan.wanted is None:
