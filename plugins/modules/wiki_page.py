@@ -38,7 +38,11 @@ options:
     description:
       - ID of the parent page. A page with another parent is moved. If the server does not return the parent, the page is moved only
         together with another change.
-      - Without this option, a new page is created at the top level of the space.
+      - Without this option and O(parent_title), a new page is created at the top level of the space.
+    type: str
+  parent_title:
+    description:
+      - Title of the parent page, which must exist in the same space. Use it instead of O(parent_id).
     type: str
   body:
     description:
@@ -174,6 +178,7 @@ options:
       space: {description: As O(space)., type: str}
       title: {description: As O(title)., type: str}
       parent_id: {description: As O(parent_id)., type: str}
+      parent_title: {description: As O(parent_title)., type: str}
       body: {description: As O(body)., type: str}
       src: {description: As O(src)., type: path}
       section: {description: As O(section)., type: str}

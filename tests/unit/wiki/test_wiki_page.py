@@ -9,6 +9,10 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.pages.wiki_page import (
+    WikiPageOptions,
+)
+from tests.helpers.options import build
 from tests.unit.stub import Reply, Seen, Stub, Waits
 from tests.unit.wiki.running import Run, methods
 from tests.unit.wiki.server import CONTENT, Wiki, page
@@ -163,6 +167,26 @@ def test_missing_page_is_created(stub: Stub, wiki: Wiki) -> None:
     assert methods(stub) == ["GET"] * 4 + ["POST", "GET"]
 
 
+@pytest.mark.parametrize("address", [{"page_id": "7"}, {"space": "REL", "title": "Notes"}])
+def test_parent_is_found_by_its_title(stub: Stub, wiki: Wiki, address: dict[str, Any]) -> None:
+    options = {**address, "parent_title": " OTHER "}
+    checked = Run(stub, read_only=True, **options)()[0]
+    assert checked.after == "title: Notes\nparent: 8\n\n<p>old</p>\n"
+    assert Run(stub, **options)()[0].changed
+    assert wiki.pages["7"]["parent"] == "8"
+    assert not Run(stub, **options)()[0].changed
+
+
+def test_new_page_is_created_below_a_title(stub: Stub, wiki: Wiki) -> None:
+    new = {"space": "REL", "title": "New", "body": "<p>1</p>", "parent_title": "Other"}
+    result = Run(stub, **new)()[1]
+    assert wiki.pages[result["page"]["id"]]["parent"] == "8"
+    below = {"title": "Below", "body": "<p>1</p>", "parent_title": "Notes"}
+    options = build(WikiPageOptions, space="REL", parent_id="8", pages=[below])
+    (entry,) = map(options.entry, options.pages or ())
+    assert (entry.parent_id, entry.parent_title) == (None, "Notes")
+
+
 def test_page_is_created_once_although_the_response_is_lost(stub: Stub, wiki: Wiki) -> None:
     wiki.lost = 1
     _plan, result = Run(stub, space="REL", title="New", body="<p>1</p>")()
@@ -187,6 +211,12 @@ def test_page_is_created_once_although_the_response_is_lost(stub: Stub, wiki: Wi
         ),
         ({"page_id": "7", "parent_id": "99"}, "not_found", "the parent page 99 does not exist"),
         ({"page_id": "7", "parent_id": "7"}, "rejected", "is the page itself"),
+        (
+            {"space": "REL", "title": "New", "parent_title": "none"},
+            "not_found",
+            "parent_title: there is no page 'none' in the space REL",
+        ),
+        ({"page_id": "7", "parent_title": "Notes"}, "rejected", "is the page itself"),
     ],
 )
 def test_missing_parent_or_space_is_reported_before_any_write(

@@ -58,6 +58,7 @@ class PageFields(PageAddress):
     """Options without defaults, the same for a single page and an entry of `pages`."""
 
     parent_id: str | None = None
+    parent_title: str | None = None
     body: Annotated[str | None, Option(empty=True, whole=True)] = None
     src: PathText | None = None
     section: str | None = None

@@ -19,7 +19,7 @@ from ..formats.comparison import BodyComparison, alike, readable
 from ..formats.inline_comments import comment_counts
 from ..formats.parser import parse
 from ..labels import PageLabels
-from ..page import Page, of_the_page, require
+from ..page import Page, composed, of_the_page, require
 from .desired_page import DesiredPage, PageOptions, desired_page
 from .restrictions import (
     EXPANSION,
@@ -49,8 +49,20 @@ _SIGN = re.compile(
 class PageChanges:
     """The planned page, and its restrictions, labels and attachments."""
 
+    desired: DesiredPage
     wanted: Page
     additions: Sequence[PageAddition]
+
+
+def _wanted(page: Page, desired: DesiredPage, comparison: BodyComparison) -> Page:
+    """Return a page with its desired title, body and parent."""
+    return replace(
+        page,
+        title=desired.title_on(page),
+        body=desired.body_on(page, comparison),
+        version=page.version + 1,
+        parent=desired.parent or page.parent,
+    )
 
 
 class SinglePage:
@@ -98,8 +110,26 @@ class SinglePage:
             )
         if self._removes:
             return self._removal(page)
-        self._desired.require_kept(page, self._options.named, self.task.warn)
-        return self._creation() if page is None else self._update(page)
+        desired = self._desired
+        if self._options.parent_title is not None:
+            desired = replace(desired, parent=self._parent(page))
+        desired.require_kept(page, self._options.named, self.task.warn)
+        return self._creation(desired) if page is None else self._update(page, desired)
+
+    def _parent(self, page: Page | None) -> str:
+        """Return the id of the page `parent_title`. Raises `not_found` if it does not exist."""
+        space = self._options.space or (None if page is None else page.space)
+        title = composed(self._options.parent_title or "")
+        if space is None:
+            raise invalid(f"{self._options.named}: parent_title requires space")
+        found = self._client.find(f"searching for the parent page '{title}'", space, title)
+        found = found or predicted_pages.by_title(self._client.predictions, space, title)
+        if found is None:
+            message = f"there is no page '{title}' in the space {space}"
+            raise ToolchainError(
+                "not_found", f"parent_title: {message}, or the account cannot see it"
+            )
+        return found.id
 
     def read(self) -> Page | None:
         """Return the page, or None if it does not exist."""
@@ -176,8 +206,8 @@ class SinglePage:
 
         return Plan(None, None, "delete", changes, result, make_diff=make_diff)
 
-    def _creation(self) -> Plan:
-        desired, (space, _title) = self._desired, self._options.space_and_title()
+    def _creation(self, desired: DesiredPage) -> Plan:
+        space, _title = self._options.space_and_title()
         if desired.heading is not None:
             raise ToolchainError(
                 "not_found",
@@ -208,11 +238,10 @@ class SinglePage:
             return "", self._text(wanted, additions, body, after=True)
 
         changes = (Change("body", None, desired.body), *changes_of(additions))
-        data = PageChanges(wanted, additions)
+        data = PageChanges(desired, wanted, additions)
         return Plan(None, None, "create", changes, result, make_diff=make_diff, data=data)
 
-    def _update(self, page: Page) -> Plan:
-        desired = self._desired
+    def _update(self, page: Page, desired: DesiredPage) -> Plan:
         comparison = desired.validate(page)
         changes, comments = [], {"kept": 0, "lost": 0}
         if not comparison.same:
@@ -228,7 +257,7 @@ class SinglePage:
                 f"{self._options.named}: the server does not show the parent of the page, so"
                 " parent_id is only sent together with other changes"
             )
-        wanted = self._wanted(page, comparison) if changes else page
+        wanted = _wanted(page, desired, comparison) if changes else page
         additions = self._compared(page, saves=bool(changes))
         changes += changes_of(additions)
         result = {
@@ -249,7 +278,7 @@ class SinglePage:
                 self._text(wanted, additions, after, after=True),
             )
 
-        data = PageChanges(wanted, additions)
+        data = PageChanges(desired, wanted, additions)
         return Plan(None, None, "update", tuple(changes), result, make_diff=make_diff, data=data)
 
     def _require_target(self, space: str | None, parent: str, child: str = "") -> None:
@@ -262,21 +291,12 @@ class SinglePage:
         elif space is not None:
             self._client.require_space(space)
 
-    def _wanted(self, page: Page, comparison: BodyComparison) -> Page:
-        """Return the page with the desired title, body and parent."""
-        return replace(
-            page,
-            title=self._desired.title_on(page),
-            body=self._desired.body_on(page, comparison),
-            version=page.version + 1,
-            parent=self._desired.parent or page.parent,
-        )
-
     def _text(
         self, page: Page, additions: Sequence[PageAddition], body: str, *, after: bool
     ) -> str:
         """Return the text of the diff: title, parent, additions and body."""
-        parent = "" if self._options.parent_id is None else f"parent: {page.parent or '-'}\n"
+        managed = self._options.parent_id or self._options.parent_title
+        parent = f"parent: {page.parent or '-'}\n" if managed else ""
         texts = "".join(each.text(after=after) for each in additions)
         return f"title: {page.title}\n{parent}{texts}\n{body}"
 
@@ -342,7 +362,7 @@ class SinglePage:
         restrict = restrict_of(changes.additions)
         refused = False
         if page is None or any(change.field in _OF_THE_PAGE for change in plan.changes):
-            saved, refused = self._save(page, changes.wanted.body or "", restrict)
+            saved, refused = self._save(page, changes, restrict)
         else:
             saved = page
             if restrict is not None:
@@ -364,17 +384,17 @@ class SinglePage:
         return {"page": saved.shown(), "changed": bool(changes_of(changes.additions))}
 
     def _save(
-        self, page: Page | None, body: str, restrict: Callable[[Page], None] | None
+        self, page: Page | None, changes: PageChanges, restrict: Callable[[Page], None] | None
     ) -> tuple[Page, bool]:
         """Save the page. Return it, and whether the server refused this save of equal content."""
         retry = self._options.on_conflict == "retry" and self._options.expected_version is None
-        note = self._note()
-        writer = PageWriter(self._client, self._desired, note=note, retry=retry, restrict=restrict)
+        note, desired, body = self._note(), changes.desired, changes.wanted.body or ""
+        writer = PageWriter(self._client, desired, note=note, retry=retry, restrict=restrict)
         if page is None:
             saved = writer.create(self._options.space_and_title()[0])
         else:
             saved = writer.update(page, body)
-        self._verify(saved, page, body)
+        self._verify(saved, page, changes)
         return saved, writer.refused
 
     def _note(self) -> dict[str, Any]:
@@ -388,9 +408,9 @@ class SinglePage:
             return note
         return {**note, "minorEdit": True}
 
-    def _verify(self, saved: Page, before: Page | None, body: str) -> None:
+    def _verify(self, saved: Page, before: Page | None, changes: PageChanges) -> None:
         """Raise `failed` if the saved page has another parent. Warn about another body."""
-        known, wanted = saved.shows_parent, self._desired.parent
+        known, wanted = saved.shows_parent, changes.desired.parent
         if wanted is None:
             # The server chooses the parent of a new page. An existing page must not move.
             known = known and before is not None and before.shows_parent
@@ -403,7 +423,7 @@ class SinglePage:
                 f" {wanted or 'the top of the space'}: set parent_id",
                 result={"changed": True, "page": saved.shown()},
             )
-        if saved.body is not None and not alike(saved.body, body, saved.space):
+        if saved.body is not None and not alike(saved.body, changes.wanted.body or "", saved.space):
             self.task.warn(
                 f"{self._options.named}: the stored body differs from the body that was sent;"
                 " unsupported content may be lost, and the next run will find a difference again"

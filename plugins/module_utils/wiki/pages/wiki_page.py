@@ -21,6 +21,7 @@ from .desired_page import PageFields, PageOptions
 from .single_page import SinglePage
 
 _BODY = ["body", "src"]
+_PARENT = ["parent_id", "parent_title"]
 _OF_ONE_PAGE = (*_BODY, "page_id", "title", "section", "expected_version", "attachments")
 
 
@@ -35,7 +36,7 @@ class WikiPageEntry(PageFields):
     state: Literal["present", "absent"] | None = None
     force: bool | None = None
 
-    constraints: ClassVar[dict[str, Any]] = {"mutually_exclusive": [_BODY]}
+    constraints: ClassVar[dict[str, Any]] = {"mutually_exclusive": [_BODY, _PARENT]}
 
 
 @dataclass(frozen=True)
@@ -47,12 +48,14 @@ class WikiPageOptions(PageOptions):
 
     constraints: ClassVar[dict[str, Any]] = {
         "required_one_of": [["page_id", "space", "pages"]],
-        "mutually_exclusive": [_BODY, *(["pages", name] for name in _OF_ONE_PAGE)],
+        "mutually_exclusive": [_BODY, _PARENT, *(["pages", name] for name in _OF_ONE_PAGE)],
     }
 
     def entry(self, entry: WikiPageEntry) -> PageOptions:
         values = {field_.name: getattr(entry, field_.name) for field_ in fields(entry)}
         options = {name: value for name, value in values.items() if value is not None}
+        if any(name in options for name in _PARENT):  # the parent of the task is no default then
+            options = {**dict.fromkeys(_PARENT), **options}
         return replace(self, pages=None, **options)
 
 
