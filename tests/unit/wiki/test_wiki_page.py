@@ -177,6 +177,13 @@ def test_parent_is_found_by_its_title(stub: Stub, wiki: Wiki, address: dict[str,
     assert not Run(stub, **options)()[0].changed
 
 
+@pytest.mark.parametrize("blank", ["", " ", "\n"])
+def test_blank_parent_title_is_invalid_before_any_request(stub: Stub, blank: str) -> None:
+    error = Run(stub, page_id="7", parent_title=blank).fails()
+    assert (error.kind, error.message) == ("invalid", "parent_title: the title is empty")
+    assert methods(stub) == []
+
+
 def test_new_page_is_created_below_a_title(stub: Stub, wiki: Wiki) -> None:
     new = {"space": "REL", "title": "New", "body": "<p>1</p>", "parent_title": "Other"}
     result = Run(stub, **new)()[1]

@@ -21,6 +21,13 @@ from ..page import Page, composed, wrong_title
 from .restrictions import RestrictedOperations
 
 
+def _require_title(name: str, title: str | None) -> None:
+    """Raise `invalid` for an option with an impossible title."""
+    wrong = None if title is None else wrong_title(title.strip())
+    if wrong is not None:
+        raise invalid(f"{name}: {wrong}")
+
+
 @dataclass(frozen=True)
 class PageAddress:
     """Options that identify a page: its id, or its space and title."""
@@ -34,9 +41,7 @@ class PageAddress:
         if self.page_id is None:
             self.space_and_title()
         require_segment("page_id", self.page_id)
-        wrong = None if self.title is None else wrong_title(self.title.strip())
-        if wrong is not None:
-            raise invalid(f"title: {wrong}")
+        _require_title("title", self.title)
 
     def space_and_title(self) -> tuple[str, str]:
         """Return space and title, for a page without `page_id`. Raises `invalid` without them."""
@@ -68,6 +73,10 @@ class PageFields(PageAddress):
     restrictions: RestrictedOperations | None = None
     labels: list[str] | None = None
     attachments: list[PageAttachmentOptions] | None = None
+
+    def require(self) -> None:
+        super().require()
+        _require_title("parent_title", self.parent_title)
 
 
 @dataclass(frozen=True)
