@@ -12,7 +12,8 @@ version_added: 1.0.0
 description:
   - Manages credentials in the store of the system or of a folder. Jobs can use a credential at any time, because it is updated in place,
     never deleted and created again.
-  - To change any field, the task needs the secrets: the server shows no secret, and empties a secret that an update does not send.
+  - To change any field, the task needs the secrets, because the server shows no secret, and empties a secret that an update does not
+    send.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.ci
