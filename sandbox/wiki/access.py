@@ -99,7 +99,8 @@ class Access:
 
     def knows(self, name: str) -> bool:
         """Return whether an account has a name. Names of users ignore case."""
-        return name.casefold() in map(str.casefold, self.settings["known_users"])
+        own = [] if self.rights is None else [self.rights.user]
+        return name.casefold() in map(str.casefold, [*self.settings["known_users"], *own])
 
     def must_know(self, named: Json, *, status: int) -> None:
         """Raise an error for users and groups that a server does not have [wiki-19, wiki-21]."""

@@ -193,9 +193,11 @@ class WikiClient(WikiExchange):
 
         Does nothing if the server does not tell, for example because the account may not ask.
         """
-        route, query = f"rest/api/group/{path(name)}", {}
-        if kind == "user":
-            route, query = "rest/api/user", {"username": name}
+        route, query = "rest/api/user", {"username": name}
+        if kind == "group":
+            if not {"", ".", ".."}.isdisjoint(name.split("/")):
+                return  # no address can contain this name
+            route, query = f"rest/api/group/{path(name)}", {}
         purpose = f"searching for the {kind} '{name}'"
         response = self.ask(purpose, route, query, (200, 400, 403, 404))
         if response.status == 404:
