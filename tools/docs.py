@@ -27,6 +27,7 @@ _NAME = "delivery.toolchain"
 _PAGES = (
     *("CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "LICENSE", "README.md"),
     *("SECURITY.md", "docs/**/*.md", "docs/pictures/*", "examples/**/*.md", "roles/*/README.md"),
+    "tests/acceptance/compose/README.md",
 )
 #: The sections to which a page of a plugin links at its top.
 _SECTIONS = ("Examples", "Parameters", "Return Values")
