@@ -28,9 +28,11 @@ class UnreadableYaml(ValueError):
 
 def parse_yaml(text: str | bytes) -> Any:
     """Return the value of a YAML document. Raises `UnreadableYaml`."""
+    # libyaml rejects subclasses of str, such as the strings with origin of ansible-core 2.19
+    plain = text if isinstance(text, bytes) else str(text)
     try:
-        require_bounds(text)
-        return library.yaml_load(text)
+        require_bounds(plain)
+        return library.yaml_load(plain)
     except UnreadableYaml:
         raise
     except Exception as error:  # noqa: BLE001 - PyYAML, and its exceptions, may be missing

@@ -27,6 +27,16 @@ def chain(length: int) -> str:
     return "\n".join(lines)
 
 
+class Tagged(str):
+    """A subclass of str, as the strings of variables since ansible-core 2.19."""
+
+    __slots__ = ()
+
+
+def test_string_of_a_variable_is_read() -> None:
+    assert parse_yaml(Tagged("- a\n- {b: 1}")) == ["a", {"b": 1}]
+
+
 @pytest.mark.parametrize(
     ("text", "reason", "line"),
     [
