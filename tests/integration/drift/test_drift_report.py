@@ -97,7 +97,7 @@ def test_one_report_contains_all_services(fresh: Fresh, tmp_path: Path) -> None:
     assert group["text"] == "group quality: differs in users"
     assert (group["before"], group["after"]) == ({"users": ["Carol, QA"]}, {"users": ["eve"]})
     assert group["server"] == sandbox.urls["analysis"]
-    assert "6 of 11 objects differ on 3 of 3 servers." in run.output
+    assert "6 of 11 objects differ on all 3 servers." in run.output
     assert f"Report: {tmp_path}/drift/report.html" in run.output
     suites = ElementTree.parse(tmp_path / "drift/report.xml").getroot()
     assert suites.attrib.items() >= {"tests": "11", "failures": "6", "errors": "0"}.items()
@@ -157,20 +157,20 @@ def test_unreadable_service_is_a_finding(fresh: Fresh, tmp_path: Path) -> None:
 
 
 def test_role_that_rejects_its_variables_is_a_finding(fresh: Fresh, tmp_path: Path) -> None:
-    wrong = {**CONFIG, "analysis_config_purge": "wrong", "drift_report": "drift"}
+    wrong = {**CONFIG, "analysis_config_max_deletions": "many", "drift_report": "drift"}
     _run(fresh("real"), tmp_path, "drift", wrong, code=2)
     found = _read(tmp_path / "drift")["findings"]
     assert [(one["service"], one["kind"], one["status"]) for one in found] == [
         ("analysis", "task", "failed")
     ]
-    assert "purge" in found[0]["text"]
+    assert "max_deletions" in found[0]["text"]
 
 
 def test_enforce_reports_its_changes_and_then_none(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     output = {**CONFIG, "drift_output": "github"}
     run = _run(sandbox, tmp_path, "enforce", {**output, "drift_report": "{{ 'en' ~ 'forced' }}"})
-    assert "3 of 4 objects were changed on 1 of 1 server." in run.output
+    assert "3 of 4 objects were changed on 1 server." in run.output
     assert run.output.count("::warning title=analysis") == 3
     changed = _read(tmp_path / "enforced")
     assert (changed["check"], changed["counts"]) == (
@@ -219,7 +219,8 @@ def test_enforce_reports_both_sides_like_drift(fresh: Fresh, tmp_path: Path) -> 
         other = playbook.play([{"ansible.builtin.debug": {"msg": "done"}}])
         run = playbook.run(tmp_path, [play, other])
         assert run.code == 0, run.output
-        assert "+ version REL/8.3: missing" in run.output
+        told = {"drift": "missing", "enforce": "created"}[name]
+        assert f"+ version REL/8.3: {told}" in run.output
         assert '"two"' not in run.output.split("PLAY RECAP")[0] or name == "drift"
         reports[name] = _read(tmp_path / name)
     assert [finding["action"] for finding in reports["enforce"]["findings"]] == [
@@ -228,7 +229,7 @@ def test_enforce_reports_both_sides_like_drift(fresh: Fresh, tmp_path: Path) -> 
         "create",
     ]
     enforced, found = (
-        [{**finding, "first_seen": ""} for finding in reports[name]["findings"]]
+        [{**finding, "first_seen": "", "text": ""} for finding in reports[name]["findings"]]
         for name in ("enforce", "drift")
     )
     assert enforced == found
@@ -417,7 +418,7 @@ def test_survey_replies_reach_the_report(fresh: Fresh, tmp_path: Path) -> None:
     }
     run = _run(fresh("real"), tmp_path, "drift", {**CONFIG, **responses})
     assert _read(tmp_path / "told")["counts"]["ignored"] == 1
-    assert "; 1 ignored." in run.output
+    assert "; 1 skipped." in run.output
     reason = "ignored until 2999\\-12\\-31: no reason given"
     assert reason.replace("\\", "") in (tmp_path / "told/report.md").read_text("utf-8")
     assert "::warning title=analysis" in run.output
@@ -457,7 +458,7 @@ def test_terminal_shows_only_the_plan(fresh: Fresh, tmp_path: Path) -> None:
         "- module toolchain/ui, web: not wanted",
         "+ user eve: missing",
         "",
-        "3 of 4 objects differ on 1 of 1 server.",
+        "3 of 4 objects differ on 1 server.",
         "Plan: 1 to create, 1 to update, 1 to delete.",
         f"::warning title={title}::+ user eve: missing",
         f"::warning title={title}::~ group quality: differs in users",
