@@ -27,7 +27,7 @@ class Lines:
         self.found: set[str] = set()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self.found |= {line for name, line in report.user_properties if name == "difference"}
+        self.found |= {str(line) for name, line in report.user_properties if name == "difference"}
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -44,6 +44,7 @@ class Trial:
     def missing(self) -> tuple[Counter[str], set[str]]:
         """Return file to the number of its places to fill in, and the other lines of the check."""
         checked = self.run("tools.check", "module", "wiki_label")
+        assert checked.stdout, checked.stderr
         *lines, last = checked.stdout.splitlines()
         assert (checked.returncode, last) == (1, f"{len(lines)} missing"), checked.stderr
         marked = Counter(found[1] for line in lines if (found := MARKED.match(line)))

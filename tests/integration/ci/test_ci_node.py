@@ -17,7 +17,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors imp
 from sandbox.client import Sandbox
 from tests.helpers.ci import Ci
 
-NODES = [
+NODES: list[dict[str, Any]] = [
     {"name": "up", "label": "linux docker"},
     {"name": "down", "offline_by": "admin", "reason": "New disk : slow"},
     {"name": "lost", "connected": False},

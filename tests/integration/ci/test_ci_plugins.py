@@ -184,7 +184,7 @@ def test_plugin_installed_concurrently_is_unchanged(
 ) -> None:
     read = update_centre.read_offers
 
-    def later(server: Transport) -> dict[str, Any]:
+    def later(server: Transport) -> Any:
         monkeypatch.undo()
         assert ci.run("timestamper")["changed"]
         return read(server)

@@ -20,7 +20,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.tracker import 
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.client import TrackerClient
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.client import WikiClient
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.exchange import scope_of
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.scopes import scope_of
 from tests.unit.core.conftest import own_environment
 from tests.unit.stub import Reply, Stub, connection_to
 

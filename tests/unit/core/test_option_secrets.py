@@ -133,7 +133,10 @@ def test_secrets_in_free_text_are_masked() -> None:
 
 
 def test_keys_of_shown_options_contain_no_secret() -> None:
-    options = {"settings": {"type": "dict"}, "entries": {"options": {"key": {"aliases": ["id"]}}}}
+    options: dict[str, dict[str, Any]] = {
+        "settings": {"type": "dict"},
+        "entries": {"options": {"key": {"aliases": ["id"]}}},
+    }
     assert names_of(options) == {"settings", "entries", "key", "id"}
     shown = {"settings": {"hunter": 1, "a-Hunter2": 2}, "entries": [{"id": 3, "key": 4}]}
     assert mask_keys(shown, {"hunter", "Hunter2", "key", "id"}, names_of(options)) == {

@@ -365,7 +365,8 @@ def test_build_without_start_time_is_kept(server: Server, started: str | None) -
     before, after = listed("1", "2", "3"), listed("2", "3")
     undated = {"uri": "/odd", "started": started}
     for reply in (before, after):
-        reply.body["buildsNumbers"].append(undated)
+        body: Any = reply.body
+        body["buildsNumbers"].append(undated)
     server.on |= {LIST: [before, after], RETAIN: Reply(204), f"{LIST}/1": record()}
     _plan, values = server.run(BuildRetentionOperation, retention(count=2))
     assert server.bodies(RETAIN)[0]["buildNumbersNotToBeDiscarded"] == ["2", "3", "odd"]

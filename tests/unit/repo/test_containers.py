@@ -419,7 +419,7 @@ def test_image_that_will_be_pushed_is_predicted(server: Server, given: dict[str,
     assert server.fails(DockerPromoteOperation, wanted).kind == "not_found"
     assert PROMOTE not in server.asked
     del server.on["GET /api/repositories/dst"]
-    server.on["GET /api/repositories"] = Reply(body=[{"key": "src", "type": "LOCAL"}])
+    server.on["GET /api/repositories"] = Reply(body='[{"key": "src", "type": "LOCAL"}]')
     with pytest.raises(ToolchainError, match="dst"):
         server.run(DockerPromoteOperation, wanted, check=True)
 

@@ -45,7 +45,7 @@ class Tracker:
         self.fields, self._ignores = fields, ignores
         self.written: list[Any] = []
         self.reads: list[str] = []
-        self.editable: dict[str, Any] = {each["id"]: {} for each in FIELDS}
+        self.editable: dict[str, Any] = {str(each["id"]): {} for each in FIELDS}
         self.editable["customfield_2"] = {"allowedValues": AREAS}
         self.configuration: Any = DAY
 

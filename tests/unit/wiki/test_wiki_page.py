@@ -185,7 +185,12 @@ def test_blank_parent_title_is_invalid_before_any_request(stub: Stub, blank: str
 
 
 def test_new_page_is_created_below_a_title(stub: Stub, wiki: Wiki) -> None:
-    new = {"space": "REL", "title": "New", "body": "<p>1</p>", "parent_title": "Other"}
+    new: dict[str, Any] = {
+        "space": "REL",
+        "title": "New",
+        "body": "<p>1</p>",
+        "parent_title": "Other",
+    }
     result = Run(stub, **new)()[1]
     assert wiki.pages[result["page"]["id"]]["parent"] == "8"
     below = {"title": "Below", "body": "<p>1</p>", "parent_title": "Notes"}
