@@ -152,7 +152,8 @@ def word(service: str, permission: str) -> str:
         return f"{_SCOPES[scope.rpartition('.')[2]]}/{name}"
     if service == "analysis":
         return f"`{permission}`"
-    return WORDS[service][permission]
+    # a permission that a new module makes up is found by the check of the module
+    return WORDS[service].get(permission, permission)
 
 
 def _words(service: str, permissions: Iterable[str]) -> str:
