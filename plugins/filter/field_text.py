@@ -31,7 +31,7 @@ seealso:
 EXAMPLES = r"""
 - name: Show the sub-tasks of the issues
   ansible.builtin.debug:
-    msg: "{{ issue.key }}: {{ issue.fields.subtasks | delivery.toolchain.field_text('subtasks') }}"
+    msg: "{{ issue.key }}: {{ issue.fields.subtasks | default([]) | delivery.toolchain.field_text('subtasks') }}"
   loop: "{{ query('delivery.toolchain.jql_search', 'project = REL', fields=['subtasks']) }}"
   loop_control:
     loop_var: issue

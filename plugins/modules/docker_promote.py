@@ -117,7 +117,7 @@ EXAMPLES = r"""
     repo: docker-staging-local
     target_repo: docker-release-local
     image: delivery/agent
-    tag: 1.1.0
+    tag: 1.0.0
     pending: true
 
 - name: Move an image with all its tags, and rename it

@@ -177,6 +177,7 @@ def test_tokens_of_a_user_are_listed(tmp_path: Path, stores_ends: bool) -> None:
         "user": "builder",
         "may_create": True,
         "stores_ends": stores_ends,
+        "new_end": None,
         "tokens": [{**first, "logs_in": True}, {**second, "logs_in": False}],
     }
     assert (found["other"]["user"], found["other"]["may_create"]) == (USER, False)
