@@ -494,7 +494,7 @@ def test_object_added_after_an_export_is_drift(fresh: Fresh, tmp_path: Path) -> 
         "group empty: differs in users",
         "view toolchain/empty: differs in tags",
         "module toolchain/plain: differs in paths",
-        "job plain: differs",
+        "job plain: differs in description",
         "page REL/Plain: differs in labels",
         "page REL/Bare: differs in body",
         "repository plain: differs in notes, settings.maxUniqueTags",

@@ -63,7 +63,8 @@ def test_wrong_password_is_sent_at_most_twice(name: str, fresh: Fresh, tmp_path:
     assert failed["text"] == f"server {url}: login refused (401); 21 objects not compared"
     keys = ("status", "service", "server", "kind", "name", "action")
     assert [failed[key] for key in keys] == ["failed", "ci", url, "server", url, "none"]
-    assert (other["text"], other["status"]) == ("version REL/9.9: missing", "drift")
+    word = "created" if name == "enforce" else "missing"
+    assert (other["text"], other["status"]) == (f"version REL/9.9: {word}", "drift")
     assert report["counts"]["failed"] == 1
     assert f"! {failed['text']}" in run.output
 
