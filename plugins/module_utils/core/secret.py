@@ -141,12 +141,13 @@ def members_of(value: Mapping[Any, Any]) -> Iterator[tuple[Any, str, Any]]:
     """Yield key, name and value of the members of an object.
 
     The name decides whether the value is a secret. For the value of a variable it is the name of
-    the variable.
+    the variable, and "secret" if the variable is marked as sensitive, such as a header.
     """
     variable = next((value[key] for key in ("key", "name", "id") if key in value), None)
     is_variable = "value" in value and isinstance(variable, str)
     for key, item in value.items():
-        member = {"key": "", "value": variable}.get(key, str(key)) if is_variable else str(key)
+        named = {"key": "", "value": "secret" if value.get("sensitive") else variable}
+        member = named.get(key, str(key)) if is_variable else str(key)
         yield key, str(member), item
 
 

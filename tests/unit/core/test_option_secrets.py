@@ -57,6 +57,11 @@ def hidden(given: dict[str, Any], *, failed: bool = False) -> tuple[dict[str, An
             set(),
         ),
         (
+            {"arguments": {"headers": [{"name": "X-A", "value": "geheim", "sensitive": True}]}},
+            {"arguments": {"headers": [{"name": "X-A", "value": HIDDEN, "sensitive": True}]}},
+            {"geheim"},
+        ),
+        (
             {"arguments": {"env": [{"key": "DB_PASSWORD", "value": "abc"}, {"key": "N"}]}},
             {"arguments": {"env": [{"key": "DB_PASSWORD", "value": HIDDEN}, {"key": "N"}]}},
             set(),
