@@ -102,10 +102,10 @@ def _edit(kind: str, name: str, text: str) -> Edit:
         ),
         "restriction": (
             "wiki_restriction",
-            {"space": "REL", "title": name, "update": {"users": ["reporter", text]}},
+            {"space": "REL", "title": name, "update": {"users": ["reporter", "reader"]}},
             f"REL/{name}",
             "author",
-            text,
+            "reader",
         ),
     }
     return edits[kind]

@@ -258,7 +258,7 @@ SUBJECTS = {
             "wiki_restriction",
             "wiki",
             lambda n: {"space": "REL", "title": ("Handbook", "Release notes", "Releases")[n]},
-            lambda value: {"update": {"users": ["reporter", "reader", "limited"][:value]}},
+            lambda value: {"update": {"users": ["reporter", "reader", "author"][:value]}},
         ),
         Subject("analysis_config", "analysis", groups),
         Subject("ci_plugin", "ci", plugins, variants=1),
