@@ -415,6 +415,7 @@ FREE: dict[str, dict[str, str]] = {
         "GET /rest/api/space": _FILTERED,
         "GET /rest/api/user": "accounts are not part of a space",
         "GET /rest/api/user/memberof": "groups are not part of a space",
+        "GET /rest/api/group/{name}": "groups are not part of a space",
         "GET /rest/api/group/picker": "groups are not part of a space",
         "GET /rest/api/user/current": "tells of the account itself",
         "* /rest/pat/latest/tokens*": "every account manages its own tokens",
