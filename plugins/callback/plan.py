@@ -27,8 +27,11 @@ from ansible.utils.display import Display
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import ansible_internals
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.descriptors import descriptor_of
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import switch, terminal
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.recorder import (
+    module_of,
+    name_without_role,
+)
 
-_COLLECTION = "delivery.toolchain"
 _DEBUG = ("debug", "ansible.builtin.debug")
 
 
@@ -44,13 +47,11 @@ class CallbackModule(CallbackBase):
 
     def _progress(self, task: Any) -> None:
         """Display the first task for a service, because a run can take minutes."""
-        collection, _dot, module = str(task.action).rpartition(".")
-        if collection != _COLLECTION or module == "bookkeeping":
-            return
-        service = descriptor_of(module).service
+        module = module_of(task)
+        service = descriptor_of(module).service if module else ""
         if service and service != self._service:
             self._service = service
-            Display().display(f"{service}: {_name(task)}")
+            Display().display(f"{service}: {name_without_role(task)}")
 
     def v2_runner_on_ok(self, result: Any) -> None:
         self._warn(result)
@@ -90,7 +91,8 @@ class CallbackModule(CallbackBase):
                 Display().display(str(line))
         elif values.get("changed") and not switch.lists_findings():
             label = ansible_internals.item_label(values)
-            name = _name(task) if label is None else f"{_name(task)}: {label}"
+            name = name_without_role(task)
+            name = name if label is None else f"{name}: {label}"
             line = terminal.change(host.get_name(), name)
             Display().display(line.text, color=line.colour)
 
@@ -101,12 +103,7 @@ class CallbackModule(CallbackBase):
 
     def _keep(self, result: Any) -> None:
         host, task, values = ansible_internals.result_parts(result)
+        name = name_without_role(task)
         self._failures.append(
-            terminal.failure(host.get_name(), _name(task), values.get("msg") or "failed")
+            terminal.failure(host.get_name(), name, values.get("msg") or "failed")
         )
-
-
-def _name(task: Any) -> str:
-    """Return the name of a task without that of its role."""
-    name = str(task.get_name()).strip()
-    return name.rpartition(" : ")[2]

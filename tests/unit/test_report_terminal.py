@@ -142,7 +142,10 @@ def test_quiet_callback_shows_otherwise_unlisted_failures(
     listed: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     task = SimpleNamespace(
-        get_name=lambda: "delivery.toolchain.ci_build : Do it", action=ACTION, loop=None
+        get_name=lambda: "delivery.toolchain.ci_build : Do it",
+        name="Do it",
+        action=ACTION,
+        loop=None,
     )
     host = SimpleNamespace(get_name=lambda: "h")
     values = {"msg": "no\nway", "warnings": ["take care"], "changed": True}

@@ -82,10 +82,8 @@ class Recorder:
 
     def result(self, task: Any, host: str, result: Mapping[str, Any], *, failed: bool) -> None:
         """Add the objects in the result of a task, or of a loop item."""
-        action = str(getattr(task, "resolved_action", None) or task.action)
-        step = result.get("report") if action == _BOOKKEEPING else None
-        is_module = action.startswith(_NAME) and action != _BOOKKEEPING
-        module = action.removeprefix(_NAME) if is_module else ""
+        module = module_of(task)
+        step = result.get("report") if _action(task) == _BOOKKEEPING else None
         if module:
             self.contents.written += _writes(task, result)
         wanted = task.get_vars().get(VARIABLE, "all")
@@ -128,7 +126,7 @@ class Recorder:
         except ansible_internals.Missing as missing:
             Display().warning(f"The report lists loop items without their label: {missing}")
             label = result.get("item")
-        return str(label) if isinstance(label, str | int) else _name_without_role(task)
+        return str(label) if isinstance(label, str | int) else name_without_role(task)
 
     def _step(self, task: Any, host: str, step: Mapping[str, Any]) -> None:
         """Add the entries of the report that a step of a playbook or role returns.
@@ -272,12 +270,24 @@ def _service_of_role(task: Any) -> str:
     The full name of a task begins with the name of its role.
     """
     name = str(task.get_name().strip())
-    role = name.removesuffix(f" : {_name_without_role(task)}")
+    role = name.removesuffix(f" : {name_without_role(task)}")
     service = role.removeprefix(_NAME).partition("_")[0]
     return service if role != name and service in SERVICES else ""
 
 
-def _name_without_role(task: Any) -> str:
+def _action(task: Any) -> str:
+    """Return the full name of the action of a task."""
+    return str(getattr(task, "resolved_action", None) or task.action)
+
+
+def module_of(task: Any) -> str:
+    """Return the name of the module of the collection that a task runs, "" for another action."""
+    action = _action(task)
+    is_module = action.startswith(_NAME) and action != _BOOKKEEPING
+    return action.removeprefix(_NAME) if is_module else ""
+
+
+def name_without_role(task: Any) -> str:
     """Return the name of a task without the prefix of its role."""
     return str(task.name or task.action).strip()
 
