@@ -306,17 +306,24 @@ class Contents:
             return f"{where}: {', '.join(more)}."
         return f"{where} is in sync." if total == 1 else f"All {where} are in sync."
 
+    @property
+    def compared_with(self) -> str:
+        """Return the time of the last run, "" without one and for a run that changes the servers,
+        whose findings are neither new nor open.
+        """
+        return self.last_finished if self.check else ""
+
     def changes(self) -> str:
         """Return the numbers of new, open and resolved findings as a sentence.
 
-        Returns "" if there is no last run, and for a run that changes the servers.
+        Returns "" if the run is not compared with another.
         """
-        if not self.last_finished or not self.check:
+        if not self.compared_with:
             return ""
         marks = [finding["since"] for finding in self.findings if finding["status"] != "ignored"]
         new, still = marks.count("new"), marks.count("still")
         numbers = f"{new:,} new, {still:,} still, {len(self.mended):,} resolved"
-        return f"Since the last run ({self.last_finished}): {numbers}."
+        return f"Since the last run ({self.compared_with}): {numbers}."
 
 
 def result_of(objects: Iterable[Mapping[str, Any]], *, check: bool = True) -> str:

@@ -41,7 +41,7 @@ def html(contents: Contents, history: list[dict[str, Any]]) -> str:
         "history": history,
         "links": [link(finding) for finding in report["findings"]],
         "files": [contents.file_of(finding) for finding in report["findings"]],
-        "compared": contents.last_finished if contents.check else "",
+        "compared": contents.compared_with,
     }
     policy = (
         f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}';"

@@ -107,7 +107,7 @@ def _finding_lines(contents: Contents, *, values: bool) -> Iterator[Line]:
         found = sorted(servers[place], key=lambda finding: (_rank(finding), finding["kind"]))
         for record in found[:MAX_OF_SERVER]:
             host = f" (host {record['host']})" if several and place[1] else ""
-            seen = f" ({record['since']})" if record["since"] and contents.changes() else ""
+            seen = f" ({record['since']})" if record["since"] and contents.compared_with else ""
             yield _line(_sign(record), f"{record['text']}{host}{seen}")
             if values and record["status"] == "drift":
                 yield from _values(record)
