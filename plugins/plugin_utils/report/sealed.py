@@ -250,16 +250,9 @@ class Plans:
 
     def __init__(self, plans: Sequence[Mapping[str, Any]], only: Collection[str] = ()) -> None:
         self.only = frozenset(only)
-        known = {finding_id(entry) for plan in plans for entry in plan["entries"]}
-        unknown = sorted(self.only - known)
-        if unknown:
-            named = shorten(", ".join(unknown))
-            raise PlanError(f"has no finding {named}: set enforce_only to ids of its report.json")
-        if only:
-            plans = [{**plan, "entries": self._chosen(plan["entries"])} for plan in plans]
-        self.plans = plans
+        self.plans = _chosen(plans, self.only) if only else plans
         self._by_host: dict[str, Mapping[str, Any]] = {}
-        for plan in plans:
+        for plan in self.plans:
             for host in plan["hosts"]:
                 if host in self._by_host:
                     raise PlanError(f"of the host {host} is listed twice: use only the newest plan")
@@ -270,9 +263,6 @@ class Plans:
         if self._by_host.keys().isdisjoint(hosts):
             known = shorten(", ".join(sorted(self._by_host)))
             raise PlanError(f"is for {known}, but this run has none of these hosts: {_AGAIN}")
-
-    def _chosen(self, entries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        return [entry for entry in entries if finding_id(entry) in self.only]
 
     def of_host(self, host: str) -> dict[str, Any]:
         """Return `salt`, `writes` and `ignored` of the plan of a host.
@@ -309,6 +299,19 @@ class Plans:
             approved = {_place(entry): entry["digest"] for entry in entries.get(host, ())}
             lines += _differences(now, approved, set(plan["ignored"]))
         return lines
+
+
+def _chosen(plans: Sequence[Mapping[str, Any]], only: Collection[str]) -> list[Mapping[str, Any]]:
+    """Return the plans with only some entries. Raise `PlanError` for an id that none has."""
+    ids = [{finding_id(entry): entry for entry in plan["entries"]} for plan in plans]
+    unknown = sorted(set(only).difference(*ids))
+    if unknown:
+        named = shorten(", ".join(unknown))
+        raise PlanError(f"has no finding {named}: set enforce_only to ids of its report.json")
+    return [
+        {**plan, "entries": [entry for key, entry in known.items() if key in only]}
+        for plan, known in zip(plans, ids, strict=True)
+    ]
 
 
 def _differences(
