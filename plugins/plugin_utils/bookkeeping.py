@@ -199,9 +199,12 @@ def _state(run: Run) -> desired_state.State:
 
 
 def validate_folder(run: Run) -> Result:
-    """Validate the folder of the desired state. The result contains no values."""
+    """Validate the folder of the desired state. The result contains no values.
+
+    Only the page of a report shows the files, so a run without a report does not pass them on.
+    """
     state = _state(run)
-    files = desired_state.files(state)
+    files = desired_state.files(state) if run.report_folder else []
     return {"variables": list(desired_state.variables(state)), "report": {"files": files}}
 
 
@@ -210,8 +213,7 @@ def kinds(run: Run, known: Sequence[Mapping[str, Any]]) -> Result:
 
     :param known: all kinds, each with the end of the variable's name as `list`
     """
-    compared = run.value("desired_state_unmanaged", "ignore") != "ignore"
-    if compared and "desired_state_folder" not in run.variables:
+    if enforcement.lacks_folder(run.value("desired_state_unmanaged"), run.variables):
         raise StepError(
             "desired_state_unmanaged compares the servers with a folder; name it in"
             " desired_state_folder."

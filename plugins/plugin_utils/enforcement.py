@@ -76,12 +76,21 @@ def _problem_of_choices(role: str, variables: Mapping[str, Any], template: Templ
         value = template(variables.get(name))
         if any(entry not in (None, "", *choices) for entry in _entries(value)):
             return f"{name} must be one of {', '.join(map(str, choices))}, not {value!r:.80}."
-    compares = template(variables.get("desired_state_unmanaged")) in ("report", "fail")
-    if role == "desired_state" and compares and "desired_state_folder" not in variables:
+    unmanaged = template(variables.get("desired_state_unmanaged"))
+    if role == "desired_state" and lacks_folder(unmanaged, variables):
         return (
             "desired_state_unmanaged compares the servers with a folder: set desired_state_folder."
         )
     return ""
+
+
+def lacks_folder(unmanaged: Any, variables: Mapping[str, Any]) -> bool:
+    """Return whether the servers are to be compared with a folder that no variable names.
+
+    :param unmanaged: value of `desired_state_unmanaged`
+    """
+    compares = unmanaged not in (None, "", "ignore")
+    return compares and "desired_state_folder" not in variables
 
 
 def _entries(value: Any) -> list[Any]:
