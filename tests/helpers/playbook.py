@@ -226,6 +226,13 @@ def execute(
     for server in _servers:
         if server.supports(folder, variables):
             return server.run(command, folder, variables, seconds)
+    return run_program(command, folder, variables, seconds)
+
+
+def run_program(
+    command: Sequence[str], folder: Path, variables: Mapping[str, str], seconds: int = _SECONDS
+) -> subprocess.CompletedProcess[str]:
+    """Run a program in `folder`; return its exit code and its output with that for errors."""
     return subprocess.run(
         command,
         cwd=folder,

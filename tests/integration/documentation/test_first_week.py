@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -64,18 +63,7 @@ class Examples:
         del environment["ANSIBLE_CALLBACKS_ENABLED"]
         # the callback of the examples does not count
         environment["ANSIBLE_STDOUT_CALLBACK"] = "default"
-        command = [str(Path(sys.executable).parent / "ansible-playbook"), f"playbooks/{name}.yml"]
-        return subprocess.run(
-            [*command, *arguments],
-            cwd=self.folder,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=300,
-            check=False,
-        )
+        return playbook.execute([f"playbooks/{name}.yml", *arguments], self.folder, environment)
 
     def changed(self, name: str, *arguments: str) -> int:
         """Run a playbook, which must not fail. Return the number of changed tasks, or of predicted

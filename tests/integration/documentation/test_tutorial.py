@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -43,17 +42,8 @@ def test_tutorial_prints_what_it_says(fresh: Callable[[str], Sandbox], tmp_path:
 
 def _run(text: str, folder: Path, environment: dict[str, str]) -> str:
     """Run the commands of a block, and return what they print."""
-    done = subprocess.run(
-        ["bash", "-c", text.replace("\n  ", " ")],
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    command = ["bash", "-c", text.replace("\n  ", " ")]
+    done = playbook.run_program(command, folder, environment)
     # the program diff ends with 1 if there is a difference
     assert done.returncode == int("\ndiff " in text), done.stdout
     return done.stdout

@@ -57,14 +57,10 @@ def setup(
     environment = playbook.environment(folder)
     del environment["ANSIBLE_CALLBACKS_ENABLED"]
     path = f"{environment['ANSIBLE_COLLECTIONS_PATH']}:{installed.CONTROLLER}"
-    command = [
-        str(Path(sys.executable).parent / "ansible-playbook"),
-        "delivery.toolchain.awx_setup",
-    ]
-    finished = subprocess.run(
-        [*command, "-e", json.dumps(variables), *arguments],
-        cwd=folder,
-        env={
+    finished = playbook.execute(
+        ["delivery.toolchain.awx_setup", "-e", json.dumps(variables), *arguments],
+        folder,
+        {
             **environment,
             "ANSIBLE_COLLECTIONS_PATH": path,
             # starts fewer processes for each module of awx.awx
@@ -72,12 +68,6 @@ def setup(
             "CONTROLLER_HOST": awx.url,
             "CONTROLLER_OAUTH_TOKEN": TOKEN,
         },
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=300,
-        check=False,
     )
     assert finished.returncode == code, finished.stdout
     assert TOKEN not in finished.stdout
