@@ -33,7 +33,7 @@ CREDENTIAL = """<com.cloudbees.plugins.credentials.impl.UsernamePasswordCredenti
 <password>seed-password</password>
 </com.cloudbees.plugins.credentials.impl.UsernamePasswordCredentialsImpl>"""
 ADMIN = "repo-admin-token-1234567890"
-#: Three objects of each kind, beside those of the default seeds.
+#: Three objects of each kind, in addition to the default seeds.
 OBJECTS: dict[str, Any] = {
     "analysis": {"groups": [{"name": name, "users": ["alice"]} for name in NAMES["group"]]},
     "ci": {

@@ -238,7 +238,7 @@ def test_messages_name_the_credential_and_its_description_is_returned() -> None:
 
 
 def test_placeholder_on_a_line_of_its_own_is_named() -> None:
-    """Each line of a secret is masked: the message must not contain one."""
+    """Lines of a secret are masked, so the message must not contain any of them."""
     config = "<a.B>\n<id>x</id>\n<c>\n<secret-redacted/>\n</c>\n</a.B>"
     given = {"url": "http://ci.example", "id": "x", "kind": "xml", "config": config}
     assert "the element secret-redacted" in run("ci_credential", given)["msg"]

@@ -55,7 +55,7 @@ def test_members_that_the_server_adds_are_no_difference(added: str) -> None:
     name = re.match(r"<(\w+)", added)
     closed = f"{wanted}</{name[1]}>" if name and wanted != added else ""
     assert not configuration.drift(f"<a>{added}</a>", f"<a>{closed}</a>").found
-    # what the task sets, and what a user has set on the server
+    # the server lacks the value of the task, or a user has set another one
     assert configuration.drift(f"<a>{closed}</a>", f"<a>{added}</a>").found
     for old, new in (("All<", "Mine<"), ("-1", "7"), ("remoting", "other")):
         if old in added:

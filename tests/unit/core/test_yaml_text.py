@@ -22,7 +22,7 @@ def bomb(levels: int, join: str = "[{}]") -> str:
 
 
 def chain(length: int) -> str:
-    """Return lines of which each is nested one level deeper than the line before."""
+    """Return lines whose values nest: each line is one level deeper than the previous one."""
     lines = ["a0: &a0 [1]", *(f"a{n}: &a{n} [*a{n - 1}]" for n in range(1, length))]
     return "\n".join(lines)
 

@@ -273,7 +273,7 @@ class WatchersPart:
     ) -> bool:
         """Return whether an account watches an issue.
 
-        Raises `permission` if the server hides watchers, and the account may be one of them.
+        Raises `permission` if the server hides watchers, because the account could be one of these.
         """
         is_there = self._is_among(there, account)
         if not is_there and hidden and self._needed([account]):
