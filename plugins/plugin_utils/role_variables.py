@@ -71,36 +71,41 @@ def owners() -> frozenset[str]:
 @cache
 def known_to(owner: str) -> frozenset[str]:
     """Return the variables of a role or playbook with its prefix, including those that it sets."""
-    role = _COLLECTION / "roles" / owner
     if not is_role(owner):
         files = [*(_COLLECTION / "playbooks").rglob("*.yml"), _STEPS]
         texts = [file.read_text("utf-8") for file in files]
         return frozenset(re.findall(rf"\b{re.escape(owner)}_\w+", "\n".join(texts)))
-    (specs,) = _loaded(role / "meta" / "argument_specs.yml")["argument_specs"].values()
-    return frozenset({*specs["options"], f"{owner}_in_check_mode"} | set_by(owner))
+    return frozenset({*_options(owner), f"{owner}_in_check_mode"} | set_by(owner))
 
 
 @cache
 def choices(role: str) -> Mapping[str, Sequence[Any]]:
     """Return the variables of a role that have choices, with these choices."""
-    (specs,) = _loaded(_COLLECTION / "roles" / role / "meta/argument_specs.yml")[
-        "argument_specs"
-    ].values()
     return {
-        name: option["choices"] for name, option in specs["options"].items() if "choices" in option
+        name: option["choices"] for name, option in _options(role).items() if "choices" in option
     }
+
+
+def _options(role: str) -> Mapping[str, Any]:
+    """Return the options of a role; a playbook has none."""
+    if not is_role(role):
+        return {}
+    file = _COLLECTION / "roles" / role / "meta" / "argument_specs.yml"
+    (specs,) = _loaded(file)["argument_specs"].values()
+    options: Mapping[str, Any] = specs["options"]
+    return options
 
 
 @cache
 def set_by(owner: str) -> frozenset[str]:
-    """Return the variables with the prefix of a role that the role sets."""
+    """Return the variables with the prefix of a role that the role sets and that are no options."""
     role = _COLLECTION / "roles" / owner
     found: set[str] = set()
     for file in (role / "vars").glob("*.yml"):
         found.update(_loaded(file))
     for file in (role / "tasks").glob("*.yml"):
         found.update(_set_by_tasks(_loaded(file)))
-    return frozenset(name for name in found if name.startswith(f"{owner}_"))
+    return frozenset(name for name in found - {*_options(owner)} if name.startswith(f"{owner}_"))
 
 
 def _set_by_tasks(tasks: Any) -> Iterator[str]:
