@@ -29,6 +29,7 @@ from ...core.http.messages import REDIRECTS, Response
 from ...core.http.transport import Transport
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
+from ...core.module.transfer_progress import TransferProgress
 from ...core.module.typed_options import Option, PathText, Positive
 from ...core.plan import Plan
 from ..client import SEES_JOB, object_of, objects, server_of
@@ -409,14 +410,13 @@ class CiArtifactOperation:
 
         def save(file: FetchedFile) -> None:
             done[file.place] = file.save()
-            self._task.progress(f"{len(done)} of {len(downloads)} artifacts: {file.place}")
 
-        downloads = [file for file in fetches.files if file.action == "downloaded"]
-        console = fetches.console
+        files = fetches.downloads
         try:
-            spread(self._options.parallel, save, downloads)
-            if console is not None and console.action == "downloaded":
-                done[console.place] = console.save()
+            with TransferProgress(
+                self._task, "downloading", "received", done=done, files=len(files)
+            ):
+                spread(self._options.parallel, save, files)
         except ToolchainError as error:
             error.result.update(fetches.result(done), changed=bool(done))
             raise

@@ -15,6 +15,7 @@ from ...core.globs import Patterns
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.rules import Rule
 from ...core.module.task import Task
+from ...core.module.transfer_progress import TransferProgress
 from ...core.module.typed_options import Option, PathText, Positive
 from ...core.plan import Action, Operation, Plan, Predicting, plan
 from .. import aql, properties
@@ -28,7 +29,6 @@ from ..client import (
     require_new_path,
     segments,
 )
-from ..progress import TransferProgress
 from ..properties import Properties, properties_of
 from ..repositories import deployment_target
 from . import listing
@@ -320,16 +320,18 @@ class FileDeployment:
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         done: Done = {}
         repo, actions = plan.data
-        progress = TransferProgress(self._task, "deploying", "sent", len(actions))
+        size = self._bytes_to_send(actions)
         uploader = Uploader(self._client, repo, self._by_checksum())
 
         def work(file: FileAction) -> None:
             self._carry_out(uploader, file, done)
-            progress.show(lambda: [size for _action, size in list(done.values())])
 
         try:
-            sent = self._send_together(uploader, actions, done)
-            spread(self._client.connections, work, actions)
+            with TransferProgress(
+                self._task, "deploying", "sent", done=done, files=len(actions), size=size
+            ):
+                sent = self._send_together(uploader, actions, done)
+                spread(self._client.connections, work, actions)
         except ToolchainError as error:
             error.result.setdefault("artifacts", self._artifacts(actions, done))
             raise

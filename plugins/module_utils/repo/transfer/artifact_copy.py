@@ -17,6 +17,7 @@ from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, Positive
 from ...core.plan import Action, Plan
+from ...core.progress import ProgressCounter
 from ...core.verification import without_effect
 from .. import repositories
 from ..client import (
@@ -30,7 +31,6 @@ from ..client import (
 )
 from ..items import listing
 from ..items.listing import StoredItem
-from ..progress import TransferProgress
 from .chosen_files import (
     ChosenArtifactOptions,
     FileSelection,
@@ -291,13 +291,13 @@ class ArtifactCopyOperation:
         route, files = plan.data
         needed = [file for file in files if file.is_needed]
         done = {file.target for file in files if not file.is_needed}
-        progress = TransferProgress(self._task, self._verb, self._done, len(needed))
+        progress = ProgressCounter(self._task.progress, f"{self._doing} files", len(needed))
 
         def work(file: Relocation) -> None:
             purpose = f"{self._doing} '{file.file.name}' to '{file.name}'"
             self._client.write(purpose, verify=lambda: self._is_done(file), **self._request(file))
             done.add(file.target)
-            progress.show(lambda: [f.file.stored.size or 0 for f in needed if f.target in done])
+            progress.add()
 
         try:
             spread(self._options.parallel, work, needed)

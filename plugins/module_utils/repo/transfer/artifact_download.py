@@ -22,6 +22,7 @@ from ...core.http.file_download import Fetched, RemoteContent, download_file, fe
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.rules import Rule
 from ...core.module.task import Task
+from ...core.module.transfer_progress import TransferProgress
 from ...core.module.typed_options import NotNegative, Option, PathText, Positive
 from ...core.plan import Action, Plan
 from ...core.times import moment_of
@@ -29,7 +30,6 @@ from .. import aql
 from ..builds.records import Aggregated, BuildKey
 from ..client import RepoClient, item_path, join, object_of, repository_key, segments
 from ..items.listing import UNKNOWN_ITEM, Digests, digests_of
-from ..progress import TransferProgress
 from .build_files import FilesOfBuilds, find_build_files
 from .remote_files import (
     Filter,
@@ -469,15 +469,17 @@ class ArtifactDownloadOperation:
         fetches: list[Fetch]
         fetches, surplus = plan.data
         done: dict[str, Fetched] = {}
-        progress = TransferProgress(self._task, "downloading", "received", len(fetches))
+        differing = [fetch for fetch in fetches if fetch.action != "unchanged"]
+        size = plan.result["downloaded_bytes"]
 
         def work(fetch: Fetch) -> None:
             done[fetch.target.path] = self._carry_out(fetch)
-            progress.show(lambda: [fetched.size for fetched in list(done.values())])
 
         try:
-            differing = [fetch for fetch in fetches if fetch.action != "unchanged"]
-            spread(self._client.connections, work, differing)
+            with TransferProgress(
+                self._task, "downloading", "received", done=done, files=len(differing), size=size
+            ):
+                spread(self._client.connections, work, differing)
             delete_files(surplus)  # only after all downloads have succeeded
         except ToolchainError as error:
             self._folders.remove_empty()

@@ -11,12 +11,13 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from ...core.concurrency import bounded
+from ...core.concurrency import bounded, spread
 from ...core.errors import ToolchainError, invalid
 from ...core.files import atomic_write, make_folders, require_replaceable
 from ...core.globs import Patterns
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
+from ...core.module.transfer_progress import TransferProgress
 from ...core.module.typed_options import NotNegative, PathText, Positive
 from ...core.plan import Plan, plan
 from ..client import TrackerClient
@@ -242,14 +243,16 @@ class TrackerAttachmentOperation:
         made = make_folders(self._options.dest)
         coming = [entry for entry in files if entry.action == "downloaded"]
         sizes: dict[str, int] = {}
+        size = sum(entry.attachment.size or 0 for entry in coming)
 
-        def download(entry: AttachmentFile) -> AttachmentFile:
+        def download(entry: AttachmentFile) -> None:
             sizes[entry.number] = self._download(entry)
-            return entry
 
         try:
-            for number, entry in enumerate(bounded(self._options.parallel, download, coming), 1):
-                self._task.progress(f"{number} of {len(coming)} attachments: {entry.path}")
+            with TransferProgress(
+                self._task, "downloading", "received", done=sizes, files=len(coming), size=size
+            ):
+                spread(self._options.parallel, download, coming)
         except ToolchainError as error:
             if not sizes:
                 _remove(made)
