@@ -97,6 +97,15 @@ options:
       - Comments refer to C(ac:inline-comment-marker) elements in the stored body. Resolved comments have such elements too.
     type: bool
     default: false
+  follow_renames:
+    description:
+      - Whether the page stays the same page when somebody renames it. The task marks the page with O(title), and finds it by the mark if the
+        space has no page with the title. The page then gets its title again.
+      - The mark is a content property of the page, which readers do not see. A copy of the page is not taken for it.
+      - A search reads the list of pages of the space. On Atlassian Cloud it has only the 250 pages that were changed last.
+      - With O(page_id) and with O(state=absent) the option has no effect.
+    type: bool
+    default: false
   restrictions: &restrictions
     description:
       - Who may read and change the page. An operation that is not set is not managed.
@@ -189,6 +198,7 @@ options:
       version_comment: {description: As O(version_comment)., type: str}
       minor_edit: {description: As O(minor_edit)., type: bool}
       allow_orphaned_comments: {description: As O(allow_orphaned_comments)., type: bool}
+      follow_renames: {description: As O(follow_renames)., type: bool}
       restrictions: *restrictions
       labels: {description: As O(labels)., type: list, elements: str}
       attachments: *attachments
@@ -297,6 +307,11 @@ labels:
   type: list
   elements: str
   sample: [release]
+mark:
+  description: Title by which the page is found again after somebody renamed it.
+  returned: if O(follow_renames) is set, without O(page_id)
+  type: str
+  sample: Release 1.0.0
 restrictions:
   description: Restrictions of the page after the task, as C(read) and C(update), each with C(users) and C(groups).
   returned: if O(restrictions) is set

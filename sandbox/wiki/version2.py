@@ -108,7 +108,10 @@ class Version2:
         return {**shown, "status": "current", "homepageId": home, "_links": {}}
 
     def pages_of_space(self, request: Request) -> Response:
-        """GET /spaces/{id}/pages: the current and archived pages of all levels."""
+        """GET /spaces/{id}/pages: the current and archived pages of all levels.
+
+        Of the sort orders only `-modified-date` is supported [wiki-30].
+        """
         return self._content_of_space(request, "page")
 
     def blog_posts_of_space(self, request: Request) -> Response:
@@ -123,13 +126,15 @@ class Version2:
         if key is None or not views.pages.access.may("view", key):
             raise error(404, f"No space with id {wanted}")
         found = [
-            _entry(request, views, page)
+            page
             for page in views.pages.all()
             if page["space"] == key
             and page["type"] == kind
             and page["status"] in ("current", "archived")
         ]
-        return _part(request, views, found)
+        if request.query_params.get("sort") == "-modified-date":
+            found.sort(key=lambda page: page["version"]["when"], reverse=True)
+        return _part(request, views, [_entry(request, views, page) for page in found])
 
     def read(self, request: Request) -> Response:
         views = self._views(request)

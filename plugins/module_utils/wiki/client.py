@@ -174,6 +174,15 @@ class WikiClient(WikiExchange):
         """
         return self._read(lambda pages: pages.content_of(purpose, key, kind, most))
 
+    def possibly_renamed(self, purpose: str, key: str, expand: str) -> list[Page]:
+        """Return pages of a space that may have been renamed, without bodies.
+
+        In version 2 these are pages among those that were changed last; version 1 lists all pages.
+
+        :param expand: further member to expand, which version 2 does not show in lists
+        """
+        return self._read(lambda pages: pages.possibly_renamed(purpose, key, expand))
+
     def groups_of(self, account: Mapping[str, str]) -> frozenset[str]:
         """Return the names of the groups of an account. Empty if it may not list them.
 

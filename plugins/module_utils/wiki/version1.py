@@ -7,7 +7,7 @@ follow server facts [wiki-0].
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..core import errors
@@ -136,6 +136,11 @@ class PagesOfVersion1:
         route = path("rest", "api", "space", key, "content", kind)
         return self._exchange.listing(purpose, route, {}, most)
 
+    def possibly_renamed(self, purpose: str, key: str, expand: str) -> list[Page]:
+        route = path("rest", "api", "space", key, "content", "page")
+        entries = self._exchange.listing(purpose, route, {"expand": f"version,{expand}"})
+        return list(filter(None, self._parsed(entries, key)))
+
     def _space(self, key: str) -> Response:
         purpose, route = f"reading the space {key}", path("rest", "api", "space", key)
         return self._exchange.ask(purpose, route, {"expand": "homepage"}, _OPTIONAL_READ)
@@ -144,11 +149,14 @@ class PagesOfVersion1:
         """Return the children of a page, without their bodies."""
         expand = ",".join(name for name in self._expand.split(",") if name != _BODY)
         entries = self._listing(purpose, content_route(page_id, "child", "page"), expand=expand)
-        base = self._exchange.site or self._exchange.transport.connection.url
         return [
-            page_of(entry, space, base) or self.require(purpose, str(member(entry, "id")), space)
-            for entry in entries
+            page or self.require(purpose, str(member(entry, "id")), space)
+            for page, entry in zip(self._parsed(entries, space), entries, strict=True)
         ]
+
+    def _parsed(self, entries: Sequence[Any], space: str | None) -> list[Page | None]:
+        base = self._exchange.site or self._exchange.transport.connection.url
+        return [page_of(entry, space, base) for entry in entries]
 
     # -- writes --------------------------------------------------------------------------------
 

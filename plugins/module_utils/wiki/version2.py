@@ -153,6 +153,16 @@ class PagesOfVersion2:
         route = f"{_SPACES}/{path(str(member(self._space(key), 'id')), f'{kind}s')}"
         return self._listing(purpose, route, most)
 
+    def possibly_renamed(self, purpose: str, key: str, _expand: str) -> list[Page]:
+        self.require_space(key)
+        route = f"{_SPACES}/{path(str(member(self._space(key), 'id')), 'pages')}"
+        query = {"sort": "-modified-date", "limit": _LIMIT}
+        response = self._exchange.ask(purpose, route, query, (200,))
+        pages = [
+            self._page(response, shown, key) for shown in results_of(response, "a list of pages")
+        ]
+        return [page for page in pages if page.status == "current" and page.version > 1]
+
     def descendants(self, purpose: str, page_id: str) -> list[tuple[str, str]]:
         """Return pairs of page id and parent id for all current pages below a page, parents first.
 

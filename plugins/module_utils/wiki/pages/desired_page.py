@@ -87,6 +87,7 @@ class PageOptions(PageFields):
     on_conflict: Literal["fail", "retry"] = "fail"
     minor_edit: bool = False
     allow_orphaned_comments: bool = False
+    follow_renames: bool = False
     state: Literal["present", "absent"] = "present"
     force: bool = False
 

@@ -20,7 +20,9 @@ from ..formats.inline_comments import comment_counts
 from ..formats.parser import parse
 from ..labels import PageLabels
 from ..page import Page, composed, of_the_page, require
+from . import page_mark
 from .desired_page import DesiredPage, PageOptions, desired_page
+from .page_mark import PageMark, find_renamed
 from .restrictions import (
     EXPANSION,
     PageAddition,
@@ -74,15 +76,17 @@ class SinglePage:
     def __init__(self, task: Task, options: PageOptions, *, connections: int = 10) -> None:
         options.require()
         require_segment("parent_id", options.parent_id)
-        self.task, self._options = task, options
+        self.task, self._options, self._connections = task, options, connections
         self._removes = removes = options.state == "absent"
+        # a page that somebody renamed may have another purpose now: it is not removed
+        self._follows = options.follow_renames and options.page_id is None and not removes
         self._desired = DesiredPage(None, None, None) if removes else desired_page(options)
         self._client = WikiClient(
             task,
             labels=not removes and options.labels is not None,
             obstacles=removes and not options.force,
             rights=True,
-            more=() if removes or options.restrictions is None else EXPANSION,
+            more=() if removes else _further_members(options),
             connections=connections,
         )
         self._restrictions: PageRestrictions | None = None
@@ -137,6 +141,8 @@ class SinglePage:
         if options.page_id is None:
             space, title = options.space_and_title()
             page = self._client.find(f"searching for {named}", space, title)
+            if page is None and self._follows:
+                page = find_renamed(self._client, space, title, self._connections)
             if page is None and self._removes:
                 self._client.require_space(space)
             if page is None and (self._desired.body is None or self._desired.heading is not None):
@@ -430,9 +436,19 @@ class SinglePage:
             )
 
 
-def _additions(client: WikiClient, options: PageOptions) -> list[PageLabels | PageAttachments]:
-    """Return the labels and attachments to manage. Raises `invalid` for invalid entries."""
-    additions: list[PageLabels | PageAttachments] = []
+def _further_members(options: PageOptions) -> tuple[str, ...]:
+    """Return the names of the members to expand for restrictions and the mark."""
+    restrictions = () if options.restrictions is None else EXPANSION
+    return (*restrictions, *((page_mark.EXPANSION,) if options.follow_renames else ()))
+
+
+def _additions(
+    client: WikiClient, options: PageOptions
+) -> list[PageLabels | PageAttachments | PageMark]:
+    """Return labels, attachments and mark to manage. Raises `invalid` for invalid entries."""
+    additions: list[PageLabels | PageAttachments | PageMark] = []
+    if options.follow_renames and options.page_id is None:
+        additions.append(PageMark(client, options.space_and_title()[1]))
     if options.labels is not None:
         additions.append(PageLabels(client, options.labels))
     if options.attachments is not None:

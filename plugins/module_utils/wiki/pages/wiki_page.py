@@ -33,6 +33,7 @@ class WikiPageEntry(PageFields):
     on_conflict: Literal["fail", "retry"] | None = None
     minor_edit: bool | None = None
     allow_orphaned_comments: bool | None = None
+    follow_renames: bool | None = None
     state: Literal["present", "absent"] | None = None
     force: bool | None = None
 

@@ -13,6 +13,7 @@ from ...core.concurrency import spread
 from ...core.errors import ToolchainError
 from ...core.json_text import member
 from ...core.progress import Listener, ProgressCounter
+from .. import properties
 from ..client import WikiClient
 from ..page import Page, number
 from .source_files import ROOT
@@ -20,7 +21,7 @@ from .wanted_pages import WantedPage, title_key
 
 KEY = "delivery-toolchain-tree"
 #: Member to expand for the mark of a page.
-EXPANSION = f"metadata.properties.{KEY}"
+EXPANSION = f"{properties.EXPANSION}.{KEY}"
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class TreeMark:
 
 def mark_of(page: Page) -> TreeMark | None:
     """Return the mark of a page, or None for a copied page or an invalid property."""
-    value = member(page.content, "metadata", "properties", KEY, "value")
+    value = member(properties.known(page, KEY), "value")
     file = member(value, "file")
     if not isinstance(file, str):
         return None
@@ -66,47 +67,6 @@ def mark_of(page: Page) -> TreeMark | None:
         _text(value, "source"),
     )
     return mark if mark.page in (None, page.id) else None
-
-
-def write_mark(client: WikiClient, page: Page, mark: TreeMark) -> None:
-    """Write the mark of a page. After a conflict, read the current mark before the next attempt."""
-    purpose = f"marking the page '{page.title}' ({page.id})"
-    known = member(page.content, "metadata", "properties", KEY)
-    try:
-        _write(client, page.id, mark, purpose, known)
-    except ToolchainError as error:
-        if error.status != 409:
-            raise
-        found = _read(client, page.id, purpose)
-        if member(found, "value") != mark.shown():
-            _write(client, page.id, mark, purpose, found)
-
-
-def _write(client: WikiClient, page_id: str, mark: TreeMark, purpose: str, known: Any) -> None:
-    value: dict[str, Any] = {"key": KEY, "value": mark.shown()}
-    version = number(member(known, "version", "number"))
-    if version is not None:
-        value["version"] = {"number": version + 1}
-
-    def is_marked() -> bool:
-        return bool(member(_read(client, page_id, purpose), "value") == mark.shown())
-
-    client.write_property(purpose, page_id, value, None if version is None else known, is_marked)
-
-
-def _read(client: WikiClient, page_id: str, purpose: str) -> Any:
-    return client.read_property(purpose, page_id, KEY)
-
-
-def with_mark(client: WikiClient, page: Page) -> Mapping[str, Any]:
-    """Read the mark of a page and add it to the page's JSON object.
-
-    This is for servers that do not expand properties.
-    """
-    found = _read(client, page.id, f"reading the mark of the page '{page.title}' ({page.id})")
-    metadata = member(page.content, "metadata") or {}
-    properties = {} if found is None else {KEY: found}
-    return {**page.content, "metadata": {**metadata, "properties": properties}}
 
 
 def _text(value: Any, name: str) -> str | None:
@@ -258,9 +218,7 @@ class TreeReader:
         return [replace(self._with_mark(child), parent=page.id) for child in children]
 
     def _with_mark(self, page: Page) -> Page:
-        if member(page.content, "metadata", "properties") is not None:
-            return page
-        return replace(page, content=with_mark(self._client, page))
+        return properties.with_property(self._client, page, KEY)
 
 
 def titles_of(pages: Mapping[str, Page]) -> dict[str, Page]:

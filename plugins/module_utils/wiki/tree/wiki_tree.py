@@ -32,7 +32,8 @@ from ..pages.restrictions import (
     require_names_of,
 )
 from ..pages.saving import PageWriter, trash
-from .existing_pages import EXPANSION, KEY, TreeMark, TreeReader, mark_of, write_mark
+from ..properties import write_property
+from .existing_pages import EXPANSION, KEY, TreeMark, TreeReader, mark_of
 from .page_plan import PagePlan, final_mark, leave_out, left_out, part_of
 from .source_files import ROOT, read_folder
 from .tree_plan import TreePlanner, deletions
@@ -119,7 +120,7 @@ class TreeWriter:
                 addition.apply(page)
         mark = final_mark(plan, page, page.id if key == ROOT else self._ids[ROOT])
         if self._uses_marks and mark_of(page) != mark:
-            write_mark(self._client, page, mark)
+            write_property(self._client, page, KEY, mark.shown())
         self.done[key], self._ids[key] = page, page.id
 
     def _saved(self, plan: PagePlan) -> Page:
