@@ -2,7 +2,8 @@
 """Logins of issue tracker and wiki: basic, bearer and OAuth 1.0a [W5].
 
 They follow server facts [tracker-1, tracker-2, tracker-14]. Credentials in the seed: `{users:
-{name: password}, tokens: {token: name}, oauth: {consumer_key, access_token, user}}`. A user may
+{name: password}, tokens: {token: name}, oauth: {consumer_key, access_token, user},
+clients: {id: {secret, user}}}`. A user may
 also be `{password, permissions}`, see `sandbox.rights`.
 """
 
@@ -23,7 +24,7 @@ from sandbox.rights import Rights, password_of
 # `logins`: allowed authentication schemes. `refusal`: format of the response to a rejected login:
 # html, text, json, or empty (200 without a body). `anonymous_on_bad_login`: run a request with a
 # wrong login anonymously. `captcha`: reject basic logins as after too many failures. `max_url`: in
-# characters.
+# characters. `oauth2_seconds`: lifetime of an access token.
 SETTINGS: dict[str, Any] = {
     "logins": ["basic", "bearer", "oauth"],
     "refusal": "html",
@@ -32,6 +33,7 @@ SETTINGS: dict[str, Any] = {
     "oauth_public_key": "",
     "oauth_signature_methods": ["RSA-SHA1"],
     "max_url": 8192,
+    "oauth2_seconds": 3600,
 }
 
 _FAILED = "AUTHENTICATED_FAILED"
@@ -56,6 +58,11 @@ class _Refused(Exception):
 def token_kind(service: Service) -> str:
     """Return the kind of documents in the store for personal access tokens of a service."""
     return f"{service.name}.personal_token"
+
+
+def access_token_kind(service: Service) -> str:
+    """Return the kind of documents in the store for access tokens of client credentials."""
+    return f"{service.name}.access_token"
 
 
 def login_of(request: Request) -> Login:
@@ -128,9 +135,13 @@ class Accounts:
         return name if kind == "basic" and known == password else None
 
     def _owner(self, secret: str) -> str | None:
-        """Return the owner of a personal access token, or None if it is invalid [tracker-41]."""
+        """Return the owner of a personal access token, or of an access token of client credentials.
+
+        Return None if it is invalid [tracker-41, tracker-42].
+        """
         context = self.service.context
-        for token in context.store.values(token_kind(self.service)):
+        kinds = (token_kind(self.service), access_token_kind(self.service))
+        for token in (token for kind in kinds for token in context.store.values(kind)):
             expired = token["expiring"] is not None and token["expiring"] <= context.now_ms()
             if token["secret"] == secret and not expired:
                 return str(token["user"])

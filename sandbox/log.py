@@ -13,7 +13,7 @@ BODY_LIMIT = 64 * 1024
 # Maximum number of entries, so that a sandbox that runs for weeks does not grow.
 KEPT = 10_000
 
-_SECRETS = "password|ltoken|sourcePassword|access_token|refresh_token"
+_SECRETS = "password|ltoken|sourcePassword|access_token|refresh_token|subject_token|client_secret"
 _FORM_SECRET = re.compile(rf"(?i)(^|[&?])({_SECRETS})=[^&]*")
 _JSON_SECRET = re.compile(rf'(?i)"({_SECRETS})"(\s*:\s*)"(?:[^"\\]|\\.)*"')
 _XML_SECRET = re.compile(r"(?i)(<(?:password|passphrase|api_?token|secret\w*)>)[^<]+")

@@ -42,7 +42,9 @@ if TYPE_CHECKING:
     from sandbox.repo.items.tree import Node
     from sandbox.service import Handler
 
-_OPEN = (f"/{SERVICE}{system.PING}", f"/{SERVICE}{access_routes.PING}")
+_OPEN = tuple(
+    f"/{SERVICE}{path}" for path in (system.PING, access_routes.PING, access_routes.EXCHANGE)
+)
 _ACCESS = f"/{SERVICE}{access.PREFIX}/"
 _REALM = {"WWW-Authenticate": 'Basic realm="Artifactory Realm"'}
 
@@ -52,7 +54,8 @@ class RepoService(Service):
 
     Credentials: `users` is a dict of dicts with `password`, `admin` (default false) and
     `permissions` (default none, see the module `permissions`), by user name. `tokens` and
-    `api_keys` are dicts of user names, by secret.
+    `api_keys` are dicts of user names, by secret. `identities` is a dict of dicts with `provider`,
+    `user`, and optionally `project_key` and `mapping`, by identity token.
 
     Seed:
     - `repositories`: list of dicts, see `repositories.find`
@@ -99,7 +102,7 @@ class RepoService(Service):
         # whether an empty defaultDeploymentRepo removes the value
         "empties_deployment_repo": True,
         # the APIs that Access has; an empty list simulates a proxy that does not expose Access
-        "access": ["ping", "tokens", "groups", "users", "permissions"],
+        "access": ["ping", "tokens", "oidc", "groups", "users", "permissions"],
         # whether Access accepts passwords and API keys, not only access tokens
         "access_basic": False,
         # maximum number of rows in a list of Access
@@ -114,6 +117,8 @@ class RepoService(Service):
         "sites": ["edge-1", "edge-2"],
         "token_default_seconds": 31_536_000,
         "token_threshold_seconds": 10_800,
+        # lifetime of a token that an identity token was exchanged for
+        "oidc_token_seconds": 3600,
     }
 
     def routes(self) -> list[Route]:
@@ -310,7 +315,7 @@ class RepoService(Service):
     def is_write(self, method: str, path: str, form: Mapping[str, str]) -> bool:
         """Return whether a request is a write; searches and dry runs of copies only read."""
         dry = path.startswith(("/api/copy/", "/api/move/")) and form.get("dry") not in (None, "0")
-        reads = dry or path.startswith("/api/search/")
+        reads = dry or path.startswith(("/api/search/", access_routes.EXCHANGE))
         return super().is_write(method, path, form) and not reads
 
     def headers(self) -> dict[str, str]:

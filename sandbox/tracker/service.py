@@ -11,7 +11,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from sandbox import client_credentials
 from sandbox.accounts import SETTINGS, Accounts, login_of, rights_of
+from sandbox.client_credentials import ClientCredentials
 from sandbox.context import Context, Service
 from sandbox.personal_tokens import ADDRESS, PersonalTokens
 from sandbox.service import ErrorResponse, route
@@ -88,6 +90,7 @@ class TrackerService(Service):
         self.accounts = Accounts(self)
         self.attachments = Attachments(self)
         self.tokens = PersonalTokens(self)
+        self.clients = ClientCredentials(self)
 
     @property
     def cloud(self) -> bool:
@@ -95,7 +98,7 @@ class TrackerService(Service):
 
     async def authenticate(self, request: Request) -> Response | None:
         path = request.scope["path"].removeprefix(f"/{self.name}")
-        is_open = path.startswith((MEDIA, LOGIN_PAGE))
+        is_open = path.startswith((MEDIA, LOGIN_PAGE, client_credentials.ADDRESS))
         return None if is_open else self.accounts.authenticate(request)
 
     def reset(self) -> None:
@@ -105,7 +108,8 @@ class TrackerService(Service):
         seed(self.context, data)
 
     def is_write(self, method: str, path: str, form: Mapping[str, str]) -> bool:
-        if method == "POST" and path.rstrip("/").endswith(("/search", "/search/jql")):
+        reads = ("/search", "/search/jql", client_credentials.ADDRESS)
+        if method == "POST" and path.rstrip("/").endswith(reads):
             return False
         return super().is_write(method, path, form)
 
@@ -132,6 +136,7 @@ class TrackerService(Service):
             route("/secure/attachment/{id}/", self._noted(self._real(self.attachments.secure))),
             route(MEDIA + "file/{id}", self._real(self.attachments.media)),
             route(LOGIN_PAGE, self._real(self.attachments.login_page)),
+            route(client_credentials.ADDRESS, self.clients.token, "POST"),
             route(ADDRESS, self._noted(self.tokens.tokens), "GET", "POST"),
             route(ADDRESS + "/{id}", self._noted(self.tokens.token), "DELETE"),
         ]

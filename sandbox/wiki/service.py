@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from sandbox import client_credentials
 from sandbox.accounts import SETTINGS, Accounts, rights_of
+from sandbox.client_credentials import ClientCredentials
 from sandbox.context import Context, Service
 from sandbox.personal_tokens import ADDRESS, PersonalTokens
 from sandbox.service import ErrorResponse, route
@@ -102,13 +104,14 @@ class WikiService(Service):
         self.accounts = Accounts(self)
         self.browsing = Browsing(self._views)
         self.tokens = PersonalTokens(self)
+        self.clients = ClientCredentials(self)
         self.spaces = SpaceEditing(self._views)
         self.version2 = Version2(
             self._views, self.accounts.note, lambda: bool(self.real and self.settings["version_2"])
         )
 
     async def authenticate(self, request: Request) -> Response | None:
-        if request.scope["path"].endswith(_TENANT):
+        if request.scope["path"].endswith((_TENANT, client_credentials.ADDRESS)):
             return None
         refusal = self.accounts.authenticate(request)
         if refusal is not None or request.method in ("GET", "HEAD"):
@@ -144,6 +147,9 @@ class WikiService(Service):
         """Return the id of the site, which requires no login [tracker-40]."""
         return JSONResponse({"cloudId": self.settings["cloud_id"]})
 
+    def is_write(self, method: str, path: str, form: Mapping[str, str]) -> bool:
+        return super().is_write(method, path, form) and path != client_credentials.ADDRESS
+
     def reset(self) -> None:
         self.accounts.reset()
 
@@ -172,6 +178,7 @@ class WikiService(Service):
         page = content + "/{id}"
         return [
             route(_TENANT, self.tenant),
+            route(client_credentials.ADDRESS, self.clients.token, "POST"),
             *self.version2.routes(),
             self._route(content, self.find),
             self._route(content, self.create, "POST"),

@@ -21,12 +21,14 @@ if TYPE_CHECKING:
     from sandbox.service import Handler
 
 PING = f"{PREFIX}/v1/system/ping"
+EXCHANGE = f"{PREFIX}/v1/oidc/token"
 
 
 def routes() -> list[Route]:
     listed = f"{PREFIX}/v1/tokens"
     return [
         route(PING, only("ping", _ping)),
+        route(EXCHANGE, only("oidc", tokens.exchange), "POST"),
         route(listed, only("tokens", tokens.listing)),
         route(listed, only("tokens", tokens.create), "POST"),
         route(f"{listed}/{{id}}", only("tokens", tokens.read)),

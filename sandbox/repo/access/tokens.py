@@ -20,6 +20,9 @@ _ISSUER = "jfac@01sandbox"
 _LONGEST = {"username": 255, "scope": 500, "description": 1024}
 _GRANTS = ("client_credentials", "refresh_token")
 _OWN = "applied-permissions/user"
+_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
+_IDENTITY_TOKEN = "urn:ietf:params:oauth:token-type:id_token"
+_ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token"
 
 
 def user_of(current: Context, secret: str) -> str | None:
@@ -75,6 +78,35 @@ async def create(request: Request) -> Response:
     if token["refreshable"]:
         response["refresh_token"] = secrets.token_hex(16)
     return JSONResponse(response)
+
+
+async def exchange(request: Request) -> Response:
+    """Handle POST /access/api/v1/oidc/token [repo-44]: exchange an identity token."""
+    current, data = context(request), await body_of(request)
+    types = (data.get("grant_type"), data.get("subject_token_type"))
+    if types != (_EXCHANGE, _IDENTITY_TOKEN):
+        raise refusal(400, "BAD_REQUEST", "unsupported grant_type or subject_token_type")
+    known = current.credentials(SERVICE).get("identities", {}).get(data.get("subject_token"))
+    if known is None or known["provider"] != data.get("provider_name"):
+        raise refusal(400, "BAD_REQUEST", "Invalid audience")
+    wanted = (data.get("project_key"), data.get("identity_mapping_name", known.get("mapping")))
+    if wanted != (known.get("project_key"), known.get("mapping")):
+        raise refusal(403, "FORBIDDEN", "no identity mapping matches the claims")
+    lifetime = current.settings(SERVICE)["oidc_token_seconds"]
+    now, number = current.now_ms() // 1000, f"{current.store.next_id(KIND):032x}"
+    token = {
+        "token_id": number,
+        "secret": f"eyJ.sandbox.{secrets.token_hex(24)}",
+        "user": known["user"],
+        "scope": _OWN,
+        "description": "",
+        "issued_at": now,
+        "expiry": now + lifetime,
+        "refreshable": False,
+    }
+    current.store.put(KIND, number, token)
+    answer = {"access_token": token["secret"], "expires_in": lifetime, "scope": _OWN}
+    return JSONResponse({**answer, "token_type": "Bearer", "issued_token_type": _ACCESS_TOKEN})
 
 
 def listing(request: Request) -> Response:

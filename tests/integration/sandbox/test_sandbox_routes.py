@@ -362,6 +362,7 @@ ROWS = [
 _FILTERED = "shows what the account may see, and no more: tests of the service"
 _OPEN = "tells what everybody who has logged in may know"
 _TWIN = "another address of a route that has a row, with the same handler"
+_LOGS_IN = "is itself a login, which the tests of logins send"
 _SIGNED = "whoever has its address may read, which is signed"
 #: Routes that need no row, as glob patterns, with the reason.
 FREE: dict[str, dict[str, str]] = {
@@ -376,6 +377,7 @@ FREE: dict[str, dict[str, str]] = {
         "GET /api/system/ping": _OPEN,
         "GET /access/api/v1/system/ping": _OPEN,
         "* /access/api/v1/projects/_/attach/*": "needs a token: test_repository_is_attached_to_a_project",
+        "POST /access/api/v1/oidc/token": _LOGS_IN,
         "* /access/api/v1/tokens*": "every account manages its own tokens",
         "GET /v2/": _OPEN,
         "GET /api/docker/{repo}/v2/": _OPEN,
@@ -385,6 +387,7 @@ FREE: dict[str, dict[str, str]] = {
         "* /api/{rest:path}": "there is nothing at such an address",
     },
     "tracker": {
+        "POST /oauth/token": _LOGS_IN,
         "* /rest/api/{version}/search*": _FILTERED,
         "GET /rest/api/{version}/project": _FILTERED,
         "GET /rest/api/{version}/project/search": _FILTERED,
@@ -405,6 +408,7 @@ FREE: dict[str, dict[str, str]] = {
         "* /rest/pat/latest/tokens*": "every account manages its own tokens",
     },
     "wiki": {
+        "POST /oauth/token": _LOGS_IN,
         "GET /_edge/tenant_info": "tells everybody the id of the site",
         "GET /api/v2/spaces": _FILTERED,
         "GET /api/v2/pages": _FILTERED,
