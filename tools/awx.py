@@ -68,12 +68,12 @@ def _credential_type(service: str) -> dict[str, Any]:
     from them.
 
     A path means nothing in a form: AWX receives the content of the file, and writes the file
-    itself.
+    itself. An identity token is different: the cluster mounts it in the pod of the job.
     """
     spec, documented = _connection(service)
     fields, environment, contents = [], {}, {}
     for name, option in spec.items():
-        if option["type"] == "path":
+        if _is_content(name, option):
             contents[f"template.{name}"] = _Unsafe("{{ " + name + " }}")
             value = "{{ tower.filename." + name + " if " + name + " else '' }}"
         else:
@@ -98,8 +98,12 @@ def _connection(service: str) -> tuple[dict[str, Any], dict[str, Any]]:
     return options.argument_spec(service), yaml_load(text)["options"]
 
 
+def _is_content(name: str, option: Mapping[str, Any]) -> bool:
+    return bool(option["type"] == "path") and name != "oidc_token_file"
+
+
 def _field(name: str, option: Mapping[str, Any], documented: Mapping[str, Any]) -> dict[str, Any]:
-    is_file = option["type"] == "path"
+    is_file = _is_content(name, option)
     # the content of a certificate is not secret; the content of every other file is or contains a
     # key
     secret = option.get("no_log") or (is_file and name not in ("ca_path", "client_cert"))

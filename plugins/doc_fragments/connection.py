@@ -125,6 +125,42 @@ options:
     type: str
 """
 
+_OIDC = """
+options:
+  oidc_provider:
+    description: Name of the OpenID Connect provider on the platform. Requires O(oidc_token) or O(oidc_token_file). {credential}
+    type: str
+  oidc_token:
+    description:
+      - Identity token of the CI server or cluster. It is exchanged for an access token, once for the run and again before that expires.
+      - "{credential}"
+    type: str
+  oidc_token_file:
+    description: File with the identity token. It is read again for each exchange, because issuers rotate the token. {credential}
+    type: path
+  oidc_project_key:
+    description: Key of the project to which the identity mapping belongs. {credential}
+    type: str
+  oidc_identity_mapping_name:
+    description: Name of the identity mapping to use. By default the platform selects one by the claims of the token. {credential}
+    type: str
+"""
+
+_OAUTH2 = """
+options:
+  oauth2_client_id:
+    description:
+      - Client id of an OAuth 2.0 credential of an Atlassian Cloud service account. Requires O(oauth2_client_secret) and the gateway, see
+        O(cloud_id).
+      - "{credential}"
+    type: str
+  oauth2_client_secret:
+    description:
+      - Client secret. It is exchanged for an access token, once for the run and again before that expires.
+      - "{credential}"
+    type: str
+"""
+
 _TRACKER = """
 options:
   dialect:
@@ -153,6 +189,12 @@ options:
     description: Base URL of the gateway. Also C(toolchain_{service}_cloud_gateway), E(TOOLCHAIN_{prefix}_CLOUD_GATEWAY).
     type: str
     default: https://api.atlassian.com
+  oauth2_url:
+    description:
+      - Base URL of the token service for O(oauth2_client_id).
+      - Also C(toolchain_{service}_oauth2_url), E(TOOLCHAIN_{prefix}_OAUTH2_URL).
+    type: str
+    default: https://auth.atlassian.com
 """
 
 _WIKI = """
@@ -189,9 +231,9 @@ options:
 """
 
 _PARTS = {
-    "repo": (_SETTINGS, _LOGIN, _TOKEN, _REPO),
-    "tracker": (_SETTINGS, _LOGIN, _TOKEN, _OAUTH, _TRACKER, _CLOUD),
-    "wiki": (_SETTINGS, _LOGIN, _TOKEN, _OAUTH, _WIKI, _CLOUD),
+    "repo": (_SETTINGS, _LOGIN, _TOKEN, _REPO, _OIDC),
+    "tracker": (_SETTINGS, _LOGIN, _TOKEN, _OAUTH, _OAUTH2, _TRACKER, _CLOUD),
+    "wiki": (_SETTINGS, _LOGIN, _TOKEN, _OAUTH, _OAUTH2, _WIKI, _CLOUD),
     "ci": (_SETTINGS, _LOGIN),
     "analysis": (_SETTINGS, _ANALYSIS),
 }
@@ -214,6 +256,7 @@ _SETTINGS_BY_ENVIRONMENT = (
     "accept_language",
     "cloud_id",
     "cloud_gateway",
+    "oauth2_url",
 )
 
 

@@ -25,6 +25,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.utils.display import Display
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import predictions
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection import short_lived
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import (
     ToolchainError,
     printable,
@@ -51,6 +52,9 @@ _UTILS = "ansible_collections.delivery.toolchain.plugins.module_utils"
 importlib.import_module(f"{_UTILS}.core.module.runner")
 with contextlib.suppress(ImportError):
     importlib.import_module(f"{_UTILS}.core.http.connections")
+# The workers share the access tokens of short-lived logins in memory that exists before the fork.
+with contextlib.suppress(OSError):
+    short_lived.shared_tokens()
 
 #: Result with which the playbooks `drift` and `enforce` pass a sealed plan to all modules.
 SEALED = "toolchain_sealed"

@@ -118,6 +118,15 @@ class Logins:
             right = known["token"] if kind == "token" else "repo-api-key-1234567890"
             secret = right if good else TOKEN
             return Login({kind: secret}, (secret,))
+        if kind in ("oidc_token", "oidc_token_file"):
+            secret = "eyJ.identity-token.1234567890" if good else TOKEN
+            value = secret if kind == "oidc_token" else self._file(service, secret)
+            return Login({"oidc_provider": "gitlab", kind: value}, (secret,))
+        if kind == "oauth2_client_secret":
+            secret = f"{service}-client-secret-1234567890" if good else TOKEN
+            url = f"http://127.0.0.1:{self._port}/{service}"
+            options = {"oauth2_client_id": "toolchain", kind: secret, "oauth2_url": url}
+            return Login(options, (secret,))
         if kind in ("ltoken", "ltoken_file", "token_json"):
             return self._ltoken(kind, connections.LTOKEN if good else TOKEN.replace(";", ""))
         return self._oauth(service, kind, good=good)
@@ -155,6 +164,7 @@ def kinds_of(service: str) -> list[str]:
     single = (
         *("token", "api_key", "password", "credentials_file"),
         *("ltoken", "ltoken_file", "token_json"),
+        *("oidc_token", "oidc_token_file", "oauth2_client_secret"),
     )
     found = [kind for kind in single if kind in options]
     oauth = ["oauth", "oauth_private_key"] if "oauth_private_key" in options else []

@@ -107,6 +107,8 @@ class ToolchainError(Exception):
         self.detail = detail
         self.outcome_unknown = outcome_unknown
         self.result: dict[str, Any] = dict(result or {})
+        #: Status of the service that exchanges the login; `status` describes an object.
+        self.login_status: int | None = None
         #: Seconds to wait before a retry, as requested by the server, or `None`.
         self.retry_after: float | None = None
         #: Name of the proxy or other program that responded instead of the service. "" means that
@@ -134,7 +136,7 @@ class ToolchainError(Exception):
         """Return the value of `error` in the result of the task."""
         return {
             "kind": self.kind,
-            "status": self.status,
+            "status": self.login_status if self.status is None else self.status,
             "method": self.method,
             "url": None if self.url is None else _without_long_query(self.url),
             "detail": self.detail,

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ..core.connection.connection import Connection
 from ..core.errors import ToolchainError, looks_like_html
 from ..core.http.messages import Response, json_or_none
 from ..core.module.task import Task
@@ -56,7 +55,7 @@ class PlatformClient:
 
     def __init__(self, task: Task, interface: Interface, *, connections: int = 4) -> None:
         self._interface, self._connection = interface, task.connection
-        self.base = f"{platform_url(task.connection)}/{interface.segment}"
+        self.base = f"{task.connection.platform}/{interface.segment}"
         self.warn = task.warn
         self.transport = task.transport(
             describe=describe,
@@ -87,7 +86,7 @@ class PlatformClient:
 
     def lacks_token(self) -> bool:
         """Return whether the task logs in with something other than an access token."""
-        return self._connection.has_credentials and self._connection.token is None
+        return self._connection.has_credentials and not self._connection.sends_token
 
     def _is_from_interface(self, response: Response) -> bool:
         """Return whether a 404 or 405 comes from the API itself; if unclear, send a probe once."""
@@ -132,14 +131,6 @@ class PlatformClient:
             url=error.url,
             detail=describe(response) or None,
         )
-
-
-def platform_url(connection: Connection) -> str:
-    """Return the base address of the platform [C1.2]."""
-    url = connection.settings.get("platform_url")
-    if url is not None:
-        return str(url).strip().rstrip("/")
-    return connection.url.removesuffix("/artifactory")
 
 
 def _has_platform_error(response: Response) -> bool:

@@ -39,6 +39,8 @@ USERS = {
 ACCESS_TOKENS = {"tracker": "tracker-access-token", "wiki": "wiki-access-token"}
 ACCESS_SECRET = "access-secret-1234567890"
 API_KEY = "repo-api-key-1234567890"
+IDENTITY_TOKEN = "eyJ.identity-token.1234567890"
+CLIENT_SECRETS = {name: f"{name}-client-secret-1234567890" for name in ACCESS_TOKENS}
 
 
 @dataclass(frozen=True)
@@ -81,11 +83,32 @@ def _of_oauth(service: str) -> Login:
     )
 
 
+EXCHANGES = {"/access/api/v1/oidc/token", "/oauth/token"}
+
+
+def _of_client(service: str) -> Login:
+    """Return a login whose token service is the service itself; the task adds its address."""
+    secret = CLIENT_SECRETS[service]
+    return Login(service, {"oauth2_client_id": "toolchain", "oauth2_client_secret": secret})
+
+
 #: Login files are next to the playbook, in the working directory of modules.
 LOGINS: dict[str, Login] = {
     **_of_users(),
     "repo: token": Login("repo", connections.LOGINS["repo"]),
     "repo: API key": Login("repo", {"api_key": API_KEY}),
+    "repo: OIDC": Login("repo", {"oidc_provider": "gitlab", "oidc_token": IDENTITY_TOKEN}),
+    "repo: OIDC again": Login("repo", {"oidc_provider": "gitlab", "oidc_token": IDENTITY_TOKEN}),
+    "repo: OIDC file": Login("repo", {"oidc_provider": "gitlab", "oidc_token_file": "identity"}),
+    "repo: OIDC environment": Login(
+        "repo",
+        environment={
+            "TOOLCHAIN_REPO_OIDC_PROVIDER": "gitlab",
+            "TOOLCHAIN_REPO_OIDC_TOKEN": IDENTITY_TOKEN,
+        },
+    ),
+    "tracker: client": _of_client("tracker"),
+    "wiki: client": _of_client("wiki"),
     "tracker: token": Login("tracker", connections.LOGINS["tracker"]),
     "tracker: OAuth": _of_oauth("tracker"),
     "wiki: token": Login("wiki", connections.LOGINS["wiki"]),
@@ -104,6 +127,9 @@ SECRETS = [
     *(secret for login in connections.LOGINS.values() for secret in connections.secrets(login)),
     ACCESS_SECRET,
     API_KEY,
+    IDENTITY_TOKEN,
+    *CLIENT_SECRETS.values(),
+    "eyJ.sandbox.",
     "BEGIN PRIVATE KEY",
 ]
 
@@ -115,6 +141,7 @@ def _write_files(folder: Path, sandbox: Sandbox) -> None:
         (folder / f"{service}.netrc").write_text(text, encoding="ascii")
     text = f"127.0.0.1;{sandbox.port};analyst;{connections.LTOKEN}\n"
     (folder / "ltoken").write_text(text, encoding="ascii")
+    (folder / "identity").write_text(f"{IDENTITY_TOKEN}\n", encoding="ascii")
     printed = {"user": "analyst", "token": connections.LTOKEN}
     (folder / "printed.json").write_text(json.dumps(printed), encoding="ascii")
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
@@ -145,6 +172,8 @@ def logged_in(
         module, arguments = TASKS[login.service]
         url = sandbox.urls[login.service].replace("://", f"://{login.user_info}")
         dialect = {"dialect": "jfrog"} if login.service == "repo" else {}
+        if "oauth2_client_id" in login.options:
+            dialect = {"oauth2_url": sandbox.urls[login.service]}
         tasks.append(
             playbook.task(
                 module,
@@ -174,11 +203,24 @@ def test_login_is_sent_with_the_first_request(logged_in: playbook.Run, name: str
     event = logged_in.event(name)
     service = LOGINS[name].service
     for request in event.requests:
-        if service == "analysis":
+        if request["path"] in EXCHANGES:
+            assert "***" in request["body"]
+        elif service == "analysis":
             assert "ltoken=***" in request["body"]
         else:
             header = "x-jfrog-art-api" if "API key" in name else "authorization"
             assert header in request["headers"]
+
+
+def test_one_exchange_serves_the_workers_of_a_run(logged_in: playbook.Run) -> None:
+    exchanges = {
+        name: [
+            request["path"] for request in logged_in.event(name).requests if not request["write"]
+        ]
+        for name in ("repo: OIDC", "repo: OIDC again")
+    }
+    assert exchanges["repo: OIDC"][0] in EXCHANGES
+    assert not EXCHANGES.intersection(exchanges["repo: OIDC again"])
 
 
 def test_no_secret_is_shown(logged_in: playbook.Run) -> None:

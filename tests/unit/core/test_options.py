@@ -446,6 +446,8 @@ def test_argument_spec_marks_every_secret_no_log(service: str) -> None:
             "oauth_private_key",
             "oauth_access_token",
             "oauth_access_token_secret",
+            "oidc_token",
+            "oauth2_client_secret",
         }
         assert option.get("no_log", False) is secret, name
         assert option.get("required") is None, name

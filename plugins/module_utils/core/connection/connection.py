@@ -26,6 +26,24 @@ class OAuth:
 
 
 @dataclass(frozen=True)
+class Exchange:
+    """A login that a token service exchanges for an access token."""
+
+    #: Base address of the token service, and the path of the request below it.
+    url: str
+    path: str
+    #: Members of the JSON body, and the name of the member with the secret.
+    fields: tuple[tuple[str, str], ...]
+    member: str
+    #: The option with the secret; its value, or the file that contains it.
+    option: str
+    secret: Secret | None
+    file: str | None
+    #: What to check if the exchange fails.
+    remedy: str
+
+
+@dataclass(frozen=True)
 class Connection:
     """The address of a service and its login, with credentials of at most one kind."""
 
@@ -37,6 +55,7 @@ class Connection:
     api_key: Secret | None = None
     ltoken: Secret | None = None
     oauth: OAuth | None = None
+    exchange: Exchange | None = None
     #: Description of the credentials and their source, for messages.
     login: str = field(default="", compare=False)
     settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
@@ -49,11 +68,35 @@ class Connection:
     def secrets(self) -> tuple[Secret, ...]:
         oauth = self.oauth
         keys = (oauth.private_key, oauth.access_token, oauth.access_token_secret) if oauth else ()
-        return tuple(s for s in (self.password, self.token, self.api_key, self.ltoken, *keys) if s)
+        single = (self.password, self.token, self.api_key, self.ltoken)
+        exchanged = self.exchange.secret if self.exchange else None
+        return tuple(s for s in (*single, *keys, exchanged) if s)
 
     @property
     def has_credentials(self) -> bool:
-        return bool(self.secrets)
+        return bool(self.secrets) or self.exchange is not None
+
+    @property
+    def sends_token(self) -> bool:
+        """Return whether requests have a bearer token."""
+        return self.token is not None or self.exchange is not None
+
+    @property
+    def without_login(self) -> Connection:
+        """Return the connection without its credentials."""
+        bare = Connection(self.service, self.url, settings=self.settings, site=self.site)
+        return replace(bare, other_server=self.other_server)
+
+    @property
+    def platform(self) -> str:
+        """Return the base address of the platform of the repository manager [C1.2]."""
+        return platform_of(self.url, self.settings)
+
+
+def platform_of(url: str, settings: Mapping[str, Any]) -> str:
+    """Return the base address of the platform for the address of the repository manager."""
+    named = settings.get("platform_url")
+    return url.removesuffix("/artifactory") if named is None else str(named).strip().rstrip("/")
 
 
 def is_other_server(own: Any, address: str) -> bool:
@@ -81,7 +124,9 @@ def require_own_server(place: str, name: str, own: Any, address: str, option: st
 #: Value of the option `cloud_id` that makes the client read the id from the site.
 AUTO = "auto"
 GATEWAY = "https://api.atlassian.com"
-_GATEWAY_HOST = "api.atlassian.com"
+GATEWAY_HOST = "api.atlassian.com"
+#: Token service of the cloud.
+TOKENS = "https://auth.atlassian.com"
 _SITE_HOST = re.compile(r".+\.(?:atlassian\.net|atlassian-us-gov-mod\.net|jira\.com)")
 _CLOUD_ID = re.compile(r"[A-Za-z0-9-]+")
 _PRODUCTS = {"tracker": "jira", "wiki": "confluence"}
@@ -97,7 +142,7 @@ def is_cloud(connection: Connection) -> bool:
 
 def is_cloud_host(url: str) -> bool:
     host = origin(url)[1]
-    return host == _GATEWAY_HOST or _SITE_HOST.fullmatch(host) is not None
+    return host == GATEWAY_HOST or _SITE_HOST.fullmatch(host) is not None
 
 
 def check(service: str, url: str, settings: Mapping[str, Any]) -> None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import codecs
 import netrc
 import os
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,8 +18,9 @@ from ..address import require_address
 from ..errors import invalid, listed
 from ..files import open_regular
 from ..secret import Secret, clean_url
-from . import connection
-from .connection import GATEWAY, Connection, OAuth, is_other_server, require_own_server
+from . import connection, exchanges
+from .connection import GATEWAY, TOKENS, Connection, OAuth, is_other_server, require_own_server
+from .exchanges import secret_of
 
 _SETTINGS: dict[str, dict[str, Any]] = {
     "url": {"type": "str", "empty": True, "whole": True},
@@ -35,6 +35,7 @@ _SETTINGS: dict[str, dict[str, Any]] = {
 _CLOUD: dict[str, dict[str, Any]] = {
     "cloud_id": {"type": "str"},
     "cloud_gateway": {"type": "str", "default": GATEWAY},
+    "oauth2_url": {"type": "str", "default": TOKENS},
 }
 _SERVICE_SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
     "repo": {
@@ -203,10 +204,18 @@ _OAUTH = (
     "oauth_access_token_secret",
     "oauth_signature_method",
 )
+_OIDC = (
+    "oidc_provider",
+    "oidc_token",
+    "oidc_token_file",
+    "oidc_project_key",
+    "oidc_identity_mapping_name",
+)
+_OAUTH2 = ("oauth2_client_id", "oauth2_client_secret")
 _CREDENTIALS: dict[str, tuple[str, ...]] = {
-    "repo": ("username", "password", "token", "api_key", "credentials_file"),
-    "tracker": ("username", "password", "token", "credentials_file", *_OAUTH),
-    "wiki": ("username", "password", "token", "credentials_file", *_OAUTH),
+    "repo": ("username", "password", "token", "api_key", "credentials_file", *_OIDC),
+    "tracker": ("username", "password", "token", "credentials_file", *_OAUTH, *_OAUTH2),
+    "wiki": ("username", "password", "token", "credentials_file", *_OAUTH, *_OAUTH2),
     "ci": ("username", "password", "credentials_file"),
     "analysis": ("username", "ltoken", "ltoken_file", "token_json"),
 }
@@ -219,10 +228,27 @@ _SECRET_OPTIONS = (
     "oauth_private_key",
     "oauth_access_token",
     "oauth_access_token_secret",
+    "oidc_token",
+    "oauth2_client_secret",
+)
+#: Options that Ansible would take for secrets because of their names.
+_OPEN_OPTIONS = (
+    "ltoken_file",
+    "oauth_consumer_key",
+    "oauth_signature_method",
+    "oidc_token_file",
+    "oidc_project_key",
 )
 #: Further addresses to which the login is sent.
-_BASES = {"platform_url", "cloud_gateway"}
-_PATH_OPTIONS = ("credentials_file", "ltoken_file", "ca_path", "client_cert", "client_key")
+_BASES = {"platform_url", "cloud_gateway", "oauth2_url"}
+_PATH_OPTIONS = (
+    "credentials_file",
+    "ltoken_file",
+    "oidc_token_file",
+    "ca_path",
+    "client_cert",
+    "client_key",
+)
 
 
 def environment_name(service: str, option: str) -> str:
@@ -266,7 +292,7 @@ def argument_spec(service: str) -> dict[str, dict[str, Any]]:
         spec[name] = {"type": "path" if name in _PATH_OPTIONS else "str"}
         if name in _SECRET_OPTIONS:
             spec[name]["no_log"] = True
-        elif name in ("ltoken_file", "oauth_consumer_key", "oauth_signature_method"):
+        elif name in _OPEN_OPTIONS:
             spec[name]["no_log"] = False
     spec["username"]["aliases"] = ["user"]
     if "token_json" in spec:
@@ -305,7 +331,7 @@ def resolve(
     if named and named.items() <= from_env.items():
         source = "the environment"
     settings = _settings(service, get, address)
-    login = _login(service, address, named)
+    login = _login(service, address, named, settings)
     described = _describe_login(login, named, source)
     return Connection(
         service=service,
@@ -338,6 +364,7 @@ def _describe_login(login: Mapping[str, Any], named: Mapping[str, Any], source: 
     """
     kinds = {"token": "the token", "api_key": "the API key", "oauth": "an OAuth access token"}
     kinds |= {"password": "the password", "ltoken": "the ltoken"}
+    kinds |= {"exchange": "an access token of a short-lived login"}
     credential = next((words for kind, words in kinds.items() if login.get(kind) is not None), "")
     who = f" of the user {login['username']}" if login.get("username") else ""
     if not credential:
@@ -412,7 +439,9 @@ def _add_user_info(service: str, named: dict[str, Any], user: str, secret: str |
             )
 
 
-def _login(service: str, url: str, named: Mapping[str, Any]) -> dict[str, Any]:
+def _login(
+    service: str, url: str, named: Mapping[str, Any], settings: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return the login fields of a connection.
 
     Raises `invalid` unless the options are a complete credential of a single kind.
@@ -425,13 +454,15 @@ def _login(service: str, url: str, named: Mapping[str, Any]) -> dict[str, Any]:
         )
     if service == "analysis":
         return _analysis_login(url, named)
-    if "oauth" in kinds:
+    kind = next(iter(kinds), "")
+    if kind in ("token", "api_key", *exchanges.KINDS) and "username" in named:
+        raise invalid(f"username cannot be combined with {kind}: omit one of them")
+    if kind in exchanges.KINDS:
+        return {"exchange": exchanges.KINDS[kind](service, url, named, settings)}
+    if kind == "oauth":
         return {"oauth": _oauth(service, named)}
-    if "token" in kinds or "api_key" in kinds:
-        kind = "token" if "token" in kinds else "api_key"
-        if "username" in named:
-            raise invalid(f"username cannot be combined with {kind}: omit one of them")
-        return {kind: _header_secret(service, kind, str(named[kind]))}
+    if kind in ("token", "api_key"):
+        return {kind: secret_of(service, kind, str(named[kind]))}
     if "username" in named or "password" in named:
         return _basic(service, named)
     if "credentials_file" in named:
@@ -439,23 +470,11 @@ def _login(service: str, url: str, named: Mapping[str, Any]) -> dict[str, Any]:
     return {}
 
 
-def _header_secret(service: str, kind: str, text: str) -> Secret:
-    """Return the value of an option as a secret for a header.
-
-    Raises `invalid` for an invalid value. Otherwise the HTTP library would print it in its error.
-    """
-    if re.fullmatch(r"[!-~]+", text) is None:
-        raise invalid(
-            f"the {kind} for the {service} service is empty, or contains a space, a line break or"
-            " a non-ASCII character"
-        )
-    return Secret(text)
-
-
 def _kinds(named: Mapping[str, Any]) -> set[str]:
     single = ("password", "token", "api_key", "ltoken", "ltoken_file", "token_json")
     kinds = {name for name in single if name in named}
-    return kinds | ({"oauth"} if any(name in named for name in _OAUTH[:4]) else set())
+    groups = {"oauth": _OAUTH[:4], "oidc_provider": _OIDC, "oauth2_client_id": _OAUTH2}
+    return kinds | {kind for kind, names in groups.items() if not set(names).isdisjoint(named)}
 
 
 def _basic(service: str, named: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from .. import errors
 from ..address import NOWHERE, Query, encode, is_forbidden_redirect, is_login_page, origin, target
 from ..connection.auth import Anonymous, Crumb, Login, Outgoing, hide
 from ..connection.connection import Connection
+from ..connection.short_lived import ShortLived
 from ..errors import ToolchainError, invalid
 from ..secret import clean_url
 from .bodies import Incoming
@@ -299,31 +300,40 @@ class Transport:
             raise self._redirect_error(request, status, there)
         return there
 
-    def _send_once(self, request: Request, url: str, timeout: float) -> Incoming:
+    def _send_once(
+        self, request: Request, url: str, timeout: float, *, renewed: bool = False
+    ) -> Incoming:
+        """Send a request, and send it again if its short-lived token has been replaced.
+
+        :param renewed: whether this is the second time
+        """
         there = origin(url)
         at_home = there == self._home
         if there == NOWHERE or not (at_home or request.foreign_hosts):
             address = errors.shorten(clean_url(url), errors.ADDRESS_LIMIT)
             wrong = f"is not an address on the server at {self.connection.url}"
             raise ToolchainError("protocol", f"{request.purpose}: {address} {wrong}")
-        headers = dict(request.headers)
+        outgoing = Outgoing(request.method, url, dict(request.headers))
         if self._crumb is not None and request.method not in _SAFE:
-            headers.update(self._crumb.headers())
-        body = self._body(request)
-        outgoing = Outgoing(request.method, url, headers, body)
+            outgoing.headers.update(self._crumb.headers())
+        login = self._login if at_home and not request.anonymous else Anonymous()
+        if isinstance(login, ShortLived):
+            login.prepare()  # before the request is counted, because it may fail
+        outgoing.body = body = self._body(request)
         try:
-            incoming = self._session.exchange(
-                outgoing,
-                self._login if at_home and not request.anonymous else Anonymous(),
-                self.accounting,
-                timeout=timeout,
-            )
+            incoming = self._session.exchange(outgoing, login, self.accounting, timeout=timeout)
         finally:
             # an `Upload` counts its bytes itself; `outgoing.body` may contain the login
             sent = 0 if isinstance(body, Upload) else len(outgoing.body or b"")
             self.accounting.add(requests=1, writes=int(not request.reads), bytes_sent=sent)
             if isinstance(body, Upload):
                 body.close()
+        replaced = isinstance(login, ShortLived) and login.is_replaced(
+            outgoing, incoming.status_code
+        )
+        if replaced and not renewed:
+            incoming.close()
+            return self._send_once(request, url, timeout, renewed=True)
         if at_home:
             self._notice(incoming.headers)
         if not request.streamed or incoming.status_code != 200:

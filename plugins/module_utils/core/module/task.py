@@ -9,12 +9,20 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..connection.auth import Anonymous, hide, login_of
-from ..connection.connection import AUTO, Connection, at_gateway, site_of
-from ..errors import ToolchainError, append_clause, printable, single_line
+from ..connection.connection import AUTO, Connection, Exchange, at_gateway, site_of
+from ..connection.short_lived import ShortLived
+from ..errors import (
+    ToolchainError,
+    append_clause,
+    error_text,
+    looks_like_html,
+    printable,
+    single_line,
+)
 from ..http.messages import Accounting, Response, json_or_none, unexpected_body
 from ..http.transport import Transport
 from ..progress import progress
-from ..secret import hidden
+from ..secret import hidden, mask_free_text
 from .predictions import Predictions
 
 _CHECK = "check url"
@@ -99,15 +107,34 @@ class Task:
         :param base: base address of another API of the service with the same login
         """
         connection = self.server if base is None else replace(self.connection, url=base)
+        exchange = connection.exchange
         return Transport(
             connection,
-            login_of(connection, *api_key_headers),
+            login_of(connection, *api_key_headers)
+            if exchange is None
+            else ShortLived(exchange, self._exchange),
             read_only=self.read_only,
             accounting=self.accounting,
             describe=describe,
             notice=notice,
             connections=connections,
             crumbs=crumbs,
+        )
+
+    def _exchange(
+        self, exchange: Exchange, purpose: str, body: Mapping[str, str]
+    ) -> tuple[bytes, Callable[[str], ToolchainError]]:
+        """Send the request of a short-lived login, without other credentials."""
+        service = replace(self.connection.without_login, url=exchange.url)
+        describe: Callable[[Response], str] = lambda found: mask_free_text(error_text(found.text))  # noqa: E731
+        transport = Transport(
+            service, Anonymous(), read_only=True, accounting=self.accounting, describe=describe
+        )
+        response = transport.read(purpose, exchange.path, method="POST", json=dict(body))
+        if looks_like_html(response.text):
+            raise unexpected_body(response, "an access token")
+        return response.body, lambda problem: response.error(
+            "protocol", f"the server returned {response.status} {problem}"
         )
 
     def progress(self, line: str) -> None:
@@ -144,14 +171,7 @@ def _server_of(connection: Connection, accounting: Accounting) -> Connection:
 
 def _id_of(connection: Connection, accounting: Accounting) -> str:
     """Return the id of a cloud site. It is read without a login, once per server and process."""
-    site = replace(
-        connection,
-        url=site_of(connection),
-        username=None,
-        password=None,
-        token=None,
-        oauth=None,
-    )
+    site = replace(connection.without_login, url=site_of(connection))
     transport = Transport(site, Anonymous(), read_only=True, accounting=accounting)
     if _ID not in transport.memory:
         purpose = f"reading the id of the site {site.url}"
