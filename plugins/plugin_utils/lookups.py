@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from ansible.errors import AnsibleError
+from ansible.errors import AnsibleLookupError
 from ansible.module_utils.basic import missing_required_lib
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.plugins.lookup import LookupBase
@@ -65,7 +65,7 @@ def set_options(
         input_check.require_whole_characters(values)
         values = input_check.check_options(lookup.option_definitions, values)
     except ToolchainError as error:
-        raise AnsibleError(error.message) from None
+        raise AnsibleLookupError(error.message) from None
     empty = [
         name for name, value in os.environ.items() if name.startswith("TOOLCHAIN_") and not value
     ]
@@ -80,7 +80,7 @@ def set_options(
 
 
 def _reject_unknown(lookup: LookupBase, names: Mapping[str, Any]) -> None:
-    """Raise AnsibleError for unknown options, because Ansible ignores them.
+    """Raise AnsibleLookupError for unknown options, because Ansible ignores them.
 
     A query with a misspelt option would run without its limit, or with another login.
     """
@@ -91,7 +91,7 @@ def _reject_unknown(lookup: LookupBase, names: Mapping[str, Any]) -> None:
         if name not in known:
             near = difflib.get_close_matches(name, known, 1)
             meant = f"did you mean {near[0]}?" if near else f"its options are {', '.join(known)}"
-            raise AnsibleError(f"{name} is not an option of the lookup: {meant}")
+            raise AnsibleLookupError(f"{name} is not an option of the lookup: {meant}")
 
 
 def further_service(
@@ -111,9 +111,9 @@ def further_service(
         named = {**from_variables(service, values, variables or {}, template), **values}
         checked = ArgumentSpecValidator(spec).validate(input_check.check_options(spec, named))
     except ToolchainError as error:
-        raise AnsibleError(f"{service}: {error.message}") from None
+        raise AnsibleLookupError(f"{service}: {error.message}") from None
     if checked.error_messages:
-        raise AnsibleError(f"{service}: {'; '.join(checked.error_messages)}")
+        raise AnsibleLookupError(f"{service}: {'; '.join(checked.error_messages)}")
     options = checked.validated_parameters
     return options.get if options["url"] else None
 
@@ -142,12 +142,12 @@ def cached(
 
 
 def require_terms(terms: Sequence[Any], wanted: str) -> None:
-    """Raise AnsibleError for a lookup without a term. An empty list is a valid term.
+    """Raise AnsibleLookupError for a lookup without a term. An empty list is a valid term.
 
     :param wanted: the expected term, for the message
     """
     if not terms:
-        raise AnsibleError(f"this lookup was called without a term: specify {wanted}")
+        raise AnsibleLookupError(f"this lookup was called without a term: specify {wanted}")
 
 
 def string_terms(terms: Sequence[Any], wanted: str | None = None) -> list[str]:
@@ -165,15 +165,15 @@ def string_terms(terms: Sequence[Any], wanted: str | None = None) -> list[str]:
             input_check.Place("_terms"),
         )
     except ToolchainError as error:
-        raise AnsibleError(error.message) from None
+        raise AnsibleLookupError(error.message) from None
 
 
 def parsed(options: type[Options], values: Mapping[str, Any]) -> Options:
-    """Return the typed options of a lookup. Raises AnsibleError if they break a rule."""
+    """Return the typed options of a lookup. Raises AnsibleLookupError if they break a rule."""
     try:
         return typed_options.parse(options, values)
     except ToolchainError as error:
-        raise AnsibleError(error.message) from None
+        raise AnsibleLookupError(error.message) from None
 
 
 def run_query(
@@ -182,13 +182,13 @@ def run_query(
     values: Mapping[str, Any],
     query: Callable[[Task], Any],
 ) -> Any:
-    """Call `query` with a read-only task, and return its result. Raises AnsibleError.
+    """Call `query` with a read-only task, and return its result. Raises AnsibleLookupError.
 
     :param get: returns the value of a connection option
     :param values: other options, searched for secrets
     """
     if REQUESTS_MISSING is not None:
-        raise AnsibleError(missing_required_lib("requests"))
+        raise AnsibleLookupError(missing_required_lib("requests"))
     hidden.clear()  # secrets of the previous lookup in this process
     hidden.add(*secrets_in_addresses("url", get("url")), *secrets_in_addresses("", values))
     try:
@@ -196,8 +196,8 @@ def run_query(
         task = Task(resolve(service, get), warn, read_only=True)
     except ToolchainError as error:
         hint = "" if get("url") else "; lookups do not use module_defaults"
-        raise AnsibleError(error.message + hint) from None
+        raise AnsibleLookupError(error.message + hint) from None
     try:
         return query(task)
     except ToolchainError as error:
-        raise AnsibleError(task.failure(error)["msg"]) from None
+        raise AnsibleLookupError(task.failure(error)["msg"]) from None

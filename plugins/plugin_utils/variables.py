@@ -72,7 +72,8 @@ def value_of(name: str, variables: Mapping[str, Any], template: Callable[[Any], 
     try:
         value = evaluated(value, template)
     except errors.AnsibleUndefinedVariable as error:
-        message = f"the variable {name} cannot be evaluated: {single_line(str(error))}"
+        # until ansible-core 2.18, the string of the error contains the reason twice
+        message = f"the variable {name} cannot be evaluated: {single_line(str(error.args[0]))}"
         raise invalid(message) from None
     return None if value in (None, "", variables.get("omit")) else value
 

@@ -6,11 +6,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from ansible.errors import AnsibleUndefinedVariable
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.variables import (
     from_variables,
     is_on,
+    value_of,
 )
 
 URL = "https://repo.example.org/base"
@@ -133,3 +135,17 @@ def test_message_names_the_switch_that_is_no_boolean() -> None:
     values = {"toolchain_fail_fast": "maybe"}
     with pytest.raises(ToolchainError, match="variable toolchain_fail_fast is 'maybe': set it to"):
         is_on("toolchain_fail_fast", values, lambda value: value, default=False)
+
+
+def test_reason_of_an_undefined_name_is_shown_once() -> None:
+    class Old(AnsibleUndefinedVariable):  # type: ignore[misc]
+        """The error of ansible-core 2.18, which appends the original error."""
+
+        def __str__(self) -> str:
+            return f"{self.args[0]}. {self.args[0]}"
+
+    def template(value: str) -> str:
+        raise Old("'nope' is undefined")
+
+    with pytest.raises(ToolchainError, match=r"evaluated: 'nope' is undefined$"):
+        value_of("toolchain_ci_url", {"toolchain_ci_url": "{{ nope }}"}, template)
