@@ -53,6 +53,10 @@ class CallbackModule(CallbackBase):
             self._service = service
             Display().display(f"{service}: {name_without_role(task)}")
 
+    def v2_runner_on_start(self, host: Any, task: Any) -> None:
+        if not (task.when or task.loop):  # it may still be skipped
+            self._progress(task)
+
     def v2_runner_on_ok(self, result: Any) -> None:
         self._warn(result)
         self._show(result)

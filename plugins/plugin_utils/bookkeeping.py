@@ -510,6 +510,30 @@ def list_builds(run: Run, results: Sequence[Mapping[str, Any]]) -> Result:
 # -- the rotation of a login ----------------------------------------------------------------------
 
 
+def exported(run: Run, place: str, results: Mapping[str, Mapping[str, Any]]) -> Result:
+    """Return the lines that are shown at the end of an export.
+
+    :param place: folder of the export
+    :param results: result of the export of each service
+    """
+    services = {name: result for name, result in results.items() if "exported" in result}
+    lines = [f"Exported to {place}:" if services else "Nothing was exported."]
+    for name, result in services.items():
+        counts = [_counted(kind, count) for kind, count in result["exported"].items() if count]
+        left = len(result["left_out"])
+        more = f" ({left:,} left out, listed at the top of {name}.yml)" if left else ""
+        lines.append(f"  {name}: {', '.join(counts) or 'nothing'}{more}")
+    return {"lines": [*lines, *(line for each in services.values() for line in each["untold"])]}
+
+
+def _counted(kind: str, count: int) -> str:
+    """Return a count with its noun, such as "1 repository" for `repositories`."""
+    noun = _NOUNS.get(kind, kind.replace("_", " "))
+    if count == 1:
+        noun = f"{noun[:-3]}y" if noun.endswith("ies") else noun.removesuffix("s")
+    return f"{count:,} {noun}"
+
+
 def rotation_options(run: Run) -> Result:
     """Reject the lifetimes that the module of the issuer would reject, before any request."""
     names = ("expires_in", "renew_before")
@@ -536,11 +560,13 @@ def rotation_steps(run: Run, **given: Any) -> Result:
     return rotation.steps(**given)
 
 
+#: Nouns of exported kinds whose names do not say what is counted.
+_NOUNS = {"configuration": "configuration sections"}
 _STEPS: tuple[Callable[..., Result], ...] = (
     *(check, read_survey, roles, read_folder, validate_folder, kinds, unmanaged),
     *(findings, reported),
     *(begin, summarise, plan_issues, finish, open_plan, compare),
-    *(list_builds, rotation_options, rotation_entries, rotation_steps),
+    *(list_builds, exported, rotation_options, rotation_entries, rotation_steps),
 )
 STEPS: Mapping[str, Callable[..., Result]] = {step.__name__: step for step in _STEPS}
 #: The beginning of messages, by class of the error.

@@ -328,3 +328,28 @@ def test_role_sets_each_variable_of_the_schemas() -> None:
     assert task["ansible.builtin.set_fact"] == {
         name: f"{{{{ desired_state_read.variables.{name} | default(omit) }}}}" for name in names
     }
+
+
+def test_export_ends_with_a_line_for_each_service() -> None:
+    run = bookkeeping.Run({}, str, str)
+    results = {
+        "ci": {
+            "exported": {"jobs": 1200, "configuration": 1, "credentials": 0, "views": 1},
+            "left_out": [{}, {}],
+            "untold": ["Scripts stay."],
+        },
+        "repo": {"exported": {"repositories": 1}, "left_out": [], "untold": []},
+        "wiki": {"skipped": True},
+        "tracker": {"exported": {"versions": 0}, "left_out": [], "untold": []},
+    }
+    lines = bookkeeping.perform("exported", run, {"place": "/x", "results": results})["lines"]
+    assert lines == [
+        "Exported to /x:",
+        "  ci: 1,200 jobs, 1 configuration section, 1 view (2 left out, listed at the top of ci.yml)",
+        "  repo: 1 repository",
+        "  tracker: nothing",
+        "Scripts stay.",
+    ]
+    failed = {"ci": {"failed": True, "msg": "no"}}
+    shown = bookkeeping.perform("exported", run, {"place": "/x", "results": failed})
+    assert shown == {"lines": ["Nothing was exported."]}

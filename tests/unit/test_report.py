@@ -365,7 +365,9 @@ def test_object_is_one_finding_for_any_number_of_tasks() -> None:
         (["ok"], True, "1 object on 1 server is in sync."),
         (["ok", "drift"], True, "1 of 2 objects differs on 1 server."),
         (["drift"], False, "1 object was changed on 1 server."),
-        (["failed"], True, "1 object on 1 server: 1 failed."),
+        (["failed"], True, "Nothing was compared: 1 failure."),
+        (["failed", "failed"], False, "2 failures."),
+        (["ok", "failed"], True, "2 objects on 1 server: 1 failed."),
         (
             ["ok", "unmanaged", "unknown", "unknown"],
             True,

@@ -294,6 +294,9 @@ class Contents:
         total = sum(counts.values())
         if not total:
             return "Nothing was compared."
+        if total == counts["failed"]:
+            failures = many(total, "failure")
+            return f"Nothing was compared: {failures}." if self.check else f"{failures}."
         more = [f"{counts[name]:,} {TITLES.get(name, name)}" for name in COUNTS[2:] if counts[name]]
         if counts["drift"]:
             objects = part_of(counts["drift"], total, "object")
