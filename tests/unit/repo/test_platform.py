@@ -14,7 +14,6 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.repo.interface 
     ACCESS,
     InterfaceMissing,
     PlatformClient,
-    platform_url,
 )
 from tests.unit.repo.conftest import Server
 from tests.unit.stub import Reply, connection_to
@@ -53,7 +52,7 @@ def read(server: Server, token: Secret | None = None, api_key: Secret | None = N
     ],
 )
 def test_platform_url_is_derived(url: str, given: str | None, base: str) -> None:
-    assert platform_url(connection_to(url, settings={"platform_url": given})) == base
+    assert connection_to(url, settings={"platform_url": given}).platform == base
 
 
 @pytest.mark.parametrize("status", [400, 404])
