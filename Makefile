@@ -60,6 +60,7 @@ faults:
 	@$(VENV_PYTHON) -m tests.faults.shapes
 	@$(VENV_PYTHON) -m tests.faults.heads
 	@$(VENV_PYTHON) -m tests.faults.rotation
+	@$(VENV_PYTHON) -m tests.faults.expiry
 
 secrets:
 	@tools/setup dev

@@ -41,7 +41,7 @@ class ClientCredentials:
         life = service.settings["oauth2_seconds"]
         token = {
             "user": client["user"],
-            "secret": f"eyJ.sandbox.{secrets.token_hex(24)}",
+            "secret": f"eyJ.exchanged.{secrets.token_hex(24)}",
             "expiring": context.now_ms() + int(life * 1000),
         }
         context.store.put(kind, str(context.store.next_id(kind)), token)

@@ -16,6 +16,10 @@ LOGINS: dict[str, dict[str, str]] = {
     "ci": {"username": "builder", "password": "builder-api-token-1234567890"},
     "analysis": {"username": "analyst", "ltoken": LTOKEN},
 }
+
+
+#: The services with short-lived logins.
+SHORT_LIVED = ("repo", "tracker", "wiki")
 _SECRET_OPTIONS = ("token", "password", "ltoken")
 #: Logins of a valid form that no service knows.
 WRONG_LOGINS: dict[str, dict[str, str]] = {
@@ -30,6 +34,19 @@ WRONG_LOGINS: dict[str, dict[str, str]] = {
 def secrets(login: Mapping[str, str]) -> list[str]:
     """Return the secret values of a login."""
     return [value for name, value in login.items() if name in _SECRET_OPTIONS]
+
+
+def short_lived(service: str, url: str, token: str) -> dict[str, str]:
+    """Return the short-lived login of the account that has a token.
+
+    :param url: address of the service, at which the sandbox also has its token service
+    """
+    if service != "repo":
+        secret = f"{service}-client-secret-1234567890"
+        login = {"oauth2_client_id": "toolchain", "oauth2_client_secret": secret}
+        return {**login, "oauth2_url": url}
+    identity = "admin-identity-token" if "admin" in token else "identity-token"
+    return {"oidc_provider": "gitlab", "oidc_token": f"eyJ.{identity}.1234567890"}
 
 
 def connection(service: str, url: str, **options: Any) -> dict[str, Any]:

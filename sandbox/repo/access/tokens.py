@@ -96,7 +96,7 @@ async def exchange(request: Request) -> Response:
     now, number = current.now_ms() // 1000, f"{current.store.next_id(KIND):032x}"
     token = {
         "token_id": number,
-        "secret": f"eyJ.sandbox.{secrets.token_hex(24)}",
+        "secret": f"eyJ.exchanged.{secrets.token_hex(24)}",
         "user": known["user"],
         "scope": _OWN,
         "description": "",

@@ -129,7 +129,7 @@ SECRETS = [
     API_KEY,
     IDENTITY_TOKEN,
     *CLIENT_SECRETS.values(),
-    "eyJ.sandbox.",
+    "eyJ.exchanged.",
     "BEGIN PRIVATE KEY",
 ]
 
