@@ -24,7 +24,7 @@ options:
     elements: str
     required: true
 seealso:
-  - module: delivery.toolchain.artifact_query
+  - module: delivery.toolchain.artifact_info
 """
 
 EXAMPLES = r"""
@@ -53,9 +53,9 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items.artifact_query import (
-    ArtifactQueryOperation,
-    ArtifactQueryOptions,
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items.artifact_info import (
+    ArtifactInfoOperation,
+    ArtifactInfoOptions,
     option_of,
 )
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookups
@@ -74,11 +74,11 @@ class LookupModule(LookupBase):
 
     def _rows(self, term: str) -> list[dict[str, Any]]:
         values = {option_of(term): term}
-        options = lookups.parsed(ArtifactQueryOptions, values)
+        options = lookups.parsed(ArtifactInfoOptions, values)
         rows: list[dict[str, Any]] = lookups.run_query(
             "repo",
             self.get_option,
             values,
-            lambda task: ArtifactQueryOperation(task, options).rows(),
+            lambda task: ArtifactInfoOperation(task, options).rows(),
         )
         return rows

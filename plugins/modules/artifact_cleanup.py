@@ -109,7 +109,7 @@ notes:
   - A query must return its complete result. If the server truncates the result, nothing is deleted.
   - O(rules[].properties) requires a server with properties in its query language, as in the dialect V(jfrog).
 seealso:
-  - module: delivery.toolchain.artifact_query
+  - module: delivery.toolchain.artifact_info
   - module: delivery.toolchain.artifact_trash
 """
 

@@ -127,7 +127,7 @@ options:
     default: false
 seealso:
   - module: delivery.toolchain.artifact_deploy
-  - module: delivery.toolchain.artifact_query
+  - module: delivery.toolchain.artifact_info
 """
 
 EXAMPLES = r"""

@@ -89,7 +89,7 @@ options:
 seealso:
   - module: delivery.toolchain.artifact_copy
   - module: delivery.toolchain.artifact_deploy
-  - module: delivery.toolchain.artifact_query
+  - module: delivery.toolchain.artifact_info
 """
 
 EXAMPLES = r"""

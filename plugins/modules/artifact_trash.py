@@ -10,7 +10,7 @@ module: artifact_trash
 short_description: Clean or empty the trash of the artifact repository manager
 version_added: 1.0.0
 description:
-  - Permanently removes deleted items, or lists the repositories with deleted items.
+  - Permanently removes deleted items.
   - The trash lists only the keys of repositories. If the server does not return single items of the trash (dialect V(generic)), check mode
     reports C(changed) if the repository is listed.
   - With O(state=clean), the task fails if the repository is neither in the trash nor on the server.
@@ -25,10 +25,9 @@ options:
       - V(empty) removes everything in the trash.
       - V(clean) removes O(path), which was deleted from O(repo).
       - V(builds_clean) removes the build records in the trash.
-      - V(listed) only lists the repositories.
       - The server responds after the removal, which may take minutes. Set O(timeout) accordingly.
     type: str
-    choices: [empty, clean, builds_clean, listed]
+    choices: [empty, clean, builds_clean]
     required: true
   repo:
     description: Key of the repository from which the item was deleted. Required with O(state=clean).
@@ -45,14 +44,11 @@ options:
     type: bool
     default: false
 seealso:
+  - module: delivery.toolchain.artifact_trash_info
   - module: delivery.toolchain.artifact_cleanup
 """
 
 EXAMPLES = r"""
-- name: List the trash
-  delivery.toolchain.artifact_trash:
-    state: listed
-
 - name: Remove a deleted file permanently
   delivery.toolchain.artifact_trash:
     state: clean

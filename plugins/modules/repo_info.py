@@ -29,7 +29,7 @@ options:
     type: bool
     default: false
 seealso:
-  - module: delivery.toolchain.artifact_query
+  - module: delivery.toolchain.artifact_info
 """
 
 EXAMPLES = r"""

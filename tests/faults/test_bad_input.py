@@ -95,11 +95,11 @@ OPTIONS: dict[str, tuple[str, dict[str, Any], str]] = {
         "force",
     ),
     "two questions": (
-        "artifact_query",
+        "artifact_info",
         {"aql": "items.find()", "pattern": "generic:*"},
         "mutually exclusive",
     ),
-    "no question": ("artifact_query", {}, "pattern"),
+    "no question": ("artifact_info", {}, "pattern"),
     "the trash of a whole repository": (
         "artifact_trash",
         {"state": "clean", "repo": "generic"},

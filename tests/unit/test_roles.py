@@ -54,7 +54,8 @@ LEFT_OUT = {
     "trees": {"force", "parallel"},
     "pages": {
         *("allow_orphaned_comments", "attachments", "compare", "expected_version", "force"),
-        *("minor_edit", "must_keep", "on_conflict", "pages", "parallel", "version_comment"),
+        *("follow_renames", "minor_edit", "must_keep", "on_conflict", "pages", "parallel"),
+        "version_comment",
     },
 }
 #: Role to the module from which it takes every option.

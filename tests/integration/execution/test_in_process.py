@@ -468,13 +468,13 @@ def queried(fresh: Fresh, tmp_path_factory: pytest.TempPathFactory) -> playbook.
         ways = {"toolchain_in_process": way}
         kept = {"register": "found", "vars": ways}
         tasks += [
-            playbook.task("artifact_query", options, f"query {way}", **kept),
+            playbook.task("artifact_info", options, f"query {way}", **kept),
             {
                 "name": f"use {way}",
                 "ansible.builtin.assert": {"that": f"found.results == {ROWS!r}"},
             },
             playbook.task(
-                "artifact_query",
+                "artifact_info",
                 {"pattern": "{{ item }}"},
                 f"loop {way}",
                 loop=[options["pattern"]] * 2,
@@ -486,7 +486,7 @@ def queried(fresh: Fresh, tmp_path_factory: pytest.TempPathFactory) -> playbook.
                     "that": f"found.results | map(attribute='results') == [{ROWS!r}] * 2"
                 },
             },
-            playbook.task("artifact_query", options, f"hidden {way}", no_log=True, **kept),
+            playbook.task("artifact_info", options, f"hidden {way}", no_log=True, **kept),
             {
                 "name": f"use hidden {way}",
                 "no_log": True,

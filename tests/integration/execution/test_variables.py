@@ -68,13 +68,13 @@ def ran(fresh: Fresh, tmp_path_factory: pytest.TempPathFactory) -> playbook.Run:
     separate = {"vars": {"toolchain_in_process": False}}
     emptied = {"vars": {"toolchain_repo_url": "", "toolchain_repo_token": None}}
     tasks: list[dict[str, Any]] = [
-        playbook.task("artifact_query", QUERY, "module"),
-        playbook.task("artifact_query", QUERY, "separate", **separate),
-        playbook.task("artifact_query", {**QUERY, "token": "of-the-task"}, "task"),
-        playbook.task("artifact_query", QUERY, "empty", **emptied),
-        playbook.task("artifact_query", STRANGER, "stranger"),
-        playbook.task("artifact_query", STRANGER, "separate stranger", **separate),
-        playbook.task("artifact_query", STRANGER, "empty stranger", **emptied),
+        playbook.task("artifact_info", QUERY, "module"),
+        playbook.task("artifact_info", QUERY, "separate", **separate),
+        playbook.task("artifact_info", {**QUERY, "token": "of-the-task"}, "task"),
+        playbook.task("artifact_info", QUERY, "empty", **emptied),
+        playbook.task("artifact_info", STRANGER, "stranger"),
+        playbook.task("artifact_info", STRANGER, "separate stranger", **separate),
+        playbook.task("artifact_info", STRANGER, "empty stranger", **emptied),
         playbook.task("repo_repository", REMOTE, "remote"),
         {"name": "lookup", "ansible.builtin.debug": {"msg": LOOKUP}, "ignore_errors": True},
         {

@@ -63,7 +63,7 @@ OPERATIONS: dict[str, dict[str, str]] = {
         "update": "update_project",
         "delete": "delete_project",
     },
-    "analysis_report": {"read": "report"},
+    "analysis_report_info": {"read": "report"},
     "analysis_role": {
         "read": "roles",
         "create": "create_role",

@@ -68,7 +68,7 @@ WRITTEN = {
     "report": "project build x y",
 }
 #: Modules that only read: they share code with modules that write, but do not send those actions.
-READERS = {"analysis_export", "analysis_info", "analysis_issue_info", "analysis_report"}
+READERS = {"analysis_export", "analysis_info", "analysis_issue_info", "analysis_report_info"}
 #: `projects` is for the import of a project only. `analysis_config` only reads builds, because a
 #: project with protected builds is not deleted.
 NEVER_SENT = {

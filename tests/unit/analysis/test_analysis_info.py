@@ -11,7 +11,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.config
     analysis_info,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues import (
-    analysis_report,
+    analysis_report_info,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resources import (
     analysis_server_import,
@@ -259,9 +259,9 @@ def test_missing_project_cannot_be_exported() -> None:
 
 
 def reported(stub: Stub, kind: str, **options: Any) -> tuple[Any, list[str]]:
-    given = build(analysis_report.AnalysisReportOptions, kind=kind, **options)
+    given = build(analysis_report_info.AnalysisReportInfoOptions, kind=kind, **options)
     task, warnings = task_for(stub, read_only=True)
-    operation = analysis_report.AnalysisReportOperation(task, given)
+    operation = analysis_report_info.AnalysisReportInfoOperation(task, given)
     return operation.plan().result["report"], warnings
 
 

@@ -26,7 +26,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.messa
     Response,
     back_off,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items import artifact_query
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items import artifact_info
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki import attachments
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.pages import desired_page
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.pages.desired_page import (
@@ -213,7 +213,7 @@ READERS: dict[str, Callable[[str], object]] = {
         options_of(PageOptions, space="S", title="T", src=path)
     ),
     "wiki_page.attachments": lambda path: attachments._file(path, "a.txt", ""),
-    "artifact_query.aql_file": artifact_query._content,
+    "artifact_info.aql_file": artifact_info._content,
 }
 
 

@@ -12,6 +12,9 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors imp
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.cleanup.artifact_trash import (
     ArtifactTrashOperation,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.cleanup.artifact_trash_info import (
+    ArtifactTrashInfoOperation,
+)
 from tests.unit.repo.conftest import Server
 from tests.unit.stub import Reply
 
@@ -37,17 +40,25 @@ ONE = params("clean", repo="r", path="a/1.txt")
 
 def test_trash_is_listed(server: Server) -> None:
     server.on[TRASH] = trash("s", "r")
-    plan, values = server.run(ArtifactTrashOperation, params("listed"))
+    plan, values = server.run(ArtifactTrashInfoOperation, {})
     assert values == {"children": ["r", "s"]}
     assert not plan.changed
 
 
-@pytest.mark.parametrize("state", ["listed", "empty", "builds_clean"])
-def test_empty_trash_may_be_a_404(server: Server, state: str) -> None:
+@pytest.mark.parametrize(
+    ("operation", "given"),
+    [
+        (ArtifactTrashInfoOperation, {}),
+        (ArtifactTrashOperation, params("empty")),
+        (ArtifactTrashOperation, params("builds_clean")),
+    ],
+    ids=["info", "empty", "builds_clean"],
+)
+def test_empty_trash_may_be_a_404(server: Server, operation: Any, given: dict[str, Any]) -> None:
     """Verify that the 404 is accepted only if a repository manager responds."""
-    assert server.fails(ArtifactTrashOperation, params(state)).kind == "not_found"
+    assert server.fails(operation, given).kind == "not_found"
     server.on[REPOSITORIES] = Reply(body="[]")
-    plan, values = server.run(ArtifactTrashOperation, params(state))
+    plan, values = server.run(operation, given)
     assert not plan.changed
     assert values["children"] == []
 

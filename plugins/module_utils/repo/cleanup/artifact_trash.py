@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""List, clean and empty the trash [C2.5].
+"""Clean and empty the trash [C2.5].
 
 Written interface [W2.1, W4.1]: the listing of the trash contains repository keys. Server facts
 [repo-8]: listing an empty trash returns 404. A deleted item has the path
@@ -17,11 +17,11 @@ from typing import Any, ClassVar, Literal, Protocol
 from ...core import address
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid
-from ...core.module.descriptor import Descriptor, reads, writes
+from ...core.module.descriptor import Descriptor, writes
 from ...core.module.rules import Rule
 from ...core.module.sealing import Divisible, PlannedChange
 from ...core.module.task import Task
-from ...core.plan import Action, Operation, Plan, ReadOnly, unchanged
+from ...core.plan import Action, Operation, Plan
 from ...core.verification import without_effect
 from .. import aql, repositories
 from ..client import RepoClient, join, objects_of, refuse_glob, repository_key, segments
@@ -43,7 +43,7 @@ class ArtifactTrashOptions:
         Rule("repo", "path", requires="state=clean"),
     )
 
-    state: Literal["empty", "clean", "builds_clean", "listed"]
+    state: Literal["empty", "clean", "builds_clean"]
     repo: str | None = None
     path: str = ""
     project: str | None = None
@@ -55,11 +55,9 @@ class _TrashOperation(Operation, Divisible, Protocol):
 
 
 class ArtifactTrashOperation:
-    """List, clean or empty the trash, depending on the option `state`."""
+    """Clean or empty the trash, depending on the option `state`."""
 
-    descriptor: ClassVar = Descriptor(
-        "repo", {"list": reads("admin"), "clean": writes("admin"), "empty": writes("admin")}
-    )
+    descriptor: ClassVar = Descriptor("repo", {"clean": writes("admin"), "empty": writes("admin")})
 
     def __init__(self, task: Task, options: ArtifactTrashOptions) -> None:
         self._operation = _operation(task, options)
@@ -87,25 +85,7 @@ def _operation(task: Task, options: ArtifactTrashOptions) -> _TrashOperation:
         return TrashCleaning(client, *_item(options))
     if options.state == "builds_clean":
         return TrashCleaning(client, client.builds_key(options.project), "", of_builds=True)
-    if options.state == "empty":
-        return TrashEmptying(client, task.warn)
-    return TrashListing(client)
-
-
-class TrashListing(ReadOnly):
-    """List the repositories that have items in the trash."""
-
-    def __init__(self, client: RepoClient) -> None:
-        self._client = client
-
-    def plan(self) -> Plan:
-        return unchanged({"children": children(self._client)})
-
-    def parts(self, plan: Plan) -> list[PlannedChange]:
-        return []
-
-    def leave_out(self, plan: Plan, places: Collection[int]) -> Plan:
-        return plan
+    return TrashEmptying(client, task.warn)
 
 
 def _item(options: ArtifactTrashOptions) -> tuple[str, str]:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 DOCUMENTATION = r"""
-module: artifact_query
+module: artifact_info
 short_description: Find items and builds in the artifact repository manager
 version_added: 1.0.0
 description:
@@ -72,7 +72,7 @@ seealso:
 
 EXAMPLES = r"""
 - name: Find the files of the agent
-  delivery.toolchain.artifact_query:
+  delivery.toolchain.artifact_info:
     aql: |
       items.find({"repo": {{ repo | to_json }}, "path": {"$match": "agent/*"}})
         .include("repo", "path", "name", "size", "created")
@@ -81,14 +81,14 @@ EXAMPLES = r"""
   register: agent
 
 - name: Find the files again by their paths
-  delivery.toolchain.artifact_query:
+  delivery.toolchain.artifact_info:
     pattern: "{{ item.repo }}:{{ item.path }}/{{ item.name }}"
   loop: "{{ agent.results }}"
   loop_control:
     label: "{{ item.path }}/{{ item.name }}"
 
 - name: List the versions
-  delivery.toolchain.artifact_query:
+  delivery.toolchain.artifact_info:
     list:
       repo: generic-snapshot-local
       path: agent
@@ -130,11 +130,11 @@ error:
 """
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items import artifact_query
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items import artifact_info
 
 
 def main() -> None:
-    runner.run("repo", artifact_query.ArtifactQueryOptions, artifact_query.ArtifactQueryOperation)
+    runner.run("repo", artifact_info.ArtifactInfoOptions, artifact_info.ArtifactInfoOperation)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 DOCUMENTATION = r"""
-module: analysis_report
+module: analysis_report_info
 short_description: Get a report of the code analysis server
 version_added: 1.0.0
 description:
@@ -80,7 +80,7 @@ seealso:
 
 EXAMPLES = r"""
 - name: Count the issues of a build by severity and state
-  delivery.toolchain.analysis_report:
+  delivery.toolchain.analysis_report_info:
     project: toolchain
     build: build_10
     x: Severity
@@ -89,7 +89,7 @@ EXAMPLES = r"""
   register: counts
 
 - name: List the metrics of some files
-  delivery.toolchain.analysis_report:
+  delivery.toolchain.analysis_report_info:
     kind: metrics
     project: toolchain
     query: file:/src/core/*
@@ -97,7 +97,7 @@ EXAMPLES = r"""
     exclude_system_files: true
 
 - name: Count the changes of a component
-  delivery.toolchain.analysis_report:
+  delivery.toolchain.analysis_report_info:
     kind: churns
     project: toolchain
     component: /src/ui
@@ -129,13 +129,15 @@ error:
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
 from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues import (
-    analysis_report,
+    analysis_report_info,
 )
 
 
 def main() -> None:
     runner.run(
-        "analysis", analysis_report.AnalysisReportOptions, analysis_report.AnalysisReportOperation
+        "analysis",
+        analysis_report_info.AnalysisReportInfoOptions,
+        analysis_report_info.AnalysisReportInfoOperation,
     )
 
 

@@ -55,8 +55,8 @@ _QUERY_OPTIONS = ("aql", "aql_file", "pattern", "list")
 
 
 @dataclass(frozen=True)
-class ArtifactQueryOptions:
-    """The options of `artifact_query`."""
+class ArtifactInfoOptions:
+    """The options of `artifact_info`."""
 
     constraints: ClassVar[dict[str, Any]] = {
         "mutually_exclusive": [_QUERY_OPTIONS],
@@ -74,18 +74,18 @@ def option_of(term: str) -> str:
     return "aql" if _IS_QUERY.match(term) else "pattern"
 
 
-class ArtifactQueryOperation(ReadOnly):
+class ArtifactInfoOperation(ReadOnly):
     """Find items with a query string, a pattern, or a folder listing."""
 
     descriptor: ClassVar = Descriptor(
         "repo", dict.fromkeys(("query", "pattern", "list"), reads("read"))
     )
 
-    def __init__(self, task: Task, options: ArtifactQueryOptions) -> None:
+    def __init__(self, task: Task, options: ArtifactInfoOptions) -> None:
         self._warn, self._client = task.warn, RepoClient(task)
         self._send = self._prepare(options)
 
-    def _prepare(self, options: ArtifactQueryOptions) -> Callable[[], aql.QueryResult | Rows]:
+    def _prepare(self, options: ArtifactInfoOptions) -> Callable[[], aql.QueryResult | Rows]:
         """Validate the options, and return a function that sends the query."""
         if options.aql is not None:
             return partial(self._by_text, options.aql)

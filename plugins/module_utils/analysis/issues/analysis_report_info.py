@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read reports on a project: `analysis_report` ([W4.5]: `report`, `metrics`, `fchurns`)."""
+"""Read reports on a project: `analysis_report_info` ([W4.5]: `report`, `metrics`, `fchurns`)."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ _DEFAULT_LIMIT = 1000
 
 
 @dataclass(frozen=True)
-class AnalysisReportOptions:
-    """The options of `analysis_report`."""
+class AnalysisReportInfoOptions:
+    """The options of `analysis_report_info`."""
 
     kind: Literal["report", "metrics", "churns"] = "report"
     project: str | None = None
@@ -106,12 +106,12 @@ class AnalysisReportOptions:
         }
 
 
-class AnalysisReportOperation(ReadOnly):
+class AnalysisReportInfoOperation(ReadOnly):
     """Reads a report."""
 
     descriptor: ClassVar = Descriptor("analysis", {"read": reads()})
 
-    def __init__(self, task: Task, options: AnalysisReportOptions) -> None:
+    def __init__(self, task: Task, options: AnalysisReportInfoOptions) -> None:
         self._task, self._kind, self._limit = task, _KINDS[options.kind], options.limit
         values = options.subject()
         for name, value in values.items():
