@@ -3,7 +3,8 @@
 
 The simulation stores objects, finds them by fields and links them. It rejects the same requests as
 AWX 24: a survey or a credential type of another form, a playbook that is missing from the project,
-and a wrong token.
+and a wrong token. With `GATEWAY` it responds only to addresses of the gateway of Ansible Automation
+Platform, and returns such addresses.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ from jinja2 import StrictUndefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 TOKEN = "controller-token-1234567890"
-_API = "/api/v2/"
+#: The path of the API of AWX, and that of the same API behind the gateway. The controller also
+#: writes it into the addresses of its responses (awx/api/versioning.py).
+AWX = "/api/"
+GATEWAY = "/api/controller/"
 _TYPES = {
     "credential_types": "credential_type",
     "credentials": "credential",
@@ -54,8 +58,12 @@ class Refused(Exception):
 
 @dataclass
 class Store:
-    """The objects of the controller by kind, and the write requests."""
+    """The objects of the controller by kind, and the write requests.
 
+    `api` is the path that all addresses begin with.
+    """
+
+    api: str = f"{AWX}v2/"
     objects: dict[str, dict[int, dict[str, Any]]] = field(
         default_factory=lambda: {kind: {} for kind in _TYPES}
     )
@@ -67,7 +75,7 @@ class Store:
     def add(self, kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
         """Store a new object with the fields that AWX adds."""
         self.number += 1
-        url = f"{_API}{kind}/{self.number}/"
+        url = f"{self.api}{kind}/{self.number}/"
         related = {"survey_spec": f"{url}survey_spec/"}
         self.objects[kind][self.number] = {
             "scm_revision": "",
@@ -100,7 +108,9 @@ class Store:
 
     def response(self, method: str, path: str, wanted: Mapping[str, str], data: Any) -> Response:
         """Return the response of the controller to a request."""
-        kind, _slash, rest = path.removeprefix(_API).strip("/").partition("/")
+        if not path.startswith(self.api):
+            return 404, {"detail": "Not found."}
+        kind, _slash, rest = path.removeprefix(self.api).strip("/").partition("/")
         if method != "GET":
             self.writes.append((method, path))
         if kind not in (*_TYPES, "unified_job_templates"):
@@ -227,8 +237,8 @@ def inject(
 class Controller:
     """The simulated AWX on a free port, with the default organization and inventory of AWX."""
 
-    def __init__(self) -> None:
-        self.store = Store()
+    def __init__(self, path: str = AWX) -> None:
+        self.store = Store(f"{path}v2/")
         for kind, name in (
             ("organizations", "Default"),
             ("organizations", "Delivery"),
@@ -237,7 +247,9 @@ class Controller:
             ("credentials", "staging repo"),
         ):
             self.store.add(kind, {"name": name})
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self.store.response))
+        product = "AWX" if path == AWX else "Red Hat Ansible Automation Platform"
+        handler = _handler(self.store.response, product)
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
 
@@ -257,7 +269,7 @@ class Controller:
 
 
 def _handler(
-    response: Callable[[str, str, Mapping[str, str], Any], Response],
+    response: Callable[[str, str, Mapping[str, str], Any], Response], product: str
 ) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def _serve(self) -> None:
@@ -280,7 +292,7 @@ def _handler(
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
-            self.send_header("X-API-Product-Name", "AWX")
+            self.send_header("X-API-Product-Name", product)
             self.send_header("X-API-Product-Version", "24.6.1")
             self.end_headers()
             self.wfile.write(body)

@@ -16,7 +16,7 @@ import yaml
 
 from sandbox.client import Sandbox
 from tests.helpers import connections, installed, playbook
-from tests.helpers.controller import TOKEN, Controller, Store
+from tests.helpers.controller import GATEWAY, TOKEN, Controller, Store
 
 Fresh = Callable[[str], Sandbox]
 
@@ -35,11 +35,15 @@ def awx() -> Iterator[Controller]:
 
 @pytest.fixture(scope="module")
 def chosen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    """Return the objects of a run with many variables."""
-    with Controller() as running:
-        setup(
+    """Return the objects of a run with many variables, behind the gateway of Ansible Automation
+    Platform.
+    """
+    with Controller(GATEWAY) as running:
+        _changed, output = setup(
             running,
             tmp_path_factory.mktemp("chosen"),
+            # awx.awx 24.6.1 itself needs both slashes
+            path=GATEWAY.rstrip("/"),
             awx_setup_organization="Delivery",
             awx_setup_inventory="Toolchain",
             awx_setup_project={"name": "delivery.toolchain of ours", "scm_branch": "stable"},
@@ -47,22 +51,34 @@ def chosen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
             awx_setup_credentials=["staging repo"],
             awx_setup_slices=8,
         )
+        assert "connecting to Red Hat Ansible Automation Platform" in output
+        assert all(path.startswith(f"{GATEWAY}v2/") for _method, path in running.store.writes)
         yield running.store
 
 
 def setup(
-    awx: Controller, folder: Path, *arguments: str, code: int = 0, **variables: Any
+    awx: Controller,
+    folder: Path,
+    *arguments: str,
+    code: int = 0,
+    path: str | None = None,
+    **variables: Any,
 ) -> tuple[int, str]:
-    """Run the playbook. Return the number of changed tasks, and the output."""
+    """Run the playbook. Return the number of changed tasks, and the output.
+
+    `path` is the path of the API, if the environment names it.
+    """
     environment = playbook.environment(folder)
     del environment["ANSIBLE_CALLBACKS_ENABLED"]
-    path = f"{environment['ANSIBLE_COLLECTIONS_PATH']}:{installed.CONTROLLER}"
+    collections = f"{environment['ANSIBLE_COLLECTIONS_PATH']}:{installed.CONTROLLER}"
+    named = {} if path is None else {"CONTROLLER_OPTIONAL_API_URLPATTERN_PREFIX": path}
     finished = playbook.execute(
         ["delivery.toolchain.awx_setup", "-e", json.dumps(variables), *arguments],
         folder,
         {
             **environment,
-            "ANSIBLE_COLLECTIONS_PATH": path,
+            **named,
+            "ANSIBLE_COLLECTIONS_PATH": collections,
             # starts fewer processes for each module of awx.awx
             "ANSIBLE_PIPELINING": "true",
             "CONTROLLER_HOST": awx.url,
