@@ -7,6 +7,8 @@ A step returns the result of its task. The key `report` of a result is for the r
 `plan`: the sealed plan of the run;
 `files`: the file of the desired state for each object;
 `summary`: the content of several reports;
+`reason`: why somebody runs the playbook;
+`approvals`: the approvals of the sealed plan;
 `restart`: whether the run has compared the servers with a sealed plan, and begins to write;
 `is_known`: whether the report contains the failure of the step already.
 """
@@ -15,6 +17,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -33,6 +36,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import (
     ToolchainError,
     printable,
+    shorten,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import (
     without_user_info,
@@ -47,6 +51,7 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils import (
     variables,
 )
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import (
+    approvals,
     contents,
     ignored,
     objects,
@@ -300,7 +305,11 @@ def begin(run: Run, *, seals: bool = False) -> Result:
     _check_settings(run)
     _make_folder(run, run.report_folder)
     if not seals:
-        return {}
+        _approval_rules(run)  # invalid rules must end the run before its first request
+        reason = run.value("enforce_reason")
+        if reason is not None and not isinstance(reason, str):
+            raise StepError(f"enforce_reason must be a sentence, not '{reason}'.")
+        return {"report": {"reason": reason or ""}}
     _key(run, "drift_plan_key")  # an invalid key must end the run before its first request
     if run.report_folder:
         writing.remove_plan(run.path(str(run.report_folder)))
@@ -389,7 +398,8 @@ def open_plan(run: Run) -> Result:
     if rest not in _RESTS:
         raise StepError(f"enforce_plan_rest must be {' or '.join(_RESTS)}, not '{rest}'.")
     max_age = None if limit is None else age_of("enforce_plan_max_age", str(limit))
-    plans, key, configured = _plans(run), _key(run, "enforce_plan_key"), _configured(run)
+    approved: dict[str, approvals.Approval] = {}
+    plans, key, configured = _plans(run, approved), _key(run, "enforce_plan_key"), _configured(run)
     for plan in plans.plans:
         at = datetime.now(timezone.utc)
         sealed.verify(plan, key=key, max_age=max_age, at=at, configured=configured)
@@ -400,7 +410,8 @@ def open_plan(run: Run) -> Result:
             f" or {_KEY} to the key of drift."
         )
     rest = "skip" if plans.only else rest
-    return {"sealed": {**plans.of_host(run.host), "rest": rest}}
+    names = [asdict(approval) for approval in approved.values()]
+    return {"sealed": {**plans.of_host(run.host), "rest": rest}, "report": {"approvals": names}}
 
 
 def compare(run: Run) -> Result:
@@ -422,7 +433,11 @@ def _found() -> contents.Contents:
     return switch.so_far() or contents.Contents(check=True).since()
 
 
-def _plans(run: Run) -> sealed.Plans:
+def _plans(run: Run, approved: dict[str, approvals.Approval] | None = None) -> sealed.Plans:
+    """Read the plans, and check their approvals.
+
+    :param approved: receives the approvals, by person
+    """
     plan, given = run.value("enforce_plan"), run.value("enforce_only")
     if plan is None:
         raise StepError(
@@ -440,7 +455,48 @@ def _plans(run: Run) -> sealed.Plans:
             f"enforce_only must be a list of ids of findings, not '{printable(str(given), 100)}'."
         )
     ids = [str(one).strip() for one in only]
-    return sealed.read(plan, run.path, ids)
+    rules = _approval_rules(run)
+    if rules is None:
+        return sealed.read(plan, run.path, ids)
+
+    def approve(file: Path, content: bytes) -> None:
+        for found in approvals.verify(rules, file, content, Display().warning):
+            (approved if approved is not None else {})[f"{found.name} {found.file}"] = found
+
+    return sealed.read(plan, run.path, ids, approve)
+
+
+def _approval_rules(run: Run) -> approvals.Rules | None:
+    """Return the approvals that the plan needs, or `None` if it needs none."""
+    signers, requester = run.value("enforce_signers"), run.value("enforce_requester")
+    number = run.template(run.variables.get("enforce_approvals", 0))
+    if isinstance(number, bool) or not re.fullmatch(r"[0-9]{1,3}", str(number)):
+        raise StepError(
+            f"enforce_approvals must be a number of persons, or 0, not '{shorten(str(number))}'."
+        )
+    if int(number) == 0:
+        if signers is not None or requester is not None:
+            raise StepError(
+                "enforce_signers and enforce_requester have no effect without enforce_approvals:"
+                " set it to the number of persons who must approve the plan, or leave them out."
+            )
+        return None
+    if run.value("enforce_plan") is None:
+        raise StepError(
+            "enforce_approvals approves a sealed plan, but enforce_plan is not set: set it to the"
+            " plan.json of drift."
+        )
+    if not isinstance(requester, str) or not requester.strip():
+        raise StepError(
+            "enforce_approvals needs enforce_requester: set it to the name of the person who asks"
+            " for the run, as in the file of signers."
+        )
+    if not isinstance(signers, str):
+        raise StepError(
+            "enforce_approvals needs enforce_signers: set it to a file in the format of"
+            " allowed_signers of OpenSSH."
+        )
+    return approvals.Rules(int(number), run.path(signers), requester)
 
 
 def _key(run: Run, name: str) -> str | None:

@@ -62,6 +62,22 @@ def test_issue_is_closed_only_with_evidence() -> None:
     assert planned(report(one("a"), mended_earlier=[finding_id(one("a"))]), there)["ended"] == []
 
 
+@pytest.mark.parametrize("per", tickets.PER)
+def test_comment_names_the_reason_of_enforce(per: str) -> None:
+    (ticket,) = planned(report(one("a")), [], per)["new"]
+    there = [issue(ticket)]
+    by_drift = report(mended=[one("a", reason="OPS-7 [x]")])
+    by_enforce = report(one("a"), one("b"), check=False, reason="OPS-7 [x]")
+    for told in (by_drift, by_enforce):
+        found = planned(told, there, per)
+        assert found["new"] == found["changed"] == []
+        (ended,) = found["ended"]
+        assert ended["comment"].startswith("resolved: ")
+        assert ended["comment"].endswith(r". Reason: OPS-7 \[x\]")
+    failed = report(one("a", "failed"), check=False, reason="OPS-7")
+    assert planned(failed, there, per)["ended"] == []
+
+
 def test_issue_of_a_server_is_closed_if_it_was_read_completely() -> None:
     (ticket,) = planned(report(one("a")), [], "server")["new"]
     there = [issue(ticket)]

@@ -47,6 +47,7 @@ def night(folder: Path, day: int, objects: dict[str, str], **settings: Any) -> d
             status={"delete": "drift"}.get(status, status),
         )
     accepted = ignored.parse(settings.get("drift_ignore"))
+    contents.reason = settings.get("reason", "")
     found = contents.since(since.last_run(folder), accepted)
     assert writing.write(folder, found) == []
     report: dict[str, Any] = json.loads((folder / "report.json").read_text("utf-8"))
@@ -76,6 +77,45 @@ def test_finding_is_new_then_persistent_then_resolved_then_new_again(tmp_path: P
     ids = {finding["id"] for report in (first, second, fourth) for finding in report["findings"]}
     assert len(ids) == 2
     assert [report["result"] for report in (first, third)] == ["differs", "failed"]
+
+
+def test_drift_knows_what_enforce_has_resolved(tmp_path: Path) -> None:
+    """Verify it for reports of both in one folder: a finding of drift is resolved, not forgotten."""
+    why = {"check": False, "reason": "OPS-7"}
+    night(tmp_path, 1, {"a": "drift", "b": "drift", "c": "drift", "d": "delete"})
+    enforced = night(tmp_path, 2, {"a": "drift", "b": "drift", "d": "delete", "e": "drift"}, **why)
+    assert (enforced["reason"], names(enforced["mended"])) == ("OPS-7", [])
+    third = night(tmp_path, 3, {"a": "ok", "b": "drift", "c": "ok", "e": "ok"}, whole=True)
+    # drift has never found `e`, and `b` differs again
+    assert {record["name"]: record.get("reason") for record in third["mended"]} == {
+        "a": "OPS-7",
+        "c": None,
+        "d": "OPS-7",
+    }
+    assert marks(third) == {"b": "new 03"}
+
+
+def test_second_enforce_keeps_what_the_first_has_resolved(tmp_path: Path) -> None:
+    night(tmp_path, 1, {"a": "drift", "b": "drift"})
+    night(tmp_path, 2, {"a": "drift", "b": "drift"}, check=False)
+    second = night(tmp_path, 3, {"a": "ok"}, check=False)
+    last = night(tmp_path, 4, {"a": "ok", "b": "ok"})
+    assert names(second["mended"]) == ["a"]
+    assert (last["mended_earlier"], names(last["mended"])) == ([second["mended"][0]["id"]], ["b"])
+
+
+def test_approvals_and_reason_are_in_every_file(tmp_path: Path) -> None:
+    contents = Contents("enforce", hosts=["h"], reason="OPS-7: <b>planned</b>.")
+    contents.approvals = [{"name": "alice", "file": "a.sig"}, {"name": "bob", "file": "b.sig"}]
+    found = contents.since()
+    assert writing.write(tmp_path, found) == []
+    sentence = "Approved by alice and bob. Reason: OPS-7: <b>planned</b>."
+    assert sentence in [line.text for line in terminal.table(found)]
+    report = json.loads((tmp_path / "report.json").read_text("utf-8"))
+    assert report["approvals"] == contents.approvals
+    assert "Approved by alice and bob" in (tmp_path / "report.md").read_text("utf-8")
+    page = (tmp_path / "report.html").read_text("utf-8")
+    assert "Approved by alice and bob. Reason: OPS-7: &lt;b&gt;planned&lt;/b&gt;." in page
 
 
 def test_unread_object_is_not_resolved(tmp_path: Path) -> None:

@@ -130,6 +130,9 @@ class Contents:
     _refused: dict[tuple[str, str], Refused] = field(default_factory=dict)
     #: File of the desired state by service, kind and name of an object.
     files: dict[tuple[str, str, str], str] = field(default_factory=dict)
+    #: `name` and `file` of the approvals of the sealed plan, and why somebody runs the playbook.
+    approvals: list[dict[str, str]] = field(default_factory=list)
+    reason: str = ""
     #: Set by `since`.
     last_finished: str = ""
     mended: list[Object] = field(default_factory=list)
@@ -263,6 +266,8 @@ class Contents:
             "playbook": self.playbook,
             "check": self.check,
             "hosts": self.hosts,
+            "reason": self.reason,
+            "approvals": self.approvals,
             "result": self.result(),
             "counts": self.counts,
             "servers": [asdict(row) for row in self.rows()],
@@ -315,6 +320,13 @@ class Contents:
         whose findings are neither new nor open.
         """
         return self.last_finished if self.check else ""
+
+    def approval(self) -> str:
+        """Return who approved the run, and why it was run, "" if nobody says either."""
+        names = " and ".join(dict.fromkeys(approval["name"] for approval in self.approvals))
+        parts = [f"Approved by {names}." if names else ""]
+        parts.append(f"Reason: {self.reason.rstrip('.')}." if self.reason else "")
+        return " ".join(filter(None, parts))
 
     def changes(self) -> str:
         """Return the numbers of new, open and resolved findings as a sentence.

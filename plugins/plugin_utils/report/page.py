@@ -47,7 +47,7 @@ def html(contents: Contents, history: list[dict[str, Any]]) -> str:
         f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}';"
         " base-uri 'none'; form-action 'none'"
     )
-    sentence = contents.sentence()
+    sentence, approval = contents.sentence(), contents.approval()
     values: Mapping[str, str] = {
         "policy": policy,
         "title": escape(f"{sentence} {contents.playbook}"),
@@ -59,6 +59,7 @@ def html(contents: Contents, history: list[dict[str, Any]]) -> str:
         if contents.check
         else "what differed was changed",
         "hosts": escape(_shown(contents.hosts)),
+        "approval": f"<p>{escape(approval)}</p>" if approval else "",
         "heading": "Differences" if contents.check else "Changes",
         "servers": _servers(contents),
         "data": _embedded(data),

@@ -137,6 +137,11 @@ class Recorder:
             self._summarise(step["summary"])
         if "plan" in step:
             self.plan = dict(step["plan"])
+        self.contents.reason = self._line(step.get("reason") or self.contents.reason)
+        for approval in step.get("approvals", ()):
+            shown = {name: self._line(value) for name, value in approval.items()}
+            if shown not in self.contents.approvals:
+                self.contents.approvals.append(shown)
         if step.get("restart"):
             self._start_again()
         for one in step.get("files", ()):
@@ -154,7 +159,12 @@ class Recorder:
         """Discard all findings after the comparison with a sealed plan, before the run writes."""
         old = self.contents
         self.contents = Contents(
-            playbook=old.playbook, started=old.started, written=old.written, files=old.files
+            playbook=old.playbook,
+            started=old.started,
+            written=old.written,
+            files=old.files,
+            approvals=old.approvals,
+            reason=old.reason,
         )
         self._checks.clear()
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -107,12 +107,19 @@ def version() -> str:
     return next(line.split(":")[1].strip() for line in lines if line.startswith("version:"))
 
 
-def read(source: Any, resolve: Any, only: Collection[str] = ()) -> Plans:
+#: Checks the approvals of a plan in a file, with the bytes of the file.
+Approve = Callable[[Path, bytes], None]
+
+
+def read(
+    source: Any, resolve: Any, only: Collection[str] = (), approve: Approve | None = None
+) -> Plans:
     """Read one sealed plan, or the plans of several slices of a run.
 
     :param source: the plan as a mapping or the path of its file, or a list of such values
     :param resolve: returns the absolute path for a path
     :param only: ids of the findings to apply, empty for all
+    :param approve: checks the approvals of each plan, `None` to skip this check
     :raises PlanError: if the list is empty, a plan is invalid or was edited, two plans are for the
         same host, or no plan has one of the ids
     """
@@ -122,11 +129,11 @@ def read(source: Any, resolve: Any, only: Collection[str] = ()) -> Plans:
             f"is missing, because enforce_plan is an empty list: {_AGAIN}, or set enforce_plan: ''"
             " to enforce without a plan"
         )
-    return Plans([_read(plan, resolve) for plan in listed], only)
+    return Plans([_read(plan, resolve, approve) for plan in listed], only)
 
 
-def _read(source: Any, resolve: Any) -> dict[str, Any]:
-    plan = _loaded(source, resolve)
+def _read(source: Any, resolve: Any, approve: Approve | None) -> dict[str, Any]:
+    plan = _loaded(source, resolve, approve)
     if plan.get("format") != FORMAT:
         found = str(plan.get("format"))[:20]
         raise PlanError(f"has format {found}, but this release reads format {FORMAT}: {_AGAIN}")
@@ -140,17 +147,25 @@ def _read(source: Any, resolve: Any) -> dict[str, Any]:
     return plan
 
 
-def _loaded(source: Any, resolve: Any) -> dict[str, Any]:
+def _loaded(source: Any, resolve: Any, approve: Approve | None) -> dict[str, Any]:
     if isinstance(source, Mapping):
+        if approve is not None:
+            raise PlanError(
+                "is a mapping, which nobody can have signed: set enforce_plan to the file plan.json"
+            )
         return {str(name): _plain(value) for name, value in source.items()}
     file = resolve(str(source))
     try:
-        with open(file, encoding="utf-8", opener=open_regular) as stream:
-            plan = json.load(stream)
+        with open(file, "rb", opener=open_regular) as stream:
+            content = stream.read()
     except OSError as error:
         raise PlanError(
             f"{file} cannot be read: {error.strerror}. Use the file plan.json that drift writes"
         ) from None
+    if approve is not None:
+        approve(file, content)
+    try:
+        plan = json.loads(content)
     except (ValueError, RecursionError):
         plan = None
     if not isinstance(plan, dict):

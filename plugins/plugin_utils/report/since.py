@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +35,15 @@ class Last:
     :param finished: time at which the run ended, "" if there is no last run
     :param warning: message if the report of the last run cannot be read
     :param mended: ids of findings that were resolved by then
+    :param enforced: findings of an earlier report that this last run has changed, by id. The next
+        run that reads these objects resolves them
     """
 
     findings: Mapping[str, Finding]
     finished: str = ""
     warning: str = ""
     mended: tuple[str, ...] = ()
+    enforced: Mapping[str, Finding] = field(default_factory=dict)
 
     def same(self, finding: Mapping[str, Any]) -> Finding | None:
         """Return the finding of the last run that is still open, or `None`.
@@ -88,7 +91,12 @@ def last_run(folder: Path | None) -> Last:
         }
         mended = [finding_id(finding) for finding in report.get("mended") or []]
         mended += [str(finding) for finding in report.get("mended_earlier") or []]
-        return Last(findings, finished, mended=tuple(mended[:MAX_UNREAD]))
+        enforced = {
+            finding_id(finding): {**finding, "reason": str(report.get("reason") or "")}
+            for finding in report["findings"]
+            if not report["check"] and (finding["status"], finding["since"]) == ("drift", "still")
+        }
+        return Last(findings, finished, mended=tuple(mended[:MAX_UNREAD]), enforced=enforced)
     except FileNotFoundError:
         return NO_RUN
     except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
@@ -137,7 +145,8 @@ def split(last: Last, found: Iterable[Finding], read: Read) -> tuple[list[Findin
     records = list(found)
     present = {record["id"] for record in records if last.same(record) is not None}
     present |= {record["id"] for record in records if _is_written(record)}
-    gone = [finding for key, finding in last.findings.items() if key not in present]
+    known = {**last.enforced, **last.findings}
+    gone = [finding for key, finding in known.items() if key not in present]
     resolved = [
         record for record in gone if read.resolved(record) and record.get("status") != "unknown"
     ]

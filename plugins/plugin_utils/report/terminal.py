@@ -57,7 +57,7 @@ def table(contents: Contents, *, values: bool = False) -> list[Line]:
     """
     rows = overview(contents)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    ends = [contents.sentence(), _totals(contents), contents.changes()]
+    ends = [contents.sentence(), _totals(contents), contents.changes(), contents.approval()]
     return [
         *(Line(_aligned(row, widths)) for row in rows),
         Line(""),

@@ -144,7 +144,8 @@ def _xml(text: Any) -> str:
 def markdown(contents: Contents) -> str:
     """Return `report.md`."""
     lines = [f"# {escaped(contents.playbook)}", "", contents.sentence(), ""]
-    lines += [f"Finished {contents.finished}. {escaped(contents.changes())}".rstrip(), ""]
+    more = escaped(" ".join(filter(None, [contents.changes(), contents.approval()])))
+    lines += [f"Finished {contents.finished}. {more}".rstrip(), ""]
     first, *cells = overview(contents)
     lines += [f"| {' | '.join(first)} |", f"|---|---|{'--:|' * (len(first) - 2)}"]
     lines += [f"| {' | '.join(map(escaped, row))} |" for row in cells]

@@ -28,7 +28,9 @@ def wanted(report: Mapping[str, Any], per: str) -> list[Ticket]:
 
     :param per: `finding` or `server`
     """
-    found = [finding for finding in report["findings"] if finding["status"] in ("drift", "failed")]
+    # a run that changes the servers leaves only failures open
+    open_ = ("drift", "failed") if report.get("check", True) else ("failed",)
+    found = [finding for finding in report["findings"] if finding["status"] in open_]
     if per == "finding":
         return [
             _ticket(finding, f"{finding['text']} on {_where(finding)}", _description(finding))
@@ -52,17 +54,39 @@ def ended(report: Mapping[str, Any], per: str) -> dict[str, str]:
 
     Issues of objects that were not read are not closed.
     """
+    resolved_ = [*report["mended"], *_enforced(report)]
     if per == "finding":
         resolved = {
-            finding_id(finding): f"resolved: {_quoted(finding['text'])}"
-            for finding in report["mended"]
+            finding_id(finding): f"resolved: {_quoted(finding['text'])}{_why(finding)}"
+            for finding in resolved_
         }
         earlier = dict.fromkeys(report.get("mended_earlier") or (), "resolved in an earlier run")
         return {_label(key): why for key, why in {**earlier, **resolved}.items()}
     unread = {_server_id(finding) for finding in report.get("unread") or ()}
     read = {_server_id(row) for row in report.get("servers") or () if not row["failed"]}
-    read |= {_server_id(finding) for finding in report["mended"]}
-    return dict.fromkeys((_label(key) for key in read - unread), "resolved: nothing differs")
+    read |= {_server_id(finding) for finding in resolved_}
+    why = {_server_id(finding): _why(finding) for finding in resolved_}
+    return {
+        _label(key): f"resolved: nothing differs{why.get(key, '')}" for key in sorted(read - unread)
+    }
+
+
+def _enforced(report: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the findings that a run has changed, with its reason; none for a run of drift."""
+    if report.get("check", True):
+        return []
+    reason = report.get("reason")
+    return [
+        {**finding, "reason": reason}
+        for finding in report["findings"]
+        if finding["status"] == "drift"
+    ]
+
+
+def _why(finding: Mapping[str, Any]) -> str:
+    """Return the reason that somebody gave for the change of an object, for a comment."""
+    reason = str(finding.get("reason") or "")
+    return f". Reason: {_quoted(reason)}" if reason else ""
 
 
 def plan(

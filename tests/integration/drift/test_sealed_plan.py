@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -47,9 +48,9 @@ def _run(
     folder: Path,
     name: str,
     variables: dict[str, Any] | None = None,
+    arguments: list[str] | None = None,
     *,
     code: int = 0,
-    arguments: list[str] | None = None,
     environment: dict[str, str] | None = None,
 ) -> playbook.Run:
     logins = {"enforce_connections": _logins(sandbox)}
@@ -67,6 +68,29 @@ def _run(
 
 def _writes(run: playbook.Run) -> list[str]:
     return [f"{write['method']} {write['path']}" for event in run.events for write in event.writes]
+
+
+def _requests(run: playbook.Run) -> list[str]:
+    return [request["path"] for event in run.events for request in event.requests]
+
+
+def _approved(folder: Path) -> dict[str, Any]:
+    """Sign the plan in a folder; return the variables for this approval."""
+    plan = folder / "report/plan.json"
+    commands = (
+        ["-t", "ed25519", "-N", "", "-C", "", "-f", str(folder / "key")],
+        ["-Y", "sign", "-n", "delivery.toolchain.plan", "-f", str(folder / "key"), str(plan)],
+    )
+    for command in commands:
+        subprocess.run(["ssh-keygen", "-q", *command], check=True, stdin=subprocess.DEVNULL)
+    signers = folder / "signers"
+    signers.write_text(f"alice {(folder / 'key.pub').read_text('utf-8')}", "utf-8")
+    signers.chmod(0o644)
+    return {
+        "enforce_approvals": 1,
+        "enforce_signers": str(signers),
+        "enforce_requester": "bob",
+    }
 
 
 def _sealed(sandbox: Sandbox, folder: Path, **variables: Any) -> dict[str, Any]:
@@ -117,11 +141,22 @@ def test_unchanged_server_accepts_the_complete_plan_once(
     assert len({entry["digest"] for entry in plan["entries"]}) == 5
     assert PASSWORD not in json.dumps(plan)
     assert plan["servers"] == sorted(sandbox.urls[each] for each in ("analysis", "tracker", "wiki"))
-    checked = _run(sandbox, tmp_path, "enforce", PLAN, arguments=["--check"])
+    approved = {**PLAN, **_approved(tmp_path), "enforce_reason": "OPS-7"}
+    checked = _run(
+        sandbox, tmp_path, "enforce", {**approved, "enforce_approvals": 2}, ["--check"], code=2
+    )
+    assert "has 1 of 2 approvals" in checked.output
+    assert _requests(checked) == []
+    checked = _run(sandbox, tmp_path, "enforce", approved, ["--check"])
     assert _writes(checked) == []
-    run = _run(sandbox, tmp_path, "enforce", PLAN)
+    run = _run(sandbox, tmp_path, "enforce", approved)
     assert "Applied: 4 created, 1 updated, 0 deleted; failed: 0, skipped: 0." in run.output
+    assert "Approved by alice. Reason: OPS-7." in run.output
     assert "Result: as wanted" in _run(sandbox, tmp_path, "drift").output
+    mended = json.loads((tmp_path / "report/report.json").read_text("utf-8"))["mended"]
+    assert [(finding["kind"], finding["reason"]) for finding in mended] == [
+        (entry["kind"], "OPS-7") for entry in plan["entries"]
+    ]
     again = _run(sandbox, tmp_path, "enforce", {**PLAN, "enforce_plan": plan}, code=2)
     assert "conflict" in again.output
     assert "gone: version REL/8.1" in again.output
