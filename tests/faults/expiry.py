@@ -30,11 +30,17 @@ from tests.helpers.connections import LOGINS, SHORT_LIVED, short_lived
 _EXCHANGE = r"/(?:oidc|oauth)/token$"
 _PAGE = "<html><head><title>Unauthorized (401)</title></head><body>Unauthorized</body></html>"
 _EXPIRED = {"errors": [{"status": 401, "message": "Token failed verification: expired"}]}
-#: Responses to a request with an expired token, and how many requests get one after another.
+_ONCE = {"status": 401, "body": _EXPIRED}
+#: The first exchange passes; the renewal meets the fault.
+_RENEWAL = {"path": _EXCHANGE, "skip": 1}
+#: Responses to a request with an expired token, and to its renewal.
 KINDS: dict[str, list[dict[str, Any]]] = {
-    "once": [{"status": 401, "body": _EXPIRED}],
+    "once": [_ONCE],
     "a page": [{"status": 401, "body": _PAGE, "content_type": "text/html"}],
-    "again later": [{"status": 401, "body": _EXPIRED}, {"status": 401, "skip": 1}],
+    "again later": [_ONCE, {**_ONCE, "skip": 1}],
+    "renewal put off": [_ONCE, {**_RENEWAL, "status": 503, "headers": {"Retry-After": "0"}}],
+    "renewal lost": [_ONCE, {**_RENEWAL, "cut": True}],
+    "check mode": [_ONCE],
 }
 #: Requests of a module that are rejected, each in a cell of its own; most modules send fewer.
 _REQUESTS = 40
@@ -60,10 +66,10 @@ class Cell:
         """Return the task that meets the fault. It starts from the seeds."""
         faults = [
             {
-                "service": self.service,
                 "path": f"^(?!.*{_EXCHANGE})",
                 **fault,
-                "skip": self.request + fault.get("skip", 0),
+                "service": self.service,
+                "skip": fault.get("skip", 0) + (0 if "path" in fault else self.request),
             }
             for fault in KINDS[self.kind]
         ]
@@ -73,7 +79,8 @@ class Cell:
             "sandbox_faults": faults,
         }
         given = {**arguments(self.module), "token": None}
-        return playbook.task(module_of(self.module), given, str(self), vars=variables)
+        task = playbook.task(module_of(self.module), given, str(self), vars=variables)
+        return {**task, "check_mode": self.kind == "check mode"}
 
     def login(self, sandbox: Sandbox) -> Mapping[str, str]:
         """Return a short-lived login of the account of the case."""
@@ -92,6 +99,9 @@ class Cell:
             return f"done twice: {twice[0]}"
         if event.status != "ok" or event.result.get("changed") is not True:
             return f"{event.status}: {event.result.get('msg')}"
+        # not by the log of the sandbox, which counts the dry run of a promotion as a write
+        if self.kind == "check mode" and event.result["http"]["writes"]:
+            return "writes in check mode"
         shown = json.dumps(event.result)
         secrets = ("eyJ.exchanged.", "identity-token", "client-secret")
         return next((f"shows {secret}" for secret in secrets if secret in shown), None)

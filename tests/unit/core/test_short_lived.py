@@ -252,6 +252,18 @@ def test_exchange_is_a_read_of_check_mode_and_a_rejected_write_stays_unsent() ->
     assert server.applied == 0
 
 
+def test_memory_that_is_full_keeps_the_newest_tokens() -> None:
+    tokens = short_lived.SharedTokens()
+    for number in range(5):
+        with tokens.locked() as known:
+            known[str(number)] = short_lived.AccessToken("x" * 100_000, None, None)
+    with tokens.locked() as known:
+        assert list(known) == ["3", "4"]
+        known["huge"] = short_lived.AccessToken("x" * 10**6, None, None)
+    with tokens.locked() as known:
+        assert known == {}
+
+
 PAGE = "<!DOCTYPE html><html><head><title>Proxy</title></head><body>Hello</body></html>"
 FAILURES = {
     "400": (
