@@ -10,7 +10,8 @@ The sessions of antsibull-nox for several versions install ansible-core from Git
 containers, and keep no results of earlier runs.
 
 Every pair has its own environment, below the environment that runs this tool and the sandbox. If a
-Python is not installed, its pairs are reported as not run.
+Python is not installed, its pairs are reported as not run, which is a failure only for a pair that
+the command line names.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from tools import check, tree
 
 PLATFORMS = tree.ROOT / "docs" / "platforms.md"
 _ENVIRONMENTS = Path(sys.prefix) / "matrix"
+_NOT_RUN = "not run"
 _MARKS = ("<!-- written by make matrix -->", "<!-- end -->")
 _REQUIREMENTS = (
     *("cryptography", "hypothesis", "jsonschema", "lxml", "markdown-it-py"),
@@ -86,10 +88,7 @@ PAIRS = (
     Pair("2.20", "==2.20.*", "3.12"),
     *(Pair("2.21", "==2.21.*", python) for python in ("3.13", "3.14")),
     # its pylint requires an archive that is in no package index
-    *(
-        Pair("2.22", ">=2.22a0", python, without=("pylint",))
-        for python in ("3.13", "3.14", "3.15")
-    ),
+    *(Pair("2.22", ">=2.22a0", python, without=("pylint",)) for python in ("3.13", "3.14", "3.15")),
 )
 #: `make test` runs both, on Pythons that most machines have.
 _NICKNAMES = {"oldest": PAIRS[0].name, "newest": "2.22-3.13"}
@@ -153,7 +152,7 @@ def run(pair: Pair, folder: Path, *, brief: bool, only: str | None = None) -> di
     """Return the cells of a pair by their column; with `only`, run a single check."""
     programs = environment(pair)
     if programs is None:
-        missing = f"not run: no Python {pair.python} here"
+        missing = f"{_NOT_RUN}: no Python {pair.python} here"
         print(f"=== {pair.name}: {missing}", flush=True)
         return {**dict.fromkeys(_COLUMNS[3:], ""), "ansible-core": missing}
     version = "from ansible import release; print(release.__version__)"
@@ -235,7 +234,9 @@ def main() -> int:
             cells[pair] = run(pair, Path(folder), brief=options.brief, only=options.only)
             if not options.brief:
                 _write(cells)
-    return int(any("failed" in cell for each in cells.values() for cell in each.values()))
+    ends = {cell for each in cells.values() for cell in each.values()}
+    missing = bool(names) and not options.brief and any(_NOT_RUN in end for end in ends)
+    return int("failed" in ends or missing)
 
 
 if __name__ == "__main__":

@@ -35,6 +35,9 @@ def program(name: str) -> Path | None:
     places = [_ROOT / folder / name for folder in _BINARIES]
     found = next((str(place) for place in places if place.exists()), None)
     found = found or shutil.which(name, path=_SYSTEM)
+    missing = _ROOT / "missing"
+    if found is None and missing.exists() and name in missing.read_text("utf-8").split():
+        return None
     if found is None and shutil.which("apt-get") and shutil.which("dpkg-deb"):
         raise RuntimeError(f"{name} is missing: run tools/third_party")
     return None if found is None else Path(found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers import installed
 from tools import check, tree
 
 REPORT = '<testsuites><testsuite tests="{}" failures="{}" errors="{}" skipped="{}"/></testsuites>'
@@ -128,3 +130,15 @@ def test_benchmark_starts_without_environment_variables() -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert "1,000 issues" in done.stdout
+
+
+def test_program_without_package_is_skipped_and_a_lost_one_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(installed, "_ROOT", tmp_path)
+    places = {"apt-get": "/usr/bin/apt-get", "dpkg-deb": "/usr/bin/dpkg-deb"}
+    monkeypatch.setattr(shutil, "which", lambda name, path=None: places.get(name))
+    with pytest.raises(RuntimeError, match="browser is missing: run tools/third_party"):
+        installed.program("browser")
+    (tmp_path / "missing").write_text("browser\n", encoding="utf-8")
+    assert installed.program("browser") is None

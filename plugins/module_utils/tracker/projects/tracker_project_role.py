@@ -180,9 +180,6 @@ def _name(actor: Mapping[str, Any]) -> str:
     return as_text(account or group or actor.get("name") or actor.get("displayName"))
 
 
-_Names = Annotated[list[str] | None, Option(empty=True, single=True)]
-
-
 @dataclass(frozen=True)
 class ProjectRoleEntry:
     """Options of a project role."""
@@ -191,8 +188,9 @@ class ProjectRoleEntry:
 
     project: str
     role: str
-    users: _Names = None
-    groups: _Names = None
+    # pylint on Python 3.14 rejects an alias of this type
+    users: Annotated[list[str] | None, Option(empty=True, single=True)] = None
+    groups: Annotated[list[str] | None, Option(empty=True, single=True)] = None
     mode: Literal["exact", "add", "remove"] = "exact"
     force: bool = False
 
