@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import collection
 from tools import build, licences, tree
 
 MOMENT = 1_700_000_000
@@ -91,7 +92,9 @@ def test_digest_file_matches_the_archive(archive: Path) -> None:
     assert stored == f"{digest}  {archive.name}\n"
 
 
-def test_archive_is_installed_and_verified(archive: Path, tmp_path: Path) -> None:
+def test_archive_is_installed_and_verified(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     collections = tmp_path / "collections"
     # Through PYTHONPATH the checkout would be found first.
     inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
@@ -112,6 +115,10 @@ def test_archive_is_installed_and_verified(archive: Path, tmp_path: Path) -> Non
     assert installed.returncode == 0, installed.stderr
     verified = galaxy("verify", "delivery.toolchain")
     assert verified.returncode == 0, verified.stdout + verified.stderr
+    # a sealed plan of the checkout is valid for its archive
+    checkout = collection.content.__wrapped__()
+    monkeypatch.setattr(collection, "ROOT", collections / tree.COLLECTION)
+    assert collection.content.__wrapped__() == checkout
     (collections / tree.COLLECTION / "README.md").write_text("something else", encoding="utf-8")
     assert galaxy("verify", "delivery.toolchain").returncode != 0
 

@@ -28,7 +28,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.sea
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Plan
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
-from ansible_collections.delivery.toolchain.plugins.plugin_utils import bookkeeping
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import bookkeeping, collection
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import ignored, sealed
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import Contents
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.since import finding_id
@@ -411,20 +411,72 @@ def test_control_characters_of_a_plan_are_not_printed() -> None:
     assert gone == [f"gone: job a b on {SERVER}"]
 
 
-def test_plan_of_another_version_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [
+        ("version", r"made by version .* but this is version 9\.9\.9: run drift again"),
+        (
+            "content",
+            r"another build of version [\d.]+ .* the digest [0-9a-f]{12}, but .* 9\.9\.9\.",
+        ),
+    ],
+)
+def test_plan_of_another_collection_is_rejected(
+    part: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = plan("a")
-    monkeypatch.setattr(sealed, "version", lambda: "9.9.9")
-    with pytest.raises(sealed.PlanError, match=r"made by version .* but this is version 9\.9\.9"):
+    monkeypatch.setattr(collection, part, lambda: "9.9.9")
+    with pytest.raises(sealed.PlanError, match=message):
         read(made)
 
 
-def test_version_is_read_from_the_installed_collection(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sealed, "_MANIFEST", tmp_path)
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Replace the installed collection by an empty folder, and forget its version and digest."""
+    monkeypatch.setattr(collection, "ROOT", tmp_path)
+    for name in ("version", "content"):
+        monkeypatch.setattr(collection, name, getattr(collection, name).__wrapped__)
+    return tmp_path
+
+
+def test_version_is_read_from_the_installed_collection(installed: Path) -> None:
     info = {"collection_info": {"version": "1.2.3"}}
-    (tmp_path / "MANIFEST.json").write_text(json.dumps(info), encoding="utf-8")
-    assert sealed.version() == "1.2.3"
+    (installed / "MANIFEST.json").write_text(json.dumps(info), encoding="utf-8")
+    assert collection.version() == "1.2.3"
+
+
+def _write(folder: Path, *names: str) -> None:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(name, encoding="utf-8")
+
+
+def test_content_is_the_digest_of_the_files_that_a_run_executes(installed: Path) -> None:
+    executed = ["meta/runtime.yml", "plugins/a.py", "plugins/b/c.py", "roles/é/tasks/main.yml"]
+    others = [
+        *("MANIFEST.json", "FILES.json", "galaxy.yml", "README.md", "tests/unit/test_a.py"),
+        *("plugins/__pycache__/a.cpython-312.pyc", "plugins/a.pyc", "plugins/.a.py.swp"),
+        *("plugins/a.py~", "playbooks/drift.retry", "roles/.ansible/x", ".git/plugins/a.py"),
+    ]
+    # created in another order than that of the names
+    _write(installed, *reversed(executed), *others)
+    lines = [f"{hashlib.sha256(name.encode()).hexdigest()}  {name}\n" for name in executed]
+    assert collection.content() == hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+@pytest.mark.parametrize("change", ["content", "name", "added", "removed"])
+def test_each_change_of_a_file_changes_the_digest(change: str, installed: Path) -> None:
+    _write(installed, "plugins/a.py", "plugins/b.py")
+    before = collection.content()
+    if change == "content":
+        (installed / "plugins/a.py").write_text("other", encoding="utf-8")
+    elif change == "name":
+        (installed / "plugins/a.py").rename(installed / "plugins/c.py")
+    elif change == "added":
+        _write(installed, "playbooks/c.yml")
+    else:
+        (installed / "plugins/a.py").unlink()
+    assert collection.content() != before
 
 
 def verify(made: dict[str, Any], **more: Any) -> None:

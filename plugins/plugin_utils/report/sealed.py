@@ -13,6 +13,7 @@ from typing import Any
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import shorten
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.files import open_regular
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import collection
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import Contents
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.since import (
     PLACE,
@@ -24,7 +25,6 @@ _MAX_NAMED = 50
 #: Tolerated difference between the clocks of the machines of drift and enforce.
 _SKEW = timedelta(minutes=5)
 _AGAIN = "run drift again"
-_MANIFEST = Path(__file__).resolve().parents[3]
 
 
 class PlanError(Exception):
@@ -45,7 +45,8 @@ def make(contents: Contents, salt: str, key: str | None, hosts: Collection[str])
     ]
     plan: dict[str, Any] = {
         "format": FORMAT,
-        "collection": version(),
+        "collection": collection.version(),
+        "content": collection.content(),
         "created": contents.finished,
         "hosts": sorted(hosts),
         "servers": sorted({row.server for row in contents.rows() if row.server}),
@@ -97,16 +98,6 @@ def _sealed_part(plan: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in plan.items() if name not in ("digest", "seal")}
 
 
-def version() -> str:
-    """Return the version of the collection."""
-    manifest = _MANIFEST / "MANIFEST.json"
-    if manifest.exists():
-        found = json.loads(manifest.read_text("utf-8"))["collection_info"]["version"]
-        return str(found)
-    lines = (_MANIFEST / "galaxy.yml").read_text("utf-8").splitlines()
-    return next(line.split(":")[1].strip() for line in lines if line.startswith("version:"))
-
-
 #: Checks the approvals of a plan in a file, with the bytes of the file.
 Approve = Callable[[Path, bytes], None]
 
@@ -139,12 +130,23 @@ def _read(source: Any, resolve: Any, approve: Approve | None) -> dict[str, Any]:
         raise PlanError(f"has format {found}, but this release reads format {FORMAT}: {_AGAIN}")
     if not _is_plan(plan) or plan["digest"] != _digest(plan):
         raise PlanError(f"was edited after drift wrote it: {_AGAIN}")
-    if plan["collection"] != version():
-        raise PlanError(
-            f"was made by version {plan['collection']} of the collection, but this is version"
-            f" {version()}: {_AGAIN}"
-        )
+    _require_same_collection(plan)
     return plan
+
+
+def _require_same_collection(plan: Mapping[str, Any]) -> None:
+    version, content = plan["collection"], plan["content"]
+    if version != collection.version():
+        raise PlanError(
+            f"was made by version {version} of the collection, but this is version"
+            f" {collection.version()}: {_AGAIN}"
+        )
+    if content != collection.content():
+        raise PlanError(
+            f"was made by another build of version {version} of the collection: its files have the"
+            f" digest {content[:12]}, but the files of this build {collection.content()[:12]}."
+            " Install the same build for drift and enforce"
+        )
 
 
 def _loaded(source: Any, resolve: Any, approve: Approve | None) -> dict[str, Any]:
@@ -183,7 +185,7 @@ def _plain(marked: Any) -> Any:
 
 
 def _is_plan(plan: Mapping[str, Any]) -> bool:
-    texts = ("collection", "created", "salt", "digest")
+    texts = ("collection", "content", "created", "salt", "digest")
     lists = ("hosts", "servers", "ignored")
     return (
         all(isinstance(plan.get(name), str) for name in texts)

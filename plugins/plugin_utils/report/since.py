@@ -81,10 +81,8 @@ def last_run(folder: Path | None) -> Last:
         ]
         found += report.get("unread") or []
         finished = str(report["finished"])
-        # defaults for a report of version 1.0.0
-        seen = {"first_seen": finished, "since": "still"}
         findings = {
-            key: {**seen, **finding, "id": key}
+            key: {**finding, "id": key}
             for finding in found
             if str(finding["text"])
             for key in [finding_id(finding)]
