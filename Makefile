@@ -89,7 +89,7 @@ docs:
 
 pictures:
 	@tools/setup dev
-	@$(VENV_PYTHON) -m tools.record pictures
+	@$(VENV_PYTHON) -m tools.record
 
 build:
 	@tools/setup demo

@@ -1,20 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Record the drift page or the state of this version, from the sandbox.
-
-python -m tools.record pictures                     write light and dark into docs/pictures
-python -m tools.record state tests/upgrade/1.0.0    once for each release, for the upgrade test
-"""
+"""Take the light and the dark picture of the drift page, from the sandbox, for docs/pictures."""
 
 from __future__ import annotations
 
-import argparse
-import json
-import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
-
-import requests
 
 from sandbox.client import Sandbox
 from tests.helpers import browser, connections, playbook
@@ -28,6 +19,7 @@ _UNFOLD = """Promise.all(['group', 'job'].map((kind) => {
   details.open = true;
   return new Promise((done) => details.addEventListener('toggle', done));
 }))"""
+_SERVICES = ("analysis", "ci", "tracker")
 Task = tuple[str, dict[str, Any]]
 _VERSION = {"project": "REL", "name": "2.0.0"}
 #: What people change by hand after the export, night by night.
@@ -47,12 +39,10 @@ _NIGHTS: tuple[tuple[Task, ...], ...] = (
 class Estate:
     """A sandbox with its exported state in a folder, and a report on its drift."""
 
-    def __init__(
-        self, folder: Path, sandbox: Sandbox, services: tuple[str, ...], **exporting: Any
-    ) -> None:
+    def __init__(self, folder: Path, sandbox: Sandbox) -> None:
         self.folder, self._urls = folder, sandbox.urls
-        logins = {one: connections.connection(one, sandbox.urls[one]) for one in services}
-        exporting |= {"export_folder": "exported", "export_connections": logins}
+        logins = {one: connections.connection(one, sandbox.urls[one]) for one in _SERVICES}
+        exporting = {"export_folder": "exported", "export_connections": logins}
         drifting = {
             "desired_state_folder": "exported",
             "enforce_connections": logins,
@@ -65,11 +55,11 @@ class Estate:
     def report(self) -> None:
         self._run(self._drift)
 
-    def change(self, *tasks: Task) -> playbook.Run:
+    def change(self, *tasks: Task) -> None:
         """Change the servers by hand, and not in the exported state."""
         by_hand = [playbook.task(*each, "By hand", ignore_errors=False) for each in tasks]
         defaults = connections.module_defaults(self._urls)
-        return self._run(playbook.play(by_hand, module_defaults=defaults))
+        self._run(playbook.play(by_hand, module_defaults=defaults))
 
     def reported(self, name: str, address: str) -> Path:
         """Return a file of the report, in which `address` replaces those of the sandbox."""
@@ -80,16 +70,15 @@ class Estate:
         file.write_text(text, encoding="utf-8")
         return file
 
-    def _run(self, play: dict[str, Any]) -> playbook.Run:
+    def _run(self, play: dict[str, Any]) -> None:
         run = playbook.run(self.folder, [play])
         if run.code:
             raise SystemExit(run.output)
-        return run
 
 
 def pictures(folder: Path, sandbox: Sandbox) -> None:
     """Take the pictures of the page after several nights."""
-    estate = Estate(folder, sandbox, ("analysis", "ci", "tracker"))
+    estate = Estate(folder, sandbox)
     for tasks in _NIGHTS:
         estate.change(*tasks)
         estate.report()
@@ -103,57 +92,11 @@ def pictures(folder: Path, sandbox: Sandbox) -> None:
             page.picture(PICTURES / f"drift-{scheme}.png")
 
 
-def state(folder: Path, sandbox: Sandbox, target: Path) -> None:
-    """Write an export, a report with its history, and pages of a tree to `target`."""
-    exporting = {"export_wiki_trees": [{"space": "REL"}], "export_jobs": ["delivery"]}
-    estate = Estate(folder, sandbox, ("ci", "tracker", "wiki"), **exporting)
-    estate.change(("tracker_version", {**_VERSION, "description": "by hand"}))
-    estate.report()
-    (folder / "tree").mkdir()
-    (folder / "tree/index.md").write_text("# Recorded\n\nText.\n", encoding="utf-8")
-    (folder / "tree/below.md").write_text("# Below recorded\n\nMore.\n", encoding="utf-8")
-    run = estate.change(("wiki_tree", {"src": "tree/", "space": "REL", "parent_id": "1002"}))
-    for part in ("exported", "tree"):
-        shutil.copytree(folder / part, target / part)
-    (target / "report").mkdir()
-    for name in ("report.json", "history.json"):
-        shutil.copy(estate.reported(name, "URL_OF_{}"), target / "report")
-    pages = [
-        _page(sandbox.urls["wiki"], each["id"]) for each in run.event("By hand").result["pages"]
-    ]
-    (target / "pages.json").write_text(json.dumps(pages, indent=2) + "\n", encoding="utf-8")
-
-
-def _page(wiki: str, page_id: str) -> dict[str, Any]:
-    """Return what identifies a page of a tree on the server."""
-    session = requests.Session()
-    session.auth = ("reporter", "reporter-password")
-    address = f"{wiki}/rest/api/content/{page_id}"
-    page = session.get(address, params={"expand": "body.storage,ancestors"}).json()
-    marks = session.get(f"{address}/property").json()
-    return {
-        "title": page["title"],
-        "body": page["body"]["storage"]["value"],
-        "parent": page["ancestors"][-1]["title"],
-        "properties": {one["key"]: one["value"] for one in marks["results"]},
-    }
-
-
 def main() -> None:
-    """Record what the command line names."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("pictures")
-    commands.add_parser("state").add_argument("target", type=Path, help="a new folder")
-    options = parser.parse_args()
+    """Write the pictures."""
     tree.make_importable()
     with tempfile.TemporaryDirectory() as name, Sandbox.start(flavour="real") as sandbox:
-        if options.command == "pictures":
-            pictures(Path(name), sandbox)
-        elif options.target.exists():
-            parser.error(f"{options.target} exists: the state of a version never changes")
-        else:
-            state(Path(name), sandbox, options.target)
+        pictures(Path(name), sandbox)
 
 
 if __name__ == "__main__":
