@@ -61,7 +61,7 @@ def violations(file: Path, service: str) -> list[str]:
         return [] if root is None else list(_check(root, schema_of(service), ""))
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        return [f":{line}: this is not valid YAML: {error.problem}"]
+        return [f":{line}: this is not valid YAML: {reason_of(error)}"]
     except UnreadableYaml as error:
         return [f":{error.line or 1}: this is not valid YAML: {error}"]
     except OSError as error:

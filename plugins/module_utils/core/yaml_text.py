@@ -13,6 +13,7 @@ from ansible.module_utils.common import yaml as library
 
 #: Maximum levels of nesting, and maximum number of values with every alias written out.
 MAX_DEPTH, MAX_VALUES = 100, 500_000
+_TOO_DEEP = f"it is nested deeper than {MAX_DEPTH} levels"
 
 
 class UnreadableYaml(ValueError):
@@ -50,7 +51,9 @@ def reason_of(error: Exception) -> str:
         return "it is nested too deeply"
     if isinstance(error, (KeyError, AttributeError)):
         return "a value does not match its tag"
-    return " ".join(str(getattr(error, "problem", None) or error).split())
+    reason = " ".join(str(getattr(error, "problem", None) or error).split())
+    # libyaml 0.2.6 and newer reject 1,000 levels before they pass on the first event
+    return _TOO_DEEP if reason == "exceeded maximum nesting depth" else reason
 
 
 def require_bounds(text: str | bytes) -> None:
@@ -106,9 +109,7 @@ class _Bounds:
     def _count(self, event: Any, values: int, levels: int) -> None:
         self._values += values
         if len(self._open) + levels > MAX_DEPTH:
-            raise UnreadableYaml(
-                f"it is nested deeper than {MAX_DEPTH} levels", event.start_mark.line + 1
-            )
+            raise UnreadableYaml(_TOO_DEEP, event.start_mark.line + 1)
         if self._values > MAX_VALUES:
             raise UnreadableYaml(
                 f"its aliases stand for more than {MAX_VALUES} values", event.start_mark.line + 1

@@ -9,6 +9,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.yaml_text 
     MAX_DEPTH,
     UnreadableYaml,
     parse_yaml,
+    reason_of,
 )
 
 
@@ -81,3 +82,10 @@ def test_aliases_within_the_bounds_are_resolved(text: str | bytes, value: object
 def test_allowed_nesting_is_parsed() -> None:
     assert parse_yaml("[" * MAX_DEPTH + "]" * MAX_DEPTH)
     assert len(parse_yaml(f"[{'1, ' * 100_000}]")) == 100_000
+
+
+def test_limit_of_newer_libyaml_has_the_same_sentence() -> None:
+    class ScannerError(Exception):
+        problem = "exceeded maximum nesting depth"
+
+    assert reason_of(ScannerError()) == f"it is nested deeper than {MAX_DEPTH} levels"
