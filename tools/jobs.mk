@@ -9,7 +9,7 @@
 # The longest come first, so that short jobs fill the gaps at the end.
 TESTS := drift scenarios faults unit integration contract molecule core-oldest core-newest benchmarks
 STATIC := sanity galaxy-importer ansible-lint mypy mypy-plugins nox docs antsibull-docs \
-	antsibull-changelog licences shellcheck
+	antsibull-changelog licences inclusion shellcheck
 PYTEST := pytest -q
 
 .PHONY: all tests static $(TESTS) $(STATIC)
@@ -78,8 +78,8 @@ antsibull-docs:
 		--validate-collection-refs self .)
 antsibull-changelog:
 	$(call run,antsibull-changelog lint)
-licences:
-	$(call run,python -m tools.licences)
+licences inclusion:
+	$(call run,python -m tools.$@)
 # 3.10 is the oldest Python that modules run on.
 mypy-plugins:
 	$(call run,sh -c 'cd ../../.. && mypy --python-version 3.10 \

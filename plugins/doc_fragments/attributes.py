@@ -18,6 +18,8 @@ attributes:
 class ModuleDocFragment:
     # The yamllint check of ansible-test requires literals in plain assignments; it skips annotated assignments.
     DOCUMENTATION = """
+requirements:
+  - python >= 3.10
 attributes:
   check_mode:
     description: Reports the changes without sending requests that change the server.
@@ -32,6 +34,8 @@ attributes:
 
     # For modules that only read.
     INFO = """
+requirements:
+  - python >= 3.10
 attributes:
   check_mode:
     description: Changes nothing, so check mode makes no difference.
