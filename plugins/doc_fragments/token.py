@@ -8,6 +8,10 @@ from __future__ import annotations
 
 class ModuleDocFragment:
     DOCUMENTATION = r"""
+attributes:
+  idempotent:
+    support: partial
+    details: With O(renew=true), every run creates a token.
 options:
   name:
     description: Name of the token. At most 200 characters, without C(*), line breaks, and blanks at its ends.

@@ -22,6 +22,12 @@ extends_documentation_fragment:
   - delivery.toolchain.connection.analysis
   - delivery.toolchain.attributes
   - delivery.toolchain.attributes.analysis
+attributes:
+  idempotent:
+    support: partial
+    details:
+      - If the server does not show the history of issues, every run adds O(comment). If it does not show the bug of an issue, every run
+        writes O(bug_tracker_id).
 options:
   project:
     description: Name of the project.
@@ -58,8 +64,6 @@ options:
     description: Maximum number of issues to change. If there are more, the task fails before it writes.
     type: int
     default: 500
-notes:
-  - If a server does not show the history of issues, comments cannot be compared and are added in every run.
 seealso:
   - module: delivery.toolchain.analysis_issue_info
   - plugin: delivery.toolchain.analysis_query

@@ -21,8 +21,8 @@ extends_documentation_fragment:
   - delivery.toolchain.attributes.analysis
 attributes:
   idempotent:
-    description: It is not possible to check whether a server already has these settings, so every run imports them.
     support: none
+    details: The server does not show whether it already has the settings of the other server. Every run imports them.
 options:
   source_url:
     description: URL of the server to import from.

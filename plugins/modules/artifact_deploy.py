@@ -21,6 +21,10 @@ extends_documentation_fragment:
   - delivery.toolchain.connection.repo
   - delivery.toolchain.attributes
   - delivery.toolchain.attributes.repo
+attributes:
+  idempotent:
+    support: partial
+    details: If the server reports neither checksums nor properties, every run sends all files.
 options:
   repo:
     description:

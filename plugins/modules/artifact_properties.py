@@ -19,6 +19,10 @@ extends_documentation_fragment:
   - delivery.toolchain.connection.repo
   - delivery.toolchain.attributes
   - delivery.toolchain.attributes.repo
+attributes:
+  idempotent:
+    support: partial
+    details: If the server does not return properties, every run sets them.
 options:
   repo:
     description: Key of the repository.

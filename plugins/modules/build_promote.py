@@ -29,6 +29,12 @@ extends_documentation_fragment:
   - delivery.toolchain.connection.repo
   - delivery.toolchain.attributes
   - delivery.toolchain.attributes.repo
+attributes:
+  idempotent:
+    support: partial
+    details:
+      - With O(force=true), every run promotes the build.
+      - If the server does not show the promotions of a build, every run promotes it.
 options:
   build_name:
     description: Name of the build.

@@ -20,8 +20,8 @@ extends_documentation_fragment:
   - delivery.toolchain.attributes.ci
 attributes:
   idempotent:
-    description: Every run starts a scan.
     support: none
+    details: A scan looks for new and removed branches in the source repository. Every run starts one.
 options:
   job:
     description: Project as C(folder/job), as a list of names (a name per level), or as its URL on the server.

@@ -20,8 +20,8 @@ extends_documentation_fragment:
   - delivery.toolchain.attributes.ci
 attributes:
   idempotent:
-    description: With O(missing_ok=true), a second run changes nothing. Otherwise it fails, because the input no longer waits.
     support: partial
+    details: With O(missing_ok=false), a second run fails, because the build no longer waits for the input.
 options:
   job:
     description: Job as C(folder/job), as a list of names (a name per level), or as its URL on the server.

@@ -19,6 +19,10 @@ extends_documentation_fragment:
   - delivery.toolchain.connection.ci
   - delivery.toolchain.attributes
   - delivery.toolchain.attributes.ci
+attributes:
+  idempotent:
+    support: partial
+    details: The server does not show secrets. With O(update_secret=always), every run writes the secret.
 options:
   id:
     description: ID of the credential.

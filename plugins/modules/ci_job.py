@@ -24,6 +24,10 @@ extends_documentation_fragment:
   - delivery.toolchain.connection.ci
   - delivery.toolchain.attributes
   - delivery.toolchain.attributes.ci
+attributes:
+  idempotent:
+    support: partial
+    details: The server encrypts secrets again at each save. With O(update_secrets=always), every run writes them.
 options:
   job:
     description:

@@ -21,8 +21,8 @@ extends_documentation_fragment:
   - delivery.toolchain.attributes.ci
 attributes:
   idempotent:
-    description: With O(trigger=unless_successful), a second run starts no build. Otherwise every run starts a build.
     support: partial
+    details: Every run starts a build, unless O(trigger=unless_successful) or O(state=finished).
 options:
   job:
     description:

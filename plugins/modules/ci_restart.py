@@ -22,8 +22,8 @@ extends_documentation_fragment:
   - delivery.toolchain.attributes.ci
 attributes:
   idempotent:
-    description: With O(when_plugins_pending=true), a second run changes nothing. Otherwise every run restarts the server.
     support: partial
+    details: Every run restarts the server, unless O(when_plugins_pending=true).
 options:
   wait:
     description: Whether to wait until the server has restarted.

@@ -37,8 +37,10 @@ attributes:
       - With O(has_dry_run=true), the script itself reports the expected changes.
     support: full
   idempotent:
-    description: With O(unless), or if the script returns whether it changed anything, a second run changes nothing.
     support: partial
+    details:
+      - The module does not know what a script changes. Every run sends it and reports a change, unless O(unless) is met, or
+        O(changed_when_output) or the value of the script reports no change.
 options:
   script:
     description:

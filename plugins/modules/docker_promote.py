@@ -22,6 +22,10 @@ extends_documentation_fragment:
   - delivery.toolchain.connection.repo
   - delivery.toolchain.attributes
   - delivery.toolchain.attributes.repo
+attributes:
+  idempotent:
+    support: partial
+    details: With O(force=true), every run promotes the image.
 options:
   repo:
     description: Key of the local repository that contains the image. Without it, the first segment of O(image) is the repository.

@@ -23,9 +23,8 @@ extends_documentation_fragment:
   - delivery.toolchain.attributes
 attributes:
   idempotent:
-    description: A second run with the same options changes nothing, unless O(force) is set.
     support: partial
-    details: With O(force) every run creates a new key.
+    details: With O(force=true), every run creates a new key.
 options:
   private_key:
     description:

@@ -18,6 +18,10 @@ extends_documentation_fragment:
   - delivery.toolchain.connection.repo
   - delivery.toolchain.attributes
   - delivery.toolchain.attributes.repo
+attributes:
+  idempotent:
+    support: partial
+    details: The server does not show passwords. With O(update_password=always), every run writes the password.
 options:
   key:
     description: Key of the repository. Give either it or O(entries).

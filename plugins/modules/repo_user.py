@@ -19,6 +19,10 @@ extends_documentation_fragment:
   - delivery.toolchain.connection.repo
   - delivery.toolchain.attributes
   - delivery.toolchain.attributes.repo
+attributes:
+  idempotent:
+    support: partial
+    details: The server does not show passwords. With O(update_password=always), every run writes the password.
 options:
   name:
     description: Name of the user. The server writes it in lower case. Either O(name) or O(entries) is required.

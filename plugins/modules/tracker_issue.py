@@ -22,6 +22,10 @@ extends_documentation_fragment:
   - delivery.toolchain.connection.tracker
   - delivery.toolchain.attributes
   - delivery.toolchain.attributes.tracker
+attributes:
+  idempotent:
+    support: partial
+    details: If O(match) does not find the issue that an earlier run created, every run creates another issue.
 options:
   issue:
     description: Key of the issue. Set exactly one of O(issue), O(jql) and O(match).

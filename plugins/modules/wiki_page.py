@@ -21,6 +21,10 @@ extends_documentation_fragment:
   - delivery.toolchain.connection.wiki
   - delivery.toolchain.attributes
   - delivery.toolchain.attributes.wiki
+attributes:
+  idempotent:
+    support: partial
+    details: With O(compare=exact), every run writes a body that the server changes on save.
 options:
   page_id:
     description:

@@ -157,6 +157,28 @@ def test_module_uses_the_fragments_of_its_group() -> None:
                 assert services == [service], f"{module}: {kind}"
 
 
+def test_module_that_is_not_idempotent_says_why() -> None:
+    limited = set()
+    for module in MODULES:
+        found = documentation("modules", module).get("attributes", {}).get("idempotent")
+        if found:
+            assert found["support"] in ("none", "partial"), module
+            assert found["details"], module
+            limited.add(module)
+    assert {case["module"] for case in CASES.values() if case.get("again_changed")} <= limited
+
+
+def test_module_that_only_reads_is_called_info() -> None:
+    reading = set()
+    for module in MODULES:
+        documented = documentation("modules", module)
+        if f"{NAME}.attributes.info" in documented["extends_documentation_fragment"]:
+            reading.add(module)
+            assert "state" not in documented.get("options", {}), module
+    # ci_plugin_info also writes its lock file
+    assert reading | {"ci_plugin_info"} == {name for name in MODULES if name.endswith("_info")}
+
+
 def test_local_module_has_no_connection_options() -> None:
     for module in LOCAL:
         used = documentation("modules", module)["extends_documentation_fragment"]
