@@ -25,7 +25,8 @@ description:
   - Everything is read before anything is written. If the response for an object is damaged, the task fails, names the object, and changes
     no file. The server is not changed.
   - Files that the export did not write, or that were changed since, are only replaced with O(overwrite). Files of earlier exports are
-    removed if the object no longer exists on the server.
+    removed if the object no longer exists on the server. A file of an earlier export is kept if the server has only rewritten its content
+    without changing its meaning.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.ci

@@ -22,7 +22,8 @@ description:
   - Objects that cannot be expressed or read are listed in RV(left_out) and at the start of the file. No object is skipped silently.
   - Everything is read before anything is written. The server is not changed.
   - Files that the export did not write, or that were changed since, are only replaced with O(overwrite). Files of earlier exports are
-    removed if the object no longer exists on the server.
+    removed if the object no longer exists on the server. A file of an earlier export is kept if the wiki has only rewritten its content
+    without changing its meaning.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.wiki

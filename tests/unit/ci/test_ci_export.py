@@ -159,6 +159,40 @@ def test_jobs_become_files_and_omissions_are_listed(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["desired"]
 
 
+#: What a server adds to a job that nobody has changed [ci-15], and what a person may change.
+REWRITTEN = (
+    "<actions>\n  </actions>\n  <triggers/><scm class='hudson.scm.NullSCM'/>",
+    "<description/><builders/><canRoam>false</canRoam>",
+    "<actions><a.DeclarativeJobAction plugin='m@2'/><b.JobPropertyTrackerAction/></actions>",
+)
+CHANGED = (
+    "<actions><a.Other/></actions>",
+    "<triggers><x.Timer><spec>@daily</spec></x.Timer></triggers>",
+    "<token>new one</token>",
+)
+
+
+@pytest.mark.parametrize(
+    ("added", "kept"),
+    [*((text, True) for text in REWRITTEN), *((text, False) for text in CHANGED)],
+)
+def test_second_export_keeps_files_that_only_the_server_rewrote(
+    tmp_path: Path, added: str, kept: bool
+) -> None:
+    listings: dict[str, list[Any]] = {"": [{"name": "a", "_class": "x"}]}
+    # server fact [ci-15]: members of an object have no class names
+    config = CONFIG.replace("  <hudson.", "  <properties><hudson.").replace(
+        "Definition>\n  <command>", "Definition></properties>\n  <command>"
+    )
+    export(server({"job/a": config}, listings), tmp_path)
+    before = (tmp_path / "ci/jobs/a.xml").read_text("utf-8")
+    again = config.replace('plugin="x@1"', 'plugin="x@2"').replace(SEALED, OTHER)
+    again = again.replace("</project>", f"{added}</project>")
+    result = export(server({"job/a": again}, listings), tmp_path)
+    after = (tmp_path / "ci/jobs/a.xml").read_text("utf-8")
+    assert (after == before, result["changed"]) == (kept, not kept)
+
+
 def test_patterns_select_jobs_and_folders(tmp_path: Path) -> None:
     listings: dict[str, list[Any]] = {
         "": [{"name": "a", "_class": FOLDER}, {"name": "b", "_class": "x"}],

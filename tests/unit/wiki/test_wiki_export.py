@@ -211,6 +211,26 @@ def test_attachments_are_exported_next_to_their_page_and_restored(tmp_path: Path
     assert not list(tmp_path.rglob("*evil*"))
 
 
+@pytest.mark.parametrize(
+    ("again", "kept"),
+    [
+        ('<p ac:local-id="2b">One</p><table><tbody><tr><td><p>a</p></td></tr></tbody></table>', 1),
+        ("<p>Two</p><table><tr><td>a</td></tr></table>", 0),
+    ],
+)
+def test_second_export_keeps_pages_that_only_the_wiki_rewrote(
+    tmp_path: Path, again: str, kept: int
+) -> None:
+    first = '<p ac:local-id="1a">One</p><table><tr><td>a</td></tr></table>'
+    found = []
+    for body in (first, again):
+        with Stub(response=server.Wiki(server.page(body, files={}))) as stub:
+            _result, changed = export(stub, tmp_path)
+        (file,) = tmp_path.rglob("index.xml")
+        found.append((changed, file.read_text("utf-8")))
+    assert found[1] == ((False, found[0][1]) if kept else (True, found[0][1].replace(first, again)))
+
+
 def test_attachments_that_differ_only_in_case_are_reported(tmp_path: Path) -> None:
     """Verify that `wiki_tree` reads the exported folder: it rejects two such names."""
     files = {"Plan.png": (1, b"a", ""), "plan.PNG": (1, b"b", "")}

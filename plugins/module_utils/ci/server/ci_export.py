@@ -34,6 +34,7 @@ from ..credentials.wanted import XML, WantedFields, kind_of
 from ..export_run import ExportRun
 from ..job_address import Job
 from ..jobs.ci_view import CiViewEntry
+from ..jobs.configuration import KEPT, drift
 from ..jobs.exported_jobs import ExportedJobs
 from ..jobs.kept_secrets import has_secret, may_have_secrets
 from ..server_objects import ServerObjects
@@ -363,6 +364,13 @@ class CiExportOperation(ServiceExport):
                 state.values[name] = entries
         run.require_complete()
         return state
+
+    def alike(self, before: str, after: str) -> bool:
+        """Return whether two configurations are equal for `ci_job` [ci-15], and which secrets they
+        leave to the server.
+        """
+        same_secrets = before.count(KEPT) == after.count(KEPT)
+        return same_secrets and not drift(after, before).found
 
     def _plugins(self, state: ServiceState) -> list[dict[str, Any]]:
         entries: list[dict[str, Any]] = []

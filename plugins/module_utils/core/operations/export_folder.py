@@ -208,14 +208,23 @@ class ExportFolder:
     """The folder with the exported files of a service.
 
     :param overwrite: also replace files that were not exported or have changed since
+    :param alike: returns whether two contents of an XML file have the same meaning. The file of an
+        earlier export is then kept, because servers rewrite what nobody has changed
     """
 
     def __init__(
-        self, folder: str, service: str, *, overwrite: bool, warn: Callable[[str], None]
+        self,
+        folder: str,
+        service: str,
+        *,
+        overwrite: bool,
+        warn: Callable[[str], None],
+        alike: Callable[[str, str], bool] = str.__eq__,
     ) -> None:
         if os.path.lexists(folder) and not os.path.isdir(folder):
             raise invalid(f"dest must be a folder, but is '{folder}'")
         self._folder, self._overwrite, self._warn = folder, overwrite, warn
+        self._alike = alike
         self._list = f".export-{service}.json"
 
     def compare(self, files: Mapping[str, str | FileContent]) -> FolderChanges:
@@ -233,7 +242,12 @@ class ExportFolder:
         known = self._read_list()
         paths = [*desired, *(path for path in known if path not in desired)]
         at = safe_paths(self._folder, [self._list, *paths])
-        changes = [FileChange(path, FileContent.at(at[path]), desired.get(path)) for path in paths]
+        current = {path: FileContent.at(at[path]) for path in paths}
+        for path, after in desired.items():
+            before = current[path]
+            if before is not None and before.digest in known.get(path, ()):
+                desired[path] = self._kept(path, before, after)
+        changes = [FileChange(path, current[path], desired.get(path)) for path in paths]
         foreign = [
             change.path
             for change in changes
@@ -252,6 +266,13 @@ class ExportFolder:
         ]
         digests = {path: {content.digest} for path, content in desired.items()}
         return FolderChanges(changes, known, digests)
+
+    def _kept(self, path: str, before: FileContent, after: FileContent) -> FileContent:
+        """Return the content of an earlier export if it has the same meaning, else the new one."""
+        if before.digest == after.digest or not path.endswith(".xml"):
+            return after
+        texts = [content.text and content.text.decode("utf-8") for content in (before, after)]
+        return before if texts[0] and texts[1] and self._alike(texts[0], texts[1]) else after
 
     def write(self, changes: FolderChanges) -> None:
         """Write the changes. An interrupted export can be repeated."""

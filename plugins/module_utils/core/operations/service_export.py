@@ -75,12 +75,20 @@ class ServiceExport(ABC):
             raise invalid("the export requires the Python library PyYAML on the host where it runs")
         self._task = task
         self._folder = ExportFolder(
-            options.dest, self.service, overwrite=options.overwrite, warn=task.warn
+            options.dest,
+            self.service,
+            overwrite=options.overwrite,
+            warn=task.warn,
+            alike=self.alike,
         )
 
     @abstractmethod
     def read(self) -> ServiceState:
         """Return the state of the server."""
+
+    def alike(self, before: str, after: str) -> bool:
+        """Return whether two contents of an XML file have the same meaning for a later run."""
+        return before == after
 
     def plan(self) -> Plan:
         state = self.read()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Annotated, Any, ClassVar
 
@@ -26,6 +26,7 @@ from ...core.operations.service_export import ExportOptions, ServiceExport, Serv
 from ...core.progress import ProgressCounter
 from ..attachments import StoredAttachment, entries_of, stored_of, wrong_name
 from ..client import WikiClient
+from ..formats.comparison import alike
 from ..formats.front_matter import split_front_matter
 from ..formats.markup import attachment_key
 from ..formats.parser import Malformed, parse
@@ -99,6 +100,11 @@ class WikiExportOperation(ServiceExport):
         #: Entries for `wiki_restriction` by space and title.
         self._restricted: dict[tuple[str, str], dict[str, Any]] = {}
         self._names = FileNames()
+
+    def alike(self, before: str, after: str) -> bool:
+        """Return whether `wiki_tree` would find two files of a page equal [wiki-5]."""
+        old, new = split_front_matter(before), split_front_matter(after)
+        return replace(old, text="") == replace(new, text="") and alike(new.text, old.text, None)
 
     def read(self) -> ServiceState:
         options = self._options
