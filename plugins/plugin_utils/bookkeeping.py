@@ -313,18 +313,21 @@ def begin(run: Run, *, seals: bool = False) -> Result:
     _key(run, "drift_plan_key")  # an invalid key must end the run before its first request
     if run.report_folder:
         writing.remove_plan(run.path(str(run.report_folder)))
-    return {"sealed": {"salt": secrets.token_hex(16)}}
+    who = boolean(run.value("drift_who", default=False))
+    return {"sealed": {"salt": secrets.token_hex(16), **({"who": True} if who else {})}}
 
 
 def _check_settings(run: Run) -> None:
-    output, fail = run.value("drift_output", "text"), run.value("drift_fail", default=False)
+    output = run.value("drift_output", "text")
     if output not in terminal.OUTPUTS:
         known = ", ".join(terminal.OUTPUTS)
         raise StepError(f"drift_output must be one of {known}, not '{output}'.")
-    try:
-        boolean(fail)
-    except TypeError:
-        raise StepError(f"drift_fail must be true or false, not '{fail}'.") from None
+    for name in ("drift_fail", "drift_who"):
+        value = run.value(name, default=False)
+        try:
+            boolean(value)
+        except TypeError:
+            raise StepError(f"{name} must be true or false, not '{value}'.") from None
     ignored.parse(run.value("drift_ignore"))
 
 

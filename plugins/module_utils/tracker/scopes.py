@@ -8,6 +8,7 @@ from ..core.http.scopes import ScopeTable
 _TABLE = ScopeTable(
     (
         ("*", r"/(?:user|myself|configuration|groups/picker)\b", "read:jira-user"),
+        ("GET", r"/auditing/record\b", "manage:jira-configuration"),
         ("GET", "", "read:jira-work"),
         ("POST", r"/project/[^/]+/role/", "manage:jira-configuration"),
         ("*", r"/(?:version|component|project)\b", "manage:jira-project"),

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from ..core.errors import ToolchainError, invalid
 from ..core.http.paged_list import is_whole
 from ..core.json_text import member
+from ..core.module.authorship import Author, author
 
 _LONGEST = 255
 _CONTROL = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
@@ -139,6 +140,15 @@ def whole_results(listing: Any) -> list[Any] | None:
     """Return the entries of a list inside another object, or None if some may be missing."""
     results = member(listing, "results")
     return results if isinstance(results, list) and is_whole(listing, results) else None
+
+
+def author_of(page: Page | None) -> Author:
+    """Return who saved the present version of a page."""
+    version = None if page is None else member(page.content, "version")
+    by = member(version, "by")
+    accounts = [member(by, name) for name in ("username", "displayName", "accountId")]
+    saved = member(version, "when") or member(version, "createdAt")
+    return author([*accounts, member(version, "authorId")], saved)
 
 
 def number(value: Any) -> int | None:

@@ -23,7 +23,7 @@ FORMAT = 1
 KEYS = (
     *("host", "service", "server", "kind", "name", "action", "text"),
     *("before", "after", "task", "status"),
-    *("id", "first_seen", "since"),
+    *("id", "first_seen", "since", "changed_by", "changed_at"),
 )
 Object = dict[str, Any]
 #: All values of `status`, from the best to the worst.
@@ -145,7 +145,9 @@ class Contents:
         :param values: the keys of a finding (:data:`KEYS`), and `digests` of its changes
         """
         obj = {key: values.get(key) for key in KEYS}
-        obj |= {"id": finding_id(obj), "since": "", "first_seen": values.get("first_seen") or ""}
+        texts = ("first_seen", "changed_by", "changed_at")
+        obj |= {"id": finding_id(obj), "since": ""}
+        obj |= {key: values.get(key) or "" for key in texts}
         if obj["status"] == "ignored":  # from a combined report
             obj |= {"reason": values.get("reason") or "", "until": values.get("until") or ""}
         if values.get("fails"):

@@ -246,9 +246,10 @@
   // ---- the findings
   const days = (finding) => Math.floor((Date.parse(report.finished) - Date.parse(finding.first_seen)) / 86400000);
   const age = (finding) => {
-    if (!compared) return [];
+    const who = finding.changed_by ? [" ", node("span", "since", `by ${finding.changed_by}`)] : [];
+    if (!compared) return who;
     const text = finding.since === "still" ? (days(finding) >= 1 ? `for ${many(days(finding), "day")}` : "still") : finding.since;
-    return text ? [" ", node("span", "since", text)] : [];
+    return text ? [" ", node("span", "since", text), ...who] : who;
   };
   const paragraph = (title, text) => [node("p", "faint", title), node("pre", "copy", text)];
   const nextSteps = ({ id, status, action, kind, name }) => {
@@ -270,6 +271,7 @@
       row.body.append(node("p", "", `Skipped${one.until ? ` until ${one.until}` : ""}: ${one.reason || "no reason given"}`));
     }
     if (one.since === "still") about.append(` · first seen ${one.first_seen}`);
+    if (one.changed_at) about.append(` · last changed ${one.changed_at}`);
     row.body.append(difference(one));
     if (row.file) about.append(" · ", node("code", "", row.file));
     row.body.append(about);

@@ -49,8 +49,8 @@ _NAME_LENGTH = 1000
 #: The action of playbooks and roles whose results contain entries of the report.
 _BOOKKEEPING = f"{_NAME}bookkeeping"
 _EXPORT = "_export"
-#: Keys that only findings from a combined report have.
-_SUMMARISED = ("first_seen", "reason", "until")
+#: Keys that only findings from a combined report have, and those of `drift_who`.
+_SUMMARISED = ("first_seen", "reason", "until", "changed_by", "changed_at")
 
 
 class Recorder:
@@ -115,6 +115,7 @@ class Recorder:
         if skipped and not result.get("changed"):
             found = [record for record in found if record["status"] != "drift"]
         found = _with_digests(found, result.get("plan_digests") or [])
+        _add_authors(found, result.get("plan_authors") or [])
         if module and found:
             self._checks.add(boolean(task.check_mode or False, strict=False))
         self._add(found, host, service, server, task.get_name().strip())
@@ -264,6 +265,14 @@ def _with_digests(found: list[Any], digests: list[Any]) -> list[Any]:
         groups = listed[number:] if number == len(drift) - 1 and groups else groups
         finding["digests"] = [digest for group in groups for digest in group]
     return found
+
+
+def _add_authors(found: list[Any], authors: list[Any]) -> None:
+    """Add who changed the objects last, which the module lists in the order of its findings."""
+    drift = [finding for finding in found if finding["status"] == "drift"]
+    if len(drift) == len(authors):
+        for finding, (by, at) in zip(drift, authors, strict=True):
+            finding.update(changed_by=by, changed_at=at)
 
 
 def _is_whole(module: str) -> bool:

@@ -20,6 +20,7 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents
     place_of,
 )
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.texts import (
+    changed_by,
     overview,
     title_of,
 )
@@ -107,7 +108,9 @@ def _finding_lines(contents: Contents, *, values: bool) -> Iterator[Line]:
         found = sorted(servers[place], key=lambda finding: (_rank(finding), finding["kind"]))
         for record in found[:MAX_OF_SERVER]:
             host = f" (host {record['host']})" if several and place[1] else ""
-            seen = f" ({record['since']})" if record["since"] and contents.compared_with else ""
+            since = record["since"] if contents.compared_with else ""
+            known = ", ".join(filter(None, [since, changed_by(record)]))
+            seen = f" ({known})" if known else ""
             yield _line(_sign(record), f"{record['text']}{host}{seen}")
             if values and record["status"] == "drift":
                 yield from _values(record)

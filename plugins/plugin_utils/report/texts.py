@@ -114,10 +114,20 @@ def accepted(finding: Mapping[str, Any]) -> str:
 
 
 def _seen(finding: Mapping[str, Any]) -> str:
-    """Return whether a finding is new or older, with the day it was first seen."""
-    if finding.get("since") == "still":
-        return f"still, since {str(finding.get('first_seen') or '')[:10]}"
-    return str(finding.get("since") or "")
+    """Return whether a finding is new or older, with the day it was first seen, and who changed the
+    object last.
+    """
+    seen = str(finding.get("since") or "")
+    if seen == "still":
+        seen = f"still, since {str(finding.get('first_seen') or '')[:10]}"
+    return "; ".join(filter(None, [seen, changed_by(finding)]))
+
+
+def changed_by(finding: Mapping[str, Any]) -> str:
+    """Return who changed the object of a finding last, and on which day, "" if it is unknown."""
+    by, at = (str(finding.get(key) or "") for key in ("changed_by", "changed_at"))
+    parts = [f"by {by}" if by else "", f"on {at[:10]}" if at else ""]
+    return " ".join(["changed", *filter(None, parts)]) if by or at else ""
 
 
 def _sides(finding: Object) -> str:

@@ -163,6 +163,7 @@ class Servers:
             "login": "seed-password",
             "enforce_connections": self._logins,
             "drift_report": name,
+            "drift_who": True,
         }
         self._run({"import_playbook": f"delivery.toolchain.{name}", "vars": variables})
         report = (self._folder / name / "report.json").read_text("utf-8")
@@ -203,6 +204,10 @@ def test_adopted_state_is_edited_and_enforced(seed: int, fresh: Fresh, tmp_path:
         # the finding shows the server before, the folder after
         assert after in str(found[name]["before"]), found[name]
         assert before in str(found[name]["after"]), found[name]
+    # of these servers only the wiki says who changed an object last
+    known = {name: record["changed_by"] for name, record in found.items() if record["changed_at"]}
+    pages = {name for module, _options, name, *_sides in edits if module == "wiki_page"}
+    assert (set(known), "" in known.values()) == (pages, False)
 
     servers.apply("enforce")
     assert compared(servers.apply("drift")) == []

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from ...core.errors import ToolchainError, invalid, listed
 from ...core.files import read_text
+from ...core.module.authorship import Author, authors_of
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.rules import Rule
 from ...core.module.task import Task
@@ -97,6 +98,10 @@ class CiJobOperation:
     def plan(self) -> Plan:
         plan = self._planned()
         return plan.with_result(job={"name": self._store.job.name, "url": self._store.url})
+
+    def authors(self, plan: Plan) -> list[Author]:
+        """Return who changed the job last."""
+        return authors_of(JobStore.author, [self._store])
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         steps: Sequence[_Step] = plan.data

@@ -22,6 +22,7 @@ from ..secret import hidden, secrets_in_addresses, without_user_info
 # pylint: disable-next=unused-import
 from . import diffs, typed_options
 from .ansible_internals import MODULE_MASKS_RESULTS, UNCHECKED, HookedModule
+from .authorship import Attributed
 from .input_check import Options, ansible_spec, check_options
 from .masking import OptionSecrets, has_private, mask_keys, mask_values, names_of
 from .predictions import Predictions
@@ -140,10 +141,12 @@ def run(
         sealing = _sealing(module, options, task)
         if sealing is not None:
             plan = sealing.restrict(prepared, plan, parsed, check_mode=module.check_mode)
+        authors = _authors(module, prepared, plan)
         applied = prepared.apply(plan) if _must_apply(prepared, plan, module.check_mode) else {}
         if module.check_mode and plan.changed and isinstance(prepared, Predicting):
             prepared.predict(plan)
-        values = {**_values(plan, applied, module.with_diff), **_values_for_reports(sealing)}
+        values = _values(plan, applied, module.with_diff)
+        values |= {**_values_for_reports(sealing), **authors}
     except ToolchainError as error:
         failed = error
     if failed is not None:
@@ -162,6 +165,14 @@ def _sealing(module: _Module, options: type, task: Task | None) -> Sealing | Non
     secrets.shown({name: value for name, value in module.params.items() if name in spec})
     place = (options.__name__, without_user_info(str(task.connection.url)).rstrip("/"))
     return Sealing(module.sealed, place, secrets.all, is_private=has_private(spec))
+
+
+def _authors(module: _Module, operation: Any, plan: Plan) -> dict[str, Any]:
+    """Return who changed the objects of the plan last, if the run asks for it."""
+    asked = (module.sealed or {}).get("who") and module.check_mode and plan.changed
+    if not asked or not isinstance(operation, Attributed):
+        return {}
+    return {"plan_authors": [list(author) for author in operation.authors(plan)]}
 
 
 def _values_for_reports(sealing: Sealing | None) -> dict[str, Any]:

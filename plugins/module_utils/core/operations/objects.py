@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from ..concurrency import spread
 from ..errors import ToolchainError, combined, invalid, single_line
+from ..module.authorship import UNKNOWN, Author, authors_of
 from ..module.diffs import shown_change
 from ..module.sealing import PlannedChange
 from ..module.task import Task
@@ -225,6 +226,10 @@ class ItemKind(ABC, Generic[Entry, State]):
     def predict(self, item: Item[Entry, State]) -> None:
         """Add in check mode a changed object to the predictions of the task [C1.6]."""
 
+    def author(self, item: Item[Entry, State]) -> Author:
+        """Return who changed the object last; sends at most one read."""
+        return UNKNOWN
+
     def row(self, item: Item[Entry, State]) -> dict[str, Any]:
         """Return the row of an object in the list of return values."""
         returned = item.returned.get(self.noun)
@@ -316,6 +321,10 @@ class Objects(Generic[Entry, State]):
         return [
             PlannedChange(item.name, item.entry, *item.plan.diff()) for item in _changed(plan.data)
         ]
+
+    def authors(self, plan: Plan) -> Sequence[Author]:
+        """Return who changed each changed object last."""
+        return authors_of(self._kind.author, _changed(plan.data))
 
     def leave_out(self, plan: Plan, places: Collection[int]) -> Plan:
         """Return the plan without the changes at the given indexes of `parts`."""

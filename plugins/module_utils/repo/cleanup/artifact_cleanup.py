@@ -10,6 +10,8 @@ from typing import Any, ClassVar
 
 from ...core.errors import ToolchainError, invalid
 from ...core.globs import hint
+from ...core.json_text import member
+from ...core.module.authorship import Author, author, authors_of
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.sealing import PlannedChange
 from ...core.module.task import Task
@@ -18,7 +20,7 @@ from ...core.operations.objects import attempt_each, failure_of
 from ...core.plan import Plan
 from ...core.progress import ProgressCounter
 from .. import aql, repositories
-from ..client import RepoClient
+from ..client import RepoClient, item_path
 from ..items import listing
 from .image_parts import ImageParts, ImageReader, complete_rows
 from .rules import (
@@ -94,6 +96,15 @@ class ArtifactCleanupOperation:
     def parts(self, plan: Plan) -> list[PlannedChange]:
         """Return a change for each deletion, for a sealed plan."""
         return [PlannedChange(verdict.name, None, _state(verdict), None) for verdict in plan.data]
+
+    def authors(self, plan: Plan) -> list[Author]:
+        """Return who modified the items last."""
+        return authors_of(self._author, plan.data)
+
+    def _author(self, verdict: CleanupVerdict) -> Author:
+        route = f"api/storage/{item_path(verdict.item.repo, verdict.item.path)}"
+        shown = self._client.transport.read(f"reading '{verdict.name}'", route).json()
+        return author([member(shown, "modifiedBy")], member(shown, "lastModified"))
 
     def leave_out(self, plan: Plan, places: Collection[int]) -> Plan:
         """Return the plan without the deletions at these positions in `parts()`."""

@@ -15,6 +15,7 @@ from ...core.concurrency import first_alone, spread
 from ...core.errors import ToolchainError, invalid
 from ...core.http.messages import back_off, expected, json_or_none
 from ...core.json_text import member
+from ...core.module.authorship import UNKNOWN, Author, author, authors_of, last_of
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.diffs import shown_change
 from ...core.module.input_check import Place
@@ -394,6 +395,21 @@ class TrackerIssueOperation:
         later = [change for part in parts.others for change in part.expected()]
         needs = [name for part in parts.all for name in part.needs]
         return PlannedIssue(None, "created", (*changes, *later), needs=needs, create=create)
+
+    def authors(self, plan: Plan) -> list[Author]:
+        """Return who made the last change in the history of each issue."""
+        return authors_of(self._author, [issue for issue in plan.data if issue.changes])
+
+    def _author(self, issue: PlannedIssue) -> Author:
+        if issue.key is None:
+            return UNKNOWN
+        query = {"expand": "changelog", "fields": "created"}
+        purpose = f"reading the history of the issue '{issue.key}'"
+        route = f"rest/api/2/issue/{path(issue.key)}"
+        shown = self._client.read(purpose, route, query=query).json()
+        last = last_of(member(shown, "changelog", "histories"), "created")
+        accounts = [member(last, "author", name) for name in ("name", "displayName", "accountId")]
+        return author(accounts, member(last, "created"))
 
     def preflight(self, plan: Plan) -> None:
         """Check the permissions for the edits of each issue.

@@ -10,6 +10,8 @@ from typing import Protocol, TypeVar
 
 from ...core.concurrency import first_alone
 from ...core.errors import ToolchainError
+from ...core.json_text import member
+from ...core.module.authorship import Author, author, last_of
 from ...core.module.task import Task
 from ...core.operations.objects import Item, ItemKind
 from ...core.plan import Plan, remaining
@@ -18,6 +20,11 @@ from ..client import TrackerClient
 from .project_objects import Found, KnownObjects, ProjectObjects, name_key
 
 _PARALLEL = 4
+#: Number of records of the audit log that are read for an object.
+_RECORDS = 100
+_AUDIT = "rest/api/2/auditing/record"
+#: Types of objects in the audit log [tracker-43].
+AUDITED = {"version": "VERSION", "component": "PROJECT_COMPONENT"}
 
 
 class OfProject(Protocol):
@@ -105,6 +112,30 @@ class ProjectObjectKind(ProjectKind[Named, KnownObjects[Found]]):
         """Compare the object in the response to the last write, which needs no further read."""
         now, objects = self.known(item).current, self.objects(item.entry.project)
         return remaining(item.plan, None if now is None else now.settable(), objects.comparisons)
+
+    def author(self, item: Item[Named, KnownObjects[Found]]) -> Author:
+        """Return who changed the object last, by the audit log [tracker-43].
+
+        Only administrators may read the log. A record is about the object if type and id are equal.
+        """
+        name = name_key(item.entry.name)
+        number = next(
+            (found.id for found in self.known(item).objects if name_key(found.name) == name), None
+        )
+        query = {"filter": item.entry.name, "limit": _RECORDS}
+        purpose = f"searching the audit log for the {self.noun} '{item.name}'"
+        shown = self._client.read_optional(purpose, _AUDIT, query=query)
+        listed = member(shown, "records")
+        records = [
+            record
+            for record in (listed if isinstance(listed, list) else ())
+            if member(record, "objectItem", "typeName") == AUDITED[self.noun]
+            and number is not None
+            and str(member(record, "objectItem", "id")) == number
+        ]
+        last = last_of(records, "created")
+        accounts = [member(last, name) for name in ("authorKey", "authorAccountId")]
+        return author(accounts, member(last, "created"))
 
     def predict(self, item: Item[Named, KnownObjects[Found]]) -> None:
         name = str({**item.plan.before, **item.plan.after}["name"])

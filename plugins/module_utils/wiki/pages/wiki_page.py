@@ -10,13 +10,14 @@ from typing import Any, ClassVar, Literal
 
 from ...core.errors import ToolchainError, invalid, shorten
 from ...core.http.messages import Accounting
+from ...core.module.authorship import Author
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Positive
 from ...core.operations.objects import Item, ItemKind, Objects, attempt_each
 from ...core.plan import Plan, unchanged
 from ..formats.parser import excerpt, joined
-from ..page import Page
+from ..page import Page, author_of
 from .desired_page import PageFields, PageOptions
 from .single_page import SinglePage
 
@@ -134,6 +135,9 @@ class PageKind(ItemKind[PageOptions, Page]):
         if not written.pop("changed", True):
             item.plan = replace(item.plan, action="none")
         item.returned = {**item.returned, **written}
+
+    def author(self, item: Item[PageOptions, Page]) -> Author:
+        return author_of(item.state)
 
     def predict(self, item: Item[PageOptions, Page]) -> None:
         self._page(item).predict(item.state, item.plan)

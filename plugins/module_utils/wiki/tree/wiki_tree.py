@@ -12,6 +12,7 @@ from ...core.address import require_segment
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid, shorten
 from ...core.json_text import member
+from ...core.module.authorship import Author
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.rules import Rule
 from ...core.module.sealing import PlannedChange
@@ -22,7 +23,7 @@ from .. import predicted_pages
 from ..client import WikiClient
 from ..formats.comparison import alike
 from ..formats.parser import joined
-from ..page import Page, of_the_page, require, require_labels, wrong_title
+from ..page import Page, author_of, of_the_page, require, require_labels, wrong_title
 from ..pages.desired_page import DesiredPage
 from ..pages.restrictions import EXPANSION as RESTRICTIONS
 from ..pages.restrictions import (
@@ -296,6 +297,10 @@ class WikiTreeOperation:
     def parts(self, plan: Plan) -> list[PlannedChange]:
         """Return the changes of pages for a sealed plan."""
         return [part_of(page_plan, self._options.space) for page_plan in plan.data.changed]
+
+    def authors(self, plan: Plan) -> list[Author]:
+        """Return who saved the pages last."""
+        return [author_of(page_plan.page) for page_plan in plan.data.changed]
 
     def leave_out(self, plan: Plan, places: Collection[int]) -> Plan:
         """Return the plan without these changes and those that depend on them."""

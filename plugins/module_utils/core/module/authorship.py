@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who changed an object last, for a run of `drift` with `drift_who` [C9].
+
+Only what a server says counts: an unknown person or time stays empty.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+
+from ..concurrency import spread
+from ..errors import ToolchainError
+from ..json_text import member
+from ..plan import Plan
+from ..times import iso, moment_of
+
+#: Objects of a task after which no author is read.
+MOST = 1000
+_PARALLEL = 4
+_ZONE = re.compile(r"(?:Z|[+-]\d\d:?\d\d)\Z", re.IGNORECASE)
+Object = TypeVar("Object")
+
+
+class Author(NamedTuple):
+    """The account of the last change, and its time in UTC; empty if unknown."""
+
+    by: str = ""
+    at: str = ""
+
+
+UNKNOWN = Author()
+
+
+@runtime_checkable
+class Attributed(Protocol):
+    """An operation that can tell who changed its objects last."""
+
+    def authors(self, plan: Plan) -> Sequence[Author]:
+        """Return the author of each changed object, in the order of the return value."""
+
+
+def author(by: Any, at: Any = None) -> Author:
+    """Return the author that a server reports.
+
+    :param by: candidates for the account, the first string counts
+    :param at: time in ISO 8601; without a time zone it is unknown
+    """
+    names = [name for name in by if isinstance(name, str) and name]
+    known = isinstance(at, str) and _ZONE.search(at.strip()) is not None
+    return Author(names[0] if names else "", (iso(moment_of(at)) or "") if known else "")
+
+
+def last_of(entries: Any, key: str) -> Any:
+    """Return the entry of a list that has the latest time, or None.
+
+    :param key: member with the time; entries without a valid one do not count
+    """
+    timed = [
+        (moment, entry)
+        for entry in (entries if isinstance(entries, list) else ())
+        if (moment := moment_of(member(entry, key))) is not None
+    ]
+    return max(timed, key=lambda pair: pair[0], default=(None, None))[1]
+
+
+def authors_of(
+    read: Callable[[Object], Author], objects: Sequence[Object], *, parallel: int = _PARALLEL
+) -> list[Author]:
+    """Return the author of each object. One that cannot be read is unknown.
+
+    :param read: sends at most one request
+    """
+    if len(objects) > MOST:
+        return []
+
+    def attempt(one: Object) -> Author:
+        try:
+            return read(one)
+        except ToolchainError:
+            return UNKNOWN
+
+    return list(spread(parallel, attempt, objects))
