@@ -26,6 +26,10 @@ from packaging.version import Version
 from tools import matrix
 from tools.tree import ROOT
 
+_REQUIREMENTS = (
+    "https://docs.ansible.com/ansible/devel/community/collection_contributors/"
+    "collection_requirements.html"
+)
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 #: Folders of `plugins` that ansible-core loads from, and the two that the requirements add.
 _PLUGIN_FOLDERS = {
@@ -487,7 +491,10 @@ CHECKS: dict[str, Callable[[Checkout], list[str]]] = {
 def table() -> list[dict[str, Any]]:
     """Return the sections with their requirements."""
     text = (ROOT / "tools" / "inclusion.yml").read_text(encoding="utf-8")
-    return list(yaml.load(text, _LOADER))  # noqa: S506
+    sections = list(yaml.load(text, _LOADER))  # noqa: S506
+    for section in sections:
+        section.setdefault("url", f"{_REQUIREMENTS}#{section.get('anchor')}")
+    return sections
 
 
 def main() -> int:

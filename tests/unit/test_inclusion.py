@@ -146,7 +146,7 @@ def test_every_check_is_in_the_table_and_has_a_case() -> None:
     named = [each.get("check") for section in inclusion.table() for each in section["requirements"]]
     assert sorted(filter(None, named)) == sorted(inclusion.CHECKS)
     assert {case[0] for case in CASES} == set(inclusion.CHECKS) - {"controller_pythons"}
-    assert all(section["url"].startswith("https://") for section in inclusion.table())
+    assert all("None" not in section["url"] for section in inclusion.table())
 
 
 def test_verdicts(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
