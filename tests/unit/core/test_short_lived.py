@@ -126,10 +126,22 @@ def test_platform_is_next_to_the_repository_manager() -> None:
     assert (cloud.url, cloud.path) == ("https://auth.atlassian.com", "oauth/token")
 
 
+def test_client_credentials_go_to_the_gateway() -> None:
+    server = Server()
+    with Stub(response=server) as stub:
+        for service, below in (("tracker", "/ex/jira/1-2"), ("wiki", "/ex/confluence/1-2/wiki")):
+            addresses = {"cloud_gateway": stub.url, "oauth2_url": stub.url, "cloud_id": "1-2"}
+            site = connection("http://127.0.0.1:9", service, **addresses, **OAUTH2)
+            Task(site, pytest.fail, read_only=True).transport().read("reading", "x")
+            assert stub.seen[-1].path == f"/base{below}/x"
+    assert len(server.exchanges) == 1  # both services have the same client
+
+
 def test_one_exchange_serves_tasks_threads_and_forked_workers() -> None:
     server = Server()
     with Stub(response=server) as stub:
         short_lived.shared_tokens()  # as the action does before Ansible forks
+        workers = []
         for _worker in range(3):
             worker = os.fork()
             if worker == 0:
@@ -139,7 +151,8 @@ def test_one_exchange_serves_tasks_threads_and_forked_workers() -> None:
                     code = 0
                 finally:
                     os._exit(code)
-            assert os.waitpid(worker, 0)[1] == 0
+            workers.append(worker)
+        assert [os.waitpid(worker, 0)[1] for worker in workers] == [0, 0, 0]
         tasks = [task(stub, read_only=True) for _ in range(8)]
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(lambda each: each.transport().read("reading", "x"), tasks))
