@@ -89,6 +89,11 @@ restriction:
   sample:
     read: {users: [], groups: []}
     update: {users: [], groups: [writers]}
+page:
+  description: The page, as C(id), C(title), C(space), C(version) and C(url).
+  returned: success, without O(entries)
+  type: dict
+  sample: {id: "1002", title: Handbook, space: REL, version: 3, url: "https://wiki.example.com/pages/viewpage.action?pageId=1002"}
 results:
   description: With O(entries), an item for each entry, with C(read), C(update), C(name), C(action), C(changes), and C(error) if it failed.
   returned: success, with O(entries)

@@ -152,6 +152,9 @@ class WikiClient(WikiExchange):
         if self._read(lambda pages: pages.is_home(page)):
             return f"it is the home page of the space {page.space}"
         below = self._read(lambda pages: pages.has_children(page))
+        gone = predicted_pages.removed_below(self.predictions, page)
+        if below and gone:
+            below = not gone.issuperset(self._read(lambda pages: pages.children_ids(page)))
         return "it has child pages" if below else None
 
     def home(self, key: str) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pages that earlier tasks in check mode would create or rename.
+"""Pages that earlier tasks in check mode would create, rename or remove.
 
 The ids of new pages have a prefix that no wiki uses. Later tasks can use them as `parent_id` and
 `page_id`.
@@ -30,6 +30,22 @@ def predict(predictions: Predictions, page: Page) -> None:
     """
     predictions.add("page", page.id, value=asdict(page))
     predictions.add("title", _name(str(page.space), page.title), value=page.id)
+
+
+def predict_removal(predictions: Predictions, page: Page) -> None:
+    """Record a page that would be removed, for later tasks in check mode."""
+    predictions.add("removed child", str(page.parent), page.id)
+    predictions.add("removed page", str(page.space).lower(), page.id)
+
+
+def removed_below(predictions: Predictions, page: Page) -> set[str]:
+    """Return the ids of the children of a page that earlier tasks would remove."""
+    return set(predictions.all("removed child", page.id))
+
+
+def removed_in(predictions: Predictions, space: str) -> set[str]:
+    """Return the ids of the pages of a space that earlier tasks would remove."""
+    return set(predictions.all("removed page", space.lower()))
 
 
 def by_title(predictions: Predictions, space: str, title: str) -> Page | None:

@@ -113,6 +113,11 @@ class PagesOfVersion1:
         response = self._exchange.ask(purpose, route, {"limit": 1}, _OPTIONAL_READ)
         return response.status == 200 and bool(results_of(response, "a list of pages"))
 
+    def children_ids(self, page: Page) -> list[str]:
+        purpose = f"listing the pages below the page {page.id}"
+        listed = self._listing(purpose, content_route(page.id, "child", "page"))
+        return [str(member(one, "id")) for one in listed]
+
     def home(self, key: str) -> str:
         response = self._space(key)
         home = member(response.json(), "homepage", "id") if response.status == 200 else None

@@ -123,6 +123,11 @@ class PagesOfVersion2:
         response = self._exchange.ask(purpose, route, {"limit": 1}, (200,))
         return bool(results_of(response, "a list of pages"))
 
+    def children_ids(self, page: Page) -> list[str]:
+        purpose = f"listing the pages below the page {page.id}"
+        listed = self._listing(purpose, _page_route(page.id, "direct-children"))
+        return [str(member(one, "id")) for one in listed]
+
     def home(self, key: str) -> str:
         self.require_space(key)
         home = member(self._space(key), "homepageId")

@@ -24,7 +24,6 @@ from ..client import (
     READ_JOB,
     READ_SERVER,
     SEES_JOB,
-    objects,
     server_of,
 )
 from ..job_address import Job, JobName, job_of
@@ -309,10 +308,10 @@ class CiJobOperation:
             return unchanged({"differences": []})
         if self._options.folder:
             self._check_kind("jobs" in shown)
-        content = [name for name in ("builds", "jobs") if objects(shown.get(name))]
-        if content and not self._options.force:
+        content = "" if self._options.force else self._store.content(shown)
+        if content:
             raise invalid(
-                f"{self._store.purpose}: it contains {content[0]}, which would be deleted too. To"
+                f"{self._store.purpose}: it contains {content}, which would be deleted too. To"
                 " delete them, set force=true"
             )
         live, steps = self._normalized_or_name(), [self._store.delete]

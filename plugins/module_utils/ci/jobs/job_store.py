@@ -153,10 +153,33 @@ class JobStore:
         self._predictions.add("job", self.job.name, value=state)
         stored = self.job.stored_name
         self._predictions.add("job spelling", stored.casefold(), value=stored)
+        self._predictions.remove("deleted job", *self._place)
 
     def predict_deletion(self) -> None:
         self._predictions.remove("job", self.job.name)
         self._predictions.remove("job spelling", self.job.stored_name.casefold())
+        self._predictions.add("deleted job", *self._place)
+
+    @property
+    def _place(self) -> tuple[str, str]:
+        """Return the parent folder and the name in it, as predictions spell them."""
+        parent, _slash, name = self.job.stored_name.casefold().rpartition("/")
+        return parent, name
+
+    def content(self, shown: Mapping[str, Any]) -> str:
+        """Return `builds` or `jobs` if the job contains some, otherwise "".
+
+        Jobs that earlier tasks in check mode would delete do not count.
+
+        :param shown: result of `state`
+        """
+        if objects(shown.get("builds")):
+            return "builds"
+        jobs = objects(shown.get("jobs"))
+        gone = self._predictions.all("deleted job", self.job.stored_name.casefold())
+        if jobs and gone:
+            jobs = objects(part(self._shown(self.job.path, "jobs[name]")).get("jobs"))
+        return "jobs" if any(str(job.get("name")).casefold() not in gone for job in jobs) else ""
 
     def require_folder(self) -> None:
         """Check the parent folder.

@@ -17,7 +17,7 @@ from ...core.http.paged_list import PagedList
 from ...core.http.writes import Verify
 from ...core.module.task import Task
 from ...core.operations.objects import Item, ItemKind
-from ...core.plan import Plan, remaining, unordered
+from ...core.plan import Plan, plan, remaining, unordered
 from ..client import RepoClient, listed_objects, object_of, objects_of
 from ..interface import ACCESS, InterfaceMissing, PlatformClient
 
@@ -312,6 +312,15 @@ class AccountKind(ItemKind[Entry, Fields]):
     def shown(self, state: Fields | None) -> Fields | None:
         """Return the fields that plans and return values have."""
         return state
+
+    def removal(self, current: Fields | None) -> Plan:
+        """Return the plan that deletes an object.
+
+        It has no members or groups: earlier tasks of the run change them, and the deletion would
+        no longer be that of a sealed plan.
+        """
+        kept = None if current is None else {k: v for k, v in current.items() if k != self.links}
+        return plan(kept, None).with_result(**{self.noun: None})
 
     def load(self, items: Sequence[Item[Entry, Fields]]) -> None:
         rows = self._directory.read_many([item.name for item in items])

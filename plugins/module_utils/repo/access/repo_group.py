@@ -77,7 +77,7 @@ class Groups(AccountKind[RepoGroupEntry]):
     def compare(self, item: Item[RepoGroupEntry, Fields]) -> Plan:
         entry, current = item.entry, item.state
         if entry.state == "absent":
-            return plan(current, None).with_result(group=None)
+            return self.removal(current)
         wanted = without_none(vars(entry), ("name", *_OLD))
         if entry.members is not None:
             members = (current or {}).get("members", [])

@@ -82,7 +82,7 @@ class _Users(AccountKind[RepoUserEntry]):
         if entry.state == "absent":
             if current is not None:
                 self._protect(entry, name, "is deleted")
-            return plan(current, None).with_result(user=None)
+            return self.removal(current)
         if current is None:
             _require_complete(entry, name)
         wanted = {"name": name, **without_none(vars(entry), ("email", *_FLAGS))}

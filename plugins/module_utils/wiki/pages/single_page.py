@@ -157,8 +157,10 @@ class SinglePage:
         )
 
     def predict(self, page: Page | None, plan: Plan) -> None:
-        """Record the new page or the new title for later tasks in check mode."""
+        """Record the new page, the new title or the removal for later tasks in check mode."""
         if plan.action == "delete":
+            if page is not None:
+                predicted_pages.predict_removal(self._client.predictions, page)
             return
         new = plan.data.wanted
         if page is None or page.title != new.title:

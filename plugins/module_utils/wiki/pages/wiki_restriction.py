@@ -121,11 +121,11 @@ class RestrictionKind(ItemKind[RestrictionEntry, RestrictedPage]):
                     raise invalid(f"entries: {message}")
 
     def compare(self, item: Item[RestrictionEntry, RestrictedPage]) -> Plan:
-        entry, before = item.entry, self._state(item).rights
+        entry, page, before = item.entry, self._state(item).page, self._state(item).rights
         made = plan(before, merged(before, entry.wanted))
         if not entry.force:
             self._restrictions.require_access(before, made.after, f"the page {item.name}")
-        return made.with_result(restriction=made.after)
+        return made.with_result(restriction=made.after, page=page.shown())
 
     def _state(self, item: Item[RestrictionEntry, RestrictedPage]) -> RestrictedPage:
         if item.state is None:

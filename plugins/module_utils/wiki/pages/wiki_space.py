@@ -19,6 +19,7 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.operations.objects import Item, ItemKind, Objects, entries_of
 from ...core.plan import Plan, plan, remaining, unchanged, without_none
+from .. import predicted_pages
 from ..client import WikiClient
 
 _SPACE, _USER = "rest/api/space", "rest/api/user"
@@ -55,6 +56,9 @@ class Spaces:
         """
         purpose = f"counting the pages of the space {key}"
         pages = self._client.content_of(purpose, key, "page", _MOST_COUNTED)
+        if len(pages) <= _MOST_COUNTED:  # otherwise, the list may be incomplete
+            gone = predicted_pages.removed_in(self._client.predictions, key)
+            pages = [page for page in pages if str(member(page, "id")) not in gone]
         titles = [member(page, "title") for page in pages]
         besides = "" if home is None else f" besides its home page '{home}'"
         return _counted(len(titles) - titles.count(home), "page", besides) or _counted(
