@@ -17,11 +17,12 @@ class ActionModule(ActionBase):
         super().__init__(**parts)
         self.values: dict[str, Any] = parts["task"].args
         self.template, self.load = parts["templar"].template, parts["loader"].load_from_file
+        self.check_mode: bool = parts["task"].check_mode
 
     def run(
         self, tmp: str | None = None, task_vars: dict[str, Any] | None = None
     ) -> dict[str, Any]:
-        run = bookkeeping.Run(task_vars or {}, self.template, self.load)
+        run = bookkeeping.Run(task_vars or {}, self.template, self.load, self.check_mode)
         values = dict(self.values)
         try:
             return {"changed": False, **bookkeeping.perform(values.pop("step"), run, values)}

@@ -35,6 +35,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import (
     ToolchainError,
+    listed,
     printable,
     shorten,
 )
@@ -43,8 +44,10 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret imp
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.times import age_of
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import (
+    desired_schema,
     desired_state,
     enforcement,
+    removals,
     role_variables,
     rotation,
     survey,
@@ -91,11 +94,13 @@ class Run:
 
     :param template: evaluates the templates in a value
     :param load: loads a YAML file, and decrypts its vaults
+    :param check_mode: the task runs in check mode
     """
 
     variables: Mapping[str, Any]
     template: Callable[[Any], Any]
     load: Callable[[str], Any]
+    check_mode: bool = False
 
     def value(self, name: str, default: Any = None) -> Any:
         """Return the value of a variable, or `default` if it is undefined, empty or omitted."""
@@ -173,10 +178,10 @@ def roles(run: Run, *, folder: bool = False) -> Result:
 # -- the desired state ----------------------------------------------------------------------------
 
 
-def _folder(run: Run) -> Path:
-    named = run.value("desired_state_folder")
+def _folder(run: Run, variable: str = "desired_state_folder") -> Path:
+    named = run.value(variable)
     if not writing.is_path(named):
-        raise desired_state.DesiredStateError("set desired_state_folder to the path of a folder")
+        raise desired_state.DesiredStateError(f"set {variable} to the path of a folder")
     folder = run.path(str(named))
     if writing.is_in_collection(folder):
         raise desired_state.DesiredStateError(
@@ -213,6 +218,101 @@ def validate_folder(run: Run) -> Result:
     return {"variables": list(desired_state.variables(state)), "report": {"files": files}}
 
 
+def find_removals(run: Run) -> Result:
+    """Return the objects that the previous folder names and the present one does not, by module."""
+    previous = _previous(run)
+    found, warnings = removals.removed(_present(run), previous)
+    shown = removals.by_module(removal.shown() for removal in found)
+    return {"removals": shown, "messages": warnings}
+
+
+def _previous(run: Run) -> removals.Values:
+    """Return the previous desired state. The secrets in it need no variables."""
+    environment = run.value("desired_state_environment")
+    folder = _folder(run, "desired_state_previous")
+    above = (_folder(run) / desired_state.ENVIRONMENTS).resolve()
+    if above in (folder.resolve(), *folder.resolve().parents):
+        raise desired_state.DesiredStateError(
+            f"desired_state_previous: {folder} is an environment of the present folder: set it to"
+            " the whole folder of the last release"
+        )
+    reading = desired_state.Reading(run.load, lambda name: name)
+    try:
+        return desired_state.values(desired_state.read(folder, reading, environment))
+    except desired_state.DesiredStateError as error:
+        raise desired_state.DesiredStateError(f"desired_state_previous: {error}") from None
+
+
+def _present(run: Run) -> list[removals.Values]:
+    """Return the objects of the present folder, and those of variables."""
+    given = {
+        service: {
+            name: run.value(schema[desired_schema.VARIABLE])
+            for name, schema in desired_schema.schema_of(service)["properties"].items()
+        }
+        for service in desired_schema.services()
+    }
+    return [desired_state.values(_state(run)), given]
+
+
+def deletable(
+    run: Run,
+    removed: Mapping[str, Any],
+    results: Sequence[Mapping[str, Any]],
+    content: Sequence[Mapping[str, Any]] = (),
+    runs: Sequence[Mapping[str, Any]] = (),
+    *,
+    reports: bool = False,
+) -> Result:
+    """Return the objects that can be deleted, by module. Fails if there are too many of them.
+
+    :param removed: result of `find_removals`
+    :param results: results of the modules in check mode
+    :param content: results with the content of projects and versions
+    :param runs: results of all kinds, if they have run
+    :param reports: report warnings and failures
+    """
+    described = [*_present(run), removals.pages_of_trees(runs)]
+    found = removals.checked(results, described, content)
+    limit = _max_deletions(run)
+    if len(found.deletable) > limit:
+        titles = [removal["title"] for removal in found.deletable]
+        raise StepError(
+            f"{len(titles)} objects that are not in the folder any more would be deleted"
+            f" ({listed(titles)}), but desired_state_max_deletions is {limit}: check"
+            " desired_state_previous, or increase the number (nothing was deleted)."
+        )
+    failures = [removals.failure(*each) for each in found.failed] if reports else []
+    return {
+        "removals": removals.by_module(
+            removal for removal in found.deletable if _is_chosen(run, removal["digests"])
+        ),
+        "warnings": [*removed["messages"], *found.warnings] if reports else [],
+        "failures": [finding["text"] for finding in failures],
+        "report": {"findings": failures},
+    }
+
+
+def _max_deletions(run: Run) -> int:
+    limit = run.value("desired_state_max_deletions", 10)
+    text = str(limit).strip()
+    if isinstance(limit, bool) or not (text.isascii() and text.isdecimal()):
+        raise StepError(
+            "desired_state_max_deletions must be a whole number, such as 10, not"
+            f" '{printable(text, 100)}'."
+        )
+    return int(text)
+
+
+def _is_chosen(run: Run, digests: Sequence[str]) -> bool:
+    """Return whether a sealed plan allows a deletion. If it does not, the module reports that,
+    unless other changes are to be skipped: a folder would fail because its jobs stay.
+    """
+    plan = _mapping(_mapping(run.variables.get("toolchain_sealed")).get("sealed"))
+    skips = plan.get("rest") == "skip" and plan.get("writes") is not None and not run.check_mode
+    return not skips or not set(digests).isdisjoint(plan["writes"])
+
+
 def kinds(run: Run, known: Sequence[Mapping[str, Any]]) -> Result:
     """Return the kinds of objects whose list is not empty, in their order.
 
@@ -223,6 +323,9 @@ def kinds(run: Run, known: Sequence[Mapping[str, Any]]) -> Result:
             "desired_state_unmanaged compares the servers with a folder; name it in"
             " desired_state_folder."
         )
+    problem = enforcement.problem_of_previous(run.variables, run.template)
+    if problem:
+        raise StepError(problem)
     return {"kinds": [kind for kind in known if run.is_set(f"desired_state_{kind['list']}")]}
 
 
@@ -250,7 +353,7 @@ def findings(run: Run, results: Sequence[Mapping[str, Any]]) -> Result:
         finding
         for each in results
         for result in each["results"]
-        for finding in objects.differing(each["module"], result)
+        for finding in objects.differing(each["module"], removals.with_options(result))
     ]
     # a script has read the version of Java: the report has its result from no module
     of_roles = [finding for finding in found if finding["kind"] == "java"]
@@ -623,6 +726,7 @@ def rotation_steps(run: Run, **given: Any) -> Result:
 _NOUNS = {"configuration": "configuration sections"}
 _STEPS: tuple[Callable[..., Result], ...] = (
     *(check, read_survey, roles, read_folder, validate_folder, kinds, unmanaged),
+    *(find_removals, deletable),
     *(findings, reported),
     *(begin, summarise, plan_issues, finish, open_plan, compare),
     *(list_builds, exported, rotation_options, rotation_entries, rotation_steps),

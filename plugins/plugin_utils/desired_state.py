@@ -6,6 +6,7 @@ The schemas are in the role `desired_state`. Error messages contain file and lin
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,11 +19,11 @@ from .unreadable_yaml import UNREADABLE
 
 _ENDINGS = (".yml", ".yaml")
 #: The folder with the differences of each environment.
-_ENVIRONMENTS = "environments"
+ENVIRONMENTS = "environments"
 #: Values by service and property. Lists contain `_Entry`.
 State = dict[str, dict[str, Any]]
 #: Defaults of the options that identify an entry of a list, by option.
-_Key = dict[str, Any]
+Key = dict[str, Any]
 
 
 class DesiredStateError(Exception):
@@ -70,12 +71,12 @@ def files(state: State) -> list[dict[str, str]]:
         {
             "service": service,
             "kind": kind_of(name),
-            "name": _name(entry.original, key),
+            "name": name_of(entry.original, key),
             "file": entry.file,
         }
         for service, values in state.items()
         for name, entries in values.items()
-        if (key := _key(service, name)) and isinstance(entries, list)
+        if (key := key_of(service, name)) and isinstance(entries, list)
         for entry in entries
     ]
 
@@ -124,12 +125,14 @@ def unmanaged(described: Mapping[str, Any], on_server: Mapping[str, Any]) -> lis
     found = []
     for service, values in on_server.items():
         for name, entries in values.items():
-            key = _key(service, name)
+            key = key_of(service, name)
             wanted = described.get(service, {})
             if not key or name not in wanted:
                 continue
-            known = {_identity(entry, key) for entry in wanted[name]}
-            others = {_name(entry, key) for entry in entries if _identity(entry, key) not in known}
+            known = {identity_of(entry, key) for entry in wanted[name]}
+            others = {
+                name_of(entry, key) for entry in entries if identity_of(entry, key) not in known
+            }
             kind = kind_of(name)
             found += [
                 {"service": service, **unmanaged_object(kind, other)} for other in sorted(others)
@@ -145,10 +148,10 @@ def kind_of(name: str) -> str:
 
 
 def _overlay(folder: Path, environment: str) -> Path:
-    above = folder / _ENVIRONMENTS
+    above = folder / ENVIRONMENTS
     known = sorted(path.name for path in above.iterdir() if path.is_dir()) if above.is_dir() else []
     if environment not in known:
-        there = f"it has {', '.join(known)}" if known else f"it has no folder {_ENVIRONMENTS}"
+        there = f"it has {', '.join(known)}" if known else f"it has no folder {ENVIRONMENTS}"
         raise DesiredStateError(f"{folder} has no environment {environment!r}: {there}")
     return above / environment
 
@@ -178,11 +181,17 @@ def _read(base: Path, folder: Path, reading: Reading, errors: list[str]) -> Stat
 
 def _files(base: Path, folder: Path, errors: list[str]) -> Iterator[tuple[Path, str]]:
     """Yield each file in the folder with its service, sorted by path."""
+    if problem := _unreadable(folder):
+        errors.append(f"{folder} {problem}")
     for file in sorted(folder.rglob("*")):
         parts = file.relative_to(folder).parts
-        if any(part.startswith(".") for part in parts) or file.suffix not in _ENDINGS:
+        if any(part.startswith(".") for part in parts):
             continue
-        if folder == base and parts[0] == _ENVIRONMENTS:
+        if parts[0] in services() and (problem := _problem_of_folder(file)):
+            errors.append(f"{file.relative_to(base)} {problem}")
+        if file.suffix not in _ENDINGS:
+            continue
+        if folder == base and parts[0] == ENVIRONMENTS:
             continue
         service = parts[0] if len(parts) > 1 else file.stem
         if not file.is_file():
@@ -194,6 +203,23 @@ def _files(base: Path, folder: Path, errors: list[str]) -> Iterator[tuple[Path, 
             errors.append(
                 f"{file.relative_to(base)} belongs to no service: name it after one of {known}"
             )
+
+
+def _problem_of_folder(path: Path) -> str:
+    """Return why the files of a folder would be missing without an error, or ""."""
+    if not path.is_dir():
+        return ""
+    if path.is_symlink():
+        return "is a link to a folder: use a folder"
+    return _unreadable(path)
+
+
+def _unreadable(path: Path) -> str:
+    try:
+        os.listdir(path)
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    return ""
 
 
 def _loaded(place: Path, file: Path, reading: Reading) -> Any:
@@ -268,25 +294,25 @@ def _override(found: State, differences: State) -> None:
     for service, values in differences.items():
         base = found.setdefault(service, {})
         for name, value in values.items():
-            key = _key(service, name)
+            key = key_of(service, name)
             if key and isinstance(base.get(name), list):
                 base[name] = _merge_entries(base[name], value, key)
             else:
                 base[name] = value
 
 
-def _key(service: str, name: str) -> _Key:
+def key_of(service: str, name: str) -> Key:
     """Return the options that identify an entry of a list, with their defaults."""
     schema = schema_of(service)["properties"][name]
     options = schema.get("items", {}).get("properties", {})
     return {option: options.get(option, {}).get("default") for option in schema.get(KEY, ())}
 
 
-def _merge_entries(base: list[_Entry], differences: list[_Entry], key: _Key) -> list[_Entry]:
-    changes = {_identity(entry.original, key): entry for entry in differences}
+def _merge_entries(base: list[_Entry], differences: list[_Entry], key: Key) -> list[_Entry]:
+    changes = {identity_of(entry.original, key): entry for entry in differences}
     merged = []
     for entry in base:
-        change = changes.get(_identity(entry.original, key))
+        change = changes.get(identity_of(entry.original, key))
         # without the key: if it contains `src`, that path is relative to the file of the base
         options = {
             name: value
@@ -295,22 +321,22 @@ def _merge_entries(base: list[_Entry], differences: list[_Entry], key: _Key) -> 
         }
         file = change.file if change else entry.file
         merged.append(_Entry(entry.original, {**entry.resolved, **options}, file))
-    known = {_identity(entry.original, key) for entry in base}
+    known = {identity_of(entry.original, key) for entry in base}
     return [
         *merged,
         *(
             difference
             for difference in differences
-            if _identity(difference.original, key) not in known
+            if identity_of(difference.original, key) not in known
         ),
     ]
 
 
-def _identity(entry: Mapping[str, Any], key: _Key) -> tuple[Any, ...]:
+def identity_of(entry: Mapping[str, Any], key: Key) -> tuple[Any, ...]:
     """Return the values that identify an entry. Empty values and defaults count as missing."""
     values = {name: entry.get(name) or None for name in key}
     return tuple(None if values[name] == key[name] else values[name] for name in key)
 
 
-def _name(entry: Mapping[str, Any], key: _Key) -> str:
-    return "/".join(str(part) for part in _identity(entry, key) if part is not None)
+def name_of(entry: Mapping[str, Any], key: Key) -> str:
+    return "/".join(str(part) for part in identity_of(entry, key) if part is not None)

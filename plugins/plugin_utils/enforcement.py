@@ -81,7 +81,18 @@ def _problem_of_choices(role: str, variables: Mapping[str, Any], template: Templ
         return (
             "desired_state_unmanaged compares the servers with a folder: set desired_state_folder."
         )
-    return ""
+    return problem_of_previous(variables, template)
+
+
+def problem_of_previous(variables: Mapping[str, Any], template: Template) -> str:
+    """Return an error message if a previous folder is given without a present one, or ""."""
+    previous = template(variables.get("desired_state_previous"))
+    if previous in (None, "") or template(variables.get("desired_state_folder")):
+        return ""
+    return (
+        "desired_state_previous is compared with the present folder: set desired_state_folder to"
+        " it, or remove desired_state_previous."
+    )
 
 
 def lacks_folder(unmanaged: Any, variables: Mapping[str, Any]) -> bool:

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Test objects that were removed from the folder: `desired_state_previous`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from sandbox.client import Sandbox
+from tests.helpers import connections, playbook
+
+Fresh = Callable[[str], Sandbox]
+
+ANALYSIS = """
+groups: [{name: quality, users: []}, {name: kept, users: [eve]}]
+users: [{name: eve, password: {from: eve_password}}]
+modules:
+  - {project: toolchain, name: core, paths: [a]}
+  - {project: toolchain, name: guarded, paths: [b]}
+"""
+CI = """
+jobs:
+  - {job: team, folder: true}
+  - {job: team/inner, folder: true}
+  - {job: team/inner/one, src: job.xml}
+  - {job: shared, folder: true}
+  - {job: shared/ours, src: job.xml}
+  - {job: shared/stays, src: job.xml}
+views: [{folder: team, name: Team, regex: one}]
+credentials:
+  - {folder: team, id: login, kind: secret_text, secret: {from: ci_secret}}
+"""
+REPO = """
+repositories:
+  - {key: gone-local, rclass: local, package_type: generic}
+groups: [{name: gone-group}, {name: kept-group}]
+users:
+  - {name: gone-user, email: u@example.org, user_password: {from: user_password},
+     groups: [gone-group, kept-group]}
+"""
+PERMISSIONS = """
+permissions:
+  - name: gone-permission
+    resources:
+      artifact: {targets: [{repo: gone-local}], users: {gone-user: [read]}, groups: {gone-group: [read]}}
+"""
+TRACKER = """
+versions: [{project: REL, name: '9.9'}, {project: REL, name: 1.0.0}]
+components: [{project: REL, name: gone}, {project: REL, name: old}]
+project_roles: [{project: REL, role: Developers, users: [boris], mode: add}]
+"""
+WIKI = """
+spaces: [{key: OURS, name: Ours}]
+pages:
+  - {space: OURS, title: Inside, body: <p>x</p>}
+  - {space: REL, title: Above, body: <p>x</p>}
+  - {space: REL, title: Below, parent_title: Above, body: <p>x</p>}
+  - {space: REL, title: Moves, body: <p>x</p>}
+restrictions: [{space: REL, title: Above, update: {groups: [writers]}}]
+"""
+BEFORE = {
+    "analysis": ANALYSIS,
+    "ci": CI,
+    "repo": REPO + PERMISSIONS,
+    "tracker": TRACKER,
+    "wiki": WIKI,
+}
+#: Objects of others, which the folder also named.
+OTHERS = {
+    "repo": "repositories: [{key: generic-snapshot-local}]\nusers: [{name: admin}]\n",
+    "ci": "views: [{name: all}]\n",
+}
+AFTER = {
+    "analysis": "groups: [{name: kept, users: []}]\nprotect: ['toolchain/guarded']\n",
+    "ci": "jobs: [{job: shared/stays, src: job.xml}]\n",
+    "repo": "groups: [{name: kept-group, members: []}]\n",
+    "tracker": "components: [{project: REL, name: old, new_name: new}]\n",
+    "wiki": "pages: [{space: REL, title: Moves, body: <p>x</p>}]\n",
+}
+SECRETS = {name: f"{name}-12345" for name in ("eve_password", "ci_secret", "user_password")}
+XML = "<project><description>ours</description><builders/></project>"
+
+
+def _describe(folder: Path, files: dict[str, str]) -> None:
+    folder.mkdir()
+    (folder / "job.xml").write_text(XML, encoding="utf-8")
+    for name, text in files.items():
+        (folder / f"{name}.yml").write_text(text, encoding="utf-8")
+
+
+def _run(
+    sandbox: Sandbox, folder: Path, name: str, code: int = 0, **variables: Any
+) -> playbook.Run:
+    logins = {name: connections.connection(name, url) for name, url in sandbox.urls.items()}
+    logins["repo"]["token"] = "repo-admin-token-1234567890"
+    play = {
+        "import_playbook": f"delivery.toolchain.{name}",
+        "vars": {**variables, "enforce_connections": logins, "drift_report": "report"},
+    }
+    run = playbook.run(folder, [play], controls={"localhost": sandbox.control}, arguments=["-v"])
+    assert run.code == code, run.output
+    return run
+
+
+def _report(folder: Path) -> dict[str, Any]:
+    report: dict[str, Any] = json.loads((folder / "report/report.json").read_text("utf-8"))
+    return report
+
+
+def _changes(folder: Path) -> list[str]:
+    return sorted(
+        f"{one['action']} {one['service']} {one['kind']} {one['name']}"
+        for one in _report(folder)["findings"]
+    )
+
+
+def _writes(run: playbook.Run) -> list[str]:
+    return [f"{one['method']} {one['path']}" for event in run.events for one in event.writes]
+
+
+CHANGES = sorted(
+    [
+        "update analysis group kept",
+        "update repo group kept-group",
+        "update tracker component REL/old",
+        *(
+            f"delete {name}"
+            for name in (
+                "analysis group quality",
+                "analysis module toolchain/core",
+                "analysis user eve",
+                "ci credential team/login",
+                "ci job shared/ours",
+                "ci job team",
+                "ci job team/inner",
+                "ci job team/inner/one",
+                "ci view team/Team",
+                "repo group gone-group",
+                "repo permission gone-permission",
+                "repo repository gone-local",
+                "repo user gone-user",
+                "tracker component REL/gone",
+                "tracker version REL/9.9",
+                "wiki page OURS/Inside",
+                "wiki page REL/Above",
+                "wiki page REL/Below",
+                "wiki space OURS",
+            )
+        ),
+    ]
+)
+STAYS = {
+    "job shared": "the folder describes objects in it",
+    "module toolchain/guarded": "because protect contains it",
+    "version REL/1.0.0": "it has issues",
+    "user admin": "requires force=true",
+    "view all": "view",
+    "repository generic-snapshot-local": "file",
+}
+
+
+def test_removed_objects_are_deleted_and_no_others(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    _describe(tmp_path / "before", BEFORE)
+    _describe(tmp_path / "after", AFTER)
+    _run(sandbox, tmp_path, "enforce", desired_state_folder="before", **SECRETS)
+    for service, text in OTHERS.items():
+        (tmp_path / f"before/{service}").mkdir()
+        (tmp_path / f"before/{service}/others.yml").write_text(text, encoding="utf-8")
+    both: dict[str, Any] = {"desired_state_folder": "after", "desired_state_previous": "before"}
+
+    limited = _run(sandbox, tmp_path, "enforce", 2, **both, desired_state_max_deletions=18)
+    assert "19 objects that are not in the folder any more would be deleted" in limited.output
+    assert _writes(limited) == []
+
+    both["desired_state_max_deletions"] = "19"
+    drift = _run(sandbox, tmp_path, "drift", **both)
+    assert _writes(drift) == []
+    assert _changes(tmp_path) == CHANGES
+    for title, reason in STAYS.items():
+        (line,) = {
+            line
+            for line in drift.output.splitlines()
+            if f"The {title} is not in the folder any more, but stays" in line and "WARNING" in line
+        }
+        assert reason in line, line
+
+    enforced = _run(sandbox, tmp_path, "enforce", **both, enforce_plan="report/plan.json")
+    assert _changes(tmp_path) == CHANGES
+    assert "3 updated, 19 deleted; failed: 0" in enforced.output
