@@ -407,17 +407,25 @@ def begin(run: Run, *, seals: bool = False) -> Result:
     """
     _check_settings(run)
     _make_folder(run, run.report_folder)
-    if not seals:
+    if seals:
+        _key(run, "drift_plan_key")  # an invalid key must end the run before its first request
+        who = boolean(run.value("drift_who", default=False))
+        begun: Result = {
+            "sealed": {"salt": secrets.token_hex(16), **({"who": True} if who else {})}
+        }
+    else:
         _approval_rules(run)  # invalid rules must end the run before its first request
         reason = run.value("enforce_reason")
         if reason is not None and not isinstance(reason, str):
             raise StepError(f"enforce_reason must be a sentence, not '{reason}'.")
-        return {"report": {"reason": reason or ""}}
-    _key(run, "drift_plan_key")  # an invalid key must end the run before its first request
+        begun = {"report": {"reason": reason or ""}}
     if run.report_folder:
-        writing.remove_plan(run.path(str(run.report_folder)))
-    who = boolean(run.value("drift_who", default=False))
-    return {"sealed": {"salt": secrets.token_hex(16), **({"who": True} if who else {})}}
+        folder = run.path(str(run.report_folder))
+        try:
+            writing.begin(folder, seals=seals)
+        except OSError as error:
+            raise StepError(f"Cannot write the report to {folder}: {error.strerror}.") from None
+    return begun
 
 
 def _check_settings(run: Run) -> None:

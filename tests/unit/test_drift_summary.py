@@ -69,6 +69,19 @@ def test_missing_or_old_report_is_a_failure(tmp_path: Path) -> None:
     assert texts(found, "drift") == ["job web1: differs"]
 
 
+def test_report_before_an_interrupted_run_is_a_failure(tmp_path: Path) -> None:
+    """Verify that the report is outdated until the next run has written one."""
+    place = write(tmp_path / "web", "web1")
+    writing.begin(place)
+    for given in (place, place / "report.json"):
+        found = summary.read([given], ["web1"], None, AT)
+        assert texts(found, "drift") == ["job web1: differs"]
+        (text,) = texts(found, "failed")
+        assert f"report {given}: is of an earlier run: the last run has begun, but has not" in text
+    found = summary.read([write(place, "web1")], ["web1"], None, AT)
+    assert texts(found, "failed") == []
+
+
 BROKEN: dict[str, tuple[str, str]] = {
     "another format": (
         '{"format": 2, "findings": 7}',

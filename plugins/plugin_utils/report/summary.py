@@ -14,6 +14,7 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents
     KEYS,
 )
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.since import finding_id
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.writing import RUNNING
 
 _FILE = "report.json"
 _ACTIONS = ("create", "update", "delete")
@@ -58,8 +59,8 @@ def read(
 ) -> dict[str, Any]:
     """Read reports and combine them.
 
-    A report that is missing, invalid or too old adds a finding with the status `failed`. A host in
-    `expected` that is in no report adds one, too.
+    A report that is missing, invalid, too old, or followed by a run without a report adds a finding
+    with the status `failed`. A host in `expected` that is in no report adds one, too.
 
     :param places: folders of reports, or files `report.json`
     :param at: current time, for the age of the reports
@@ -81,8 +82,7 @@ def read(
             summary["findings"].append(_failure(place.name, str(place), str(error)))
             continue
         hosts = [str(host) for host in report["hosts"]]
-        if max_age is not None and age > max_age:
-            text = f"is {_duration(age)} old, the limit is {_duration(max_age)}; run drift again"
+        for text in _outdated(place, age, max_age):
             summary["findings"].append(_failure(", ".join(hosts), str(place), text))
         summary["check"] = summary["check"] and bool(report.get("check"))
         summary["hosts"] = sorted({*summary["hosts"], *hosts})
@@ -93,6 +93,17 @@ def read(
         text = "is in no report; check that its run has ended, and the folder of its report"
         summary["findings"].append(_failure(host, host, text, kind="host"))
     return summary
+
+
+def _outdated(place: Path, age: timedelta, max_age: timedelta | None) -> Iterator[str]:
+    """Yield the reasons why a report is not the current one."""
+    if max_age is not None and age > max_age:
+        yield f"is {_duration(age)} old, the limit is {_duration(max_age)}; run drift again"
+    if ((place.parent if place.is_file() else place) / RUNNING).exists():
+        yield (
+            "is of an earlier run: the last run has begun, but has not ended; wait for it, or run"
+            " drift again if it was interrupted"
+        )
 
 
 def _read(place: Path) -> dict[str, Any]:

@@ -20,6 +20,8 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents
 MAX_RUNS = 365
 _HISTORY = "history.json"
 _PLAN = "plan.json"
+#: In the folder while a run is under way. It stays there if the run is interrupted.
+RUNNING = "running"
 _PLAYBOOKS = Path(__file__).resolve().parents[3] / "playbooks"
 
 
@@ -89,12 +91,18 @@ def write(folder: Path, contents: Contents, plan: Mapping[str, Any] | None = Non
         _replace(folder / _HISTORY, _json(history))
         if plan is not None:
             _replace(folder / _PLAN, _json(plan))
+        (folder / RUNNING).unlink(missing_ok=True)
     return warnings
 
 
-def remove_plan(folder: Path) -> None:
-    """Remove the sealed plan of an earlier run, because this run may fail before it writes one."""
-    (folder / _PLAN).unlink(missing_ok=True)
+def begin(folder: Path, *, seals: bool = False) -> None:
+    """Mark the report of an earlier run as outdated, because this run may end before it writes one.
+
+    :param seals: this run makes a sealed plan, so that of an earlier run is removed
+    """
+    _replace(folder / RUNNING, "")
+    if seals:
+        (folder / _PLAN).unlink(missing_ok=True)
 
 
 @contextmanager
