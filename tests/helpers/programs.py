@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 import socket
 import subprocess
 import time
@@ -73,3 +76,18 @@ def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port: int = listener.getsockname()[1]
         return port
+
+
+def kill(process: int) -> None:
+    """Kill a process and all processes below it, by their ids. They may have their own groups."""
+    parents = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            after_name = path.read_text(encoding="utf-8").rpartition(")")[2].split()
+            parents[int(path.parent.name)] = int(after_name[1])
+    found = [process]
+    for number in found:
+        found += [child for child, parent in parents.items() if parent == number]
+    for number in found:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(number, signal.SIGKILL)

@@ -6,11 +6,9 @@ their values.
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection import options
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
@@ -18,25 +16,8 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection
 )
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import survey
 from tests.helpers import connections
+from tests.helpers.awx_variables import ROOT, load
 from tests.helpers.controller import inject
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-class _Loader(yaml.SafeLoader):
-    """Load strings that Ansible must not template as plain strings."""
-
-
-def _text(_loader: yaml.SafeLoader, node: yaml.ScalarNode) -> str:
-    return str(node.value)
-
-
-_Loader.add_constructor("!unsafe", _text)
-
-
-def load(file: str) -> Any:
-    return yaml.load((ROOT / file).read_text(encoding="utf-8"), Loader=_Loader)
-
 
 TYPES = {
     type_["name"].rpartition(" ")[2]: type_

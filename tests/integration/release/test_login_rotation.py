@@ -5,10 +5,7 @@ request of a rotation.
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import signal
 import subprocess
 import sys
 import time
@@ -20,7 +17,7 @@ from typing import Any
 import pytest
 
 from sandbox.client import Sandbox
-from tests.helpers import issuers, playbook
+from tests.helpers import issuers, playbook, programs
 
 Fresh = Callable[[str], Sandbox]
 
@@ -75,9 +72,7 @@ class Servers:
                     time.sleep(0.02)
                 assert process.poll() is None
             finally:
-                for number in _tree(process.pid):
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(number, signal.SIGKILL)
+                programs.kill(process.pid)
 
     def add_token(self, name: str = issuers.NAME) -> str:
         return str(self.issuer.add(name=name)["id"])
@@ -111,19 +106,6 @@ class Servers:
     def require_sound(self) -> None:
         """Verify that a token is valid, and that no credential holds a revoked one."""
         assert self.issuer.unsound() is None
-
-
-def _tree(process: int) -> list[int]:
-    """Return the ids of a process and of all processes below it. Workers have their own groups."""
-    parents = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            after_name = path.read_text(encoding="utf-8").rpartition(")")[2].split()
-            parents[int(path.parent.name)] = int(after_name[1])
-    found = [process]
-    for number in found:
-        found += [child for child, parent in parents.items() if parent == number]
-    return found
 
 
 @pytest.fixture
