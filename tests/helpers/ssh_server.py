@@ -22,7 +22,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from tests.helpers import installed
+from tests.helpers import installed, programs
 
 ROOT = Path(__file__).resolve().parents[2]
 _START_SECONDS = 60.0
@@ -162,6 +162,10 @@ class SshServer:
         trace: TracebackType | None,
     ) -> None:
         self.stop()
+
+    def kill(self) -> None:
+        """Kill the server and all commands that run on it."""
+        programs.kill(self._process.pid)
 
     def stop(self) -> None:
         self._process.terminate()
