@@ -89,4 +89,4 @@ mypy-plugins:
 mypy:
 	$(call run,mypy --follow-imports silent sandbox tools tests conftest.py)
 shellcheck:
-	$(call run,shellcheck tools/setup tools/third_party .ci/run)
+	$(call run,shellcheck tools/setup tools/third_party tools/debian_python .ci/run)

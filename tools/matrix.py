@@ -108,7 +108,8 @@ def environment(pair: Pair) -> Path | None:
         # virtualenv itself searches PATH, where the Pythons of pyenv may be hidden
         pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
         create = [sys.executable, "-m", "virtualenv", "--quiet", "--python", pair.python]
-        for python in pyenv.glob(f"{pair.python}.*/bin/python"):
+        unpacked = Path(sys.prefix) / "pythons" / pair.python / "bin"
+        for python in (*pyenv.glob(f"{pair.python}.*/bin/python"), *unpacked.glob("python*")):
             create += ["--try-first-with", str(python)]
         if subprocess.run([*create, str(folder)], check=False).returncode != 0:
             return None
