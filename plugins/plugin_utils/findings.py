@@ -101,7 +101,8 @@ def done(finding: Mapping[str, Any]) -> str:
 
 def failed(kind: str, name: Any, text: str) -> Finding:
     """Return the finding of an object that could not be read or written."""
-    return _finding(kind, name, "none", text, "failed")
+    reason = text.removeprefix(f"the {kind} '{name}': ")
+    return _finding(kind, name, "none", reason, "failed")
 
 
 def unmanaged_object(kind: str, name: Any) -> Finding:

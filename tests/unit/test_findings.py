@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.plugin_utils import role_variables
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import findings, role_variables
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.bookkeeping import (
     StepError,
     perform,
@@ -201,3 +201,8 @@ def test_role_and_playbook_may_share_a_prefix() -> None:
     meant = ["release_version_coment (did you mean release_version_comment?)"]
     assert role_variables.unknown("release", names) == meant
     assert role_variables.unknown("release_version", names) == meant
+
+
+@pytest.mark.parametrize("text", ["it is in use", "the view 'All jobs': it is in use"])
+def test_failure_names_its_object_once(text: str) -> None:
+    assert findings.failed("view", "All jobs", text)["text"] == "view All jobs: it is in use"

@@ -370,7 +370,9 @@ def many(number: int, noun: str) -> str:
 
 
 def part_of(number: int, total: int, noun: str) -> str:
-    """Return a part of a total: "3 of 54 objects", "all 54 objects", "1 object"."""
+    """Return a part of a total: "3 of 54 objects", "all 54 objects", "both objects", "1 object"."""
+    if number == total == 2:
+        return f"both {noun}s"
     if number == total:
         return f"{'' if total == 1 else 'all '}{many(total, noun)}"
     return f"{number:,} of {many(total, noun)}"

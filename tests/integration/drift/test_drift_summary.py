@@ -47,7 +47,7 @@ def test_one_report_contains_all_hosts(fresh: Fresh, tmp_path: Path) -> None:
     # the summary folder is below the reports; the second run must not read it as a report
     for _time in range(2):
         run = _run(tmp_path, "drift_summary", {**summary, "summary_max_age": "1h"})
-        assert "All 2 objects differ on 1 server." in run.output
+        assert "Both objects differ on 1 server." in run.output
         assert "+ version REL/9.web1: missing (host web1)" in run.output
     folder = tmp_path / "reports/all"
     report = json.loads((folder / "report.json").read_text("utf-8"))
