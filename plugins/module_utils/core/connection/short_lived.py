@@ -37,7 +37,7 @@ _MARGIN, _LONGEST_MARGIN = 0.1, 60.0
 #: Maximum lifetime in seconds; a longer one is as good as none.
 _LONGEST_LIFE = 10.0 * 365 * 24 * 3600
 _TOKEN = re.compile(r"[!-~]+")
-#: Statuses of a token service that do not reject the login, but the moment.
+#: Statuses of a token service that do not reject the login: a later exchange may succeed.
 _LATER = frozenset({408, 429})
 
 #: Sends a JSON body to the token service. Returns the body of the response and its error function.
