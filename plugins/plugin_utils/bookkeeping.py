@@ -600,7 +600,7 @@ def _approval_rules(run: Run) -> approvals.Rules | None:
             "enforce_approvals approves a sealed plan, but enforce_plan is not set: set it to the"
             " plan.json of drift."
         )
-    if not isinstance(requester, str) or not requester.strip():
+    if not isinstance(requester, str) or not requester.isprintable() or not requester.strip():
         raise StepError(
             "enforce_approvals needs enforce_requester: set it to the name of the person who asks"
             " for the run, as in the file of signers."

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -198,6 +201,69 @@ def test_signers_that_others_may_write_are_rejected(desk: Desk, mode: int) -> No
     assert "others may write" in desk.fails(1)
     desk.file.parent.chmod(0o1777)
     assert desk.verify(1) == ["alice"]
+    desk.file.chmod(0o1666)
+    assert "others may write" in desk.fails(1)
+
+
+def test_signers_behind_a_link_into_a_folder_of_others_are_rejected(desk: Desk) -> None:
+    desk.sign("alice")
+    shared = desk.file.parent / "shared"
+    shared.mkdir()
+    desk.file.rename(shared / "signers")
+    desk.file.symlink_to(shared / "signers")
+    assert desk.verify(1) == ["alice"]
+    shared.chmod(0o777)
+    assert f"others may write {shared}" in desk.fails(1)
+
+
+def test_signers_of_another_account_are_rejected(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.sign("alice")
+    real = os.stat_result([*os.stat(desk.file)[:4], os.geteuid() + 1, *os.stat(desk.file)[5:10]])
+    monkeypatch.setattr(os, "fstat", lambda _descriptor: real)
+    assert "belongs neither to root nor" in desk.fails(1)
+
+
+def test_folder_of_a_read_only_mount_is_accepted(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Verify that the folder of a ConfigMap, whose mode is 0777, is accepted."""
+    desk.sign("alice")
+    desk.file.parent.chmod(0o777)
+    mounted = SimpleNamespace(f_flag=os.ST_RDONLY)
+    monkeypatch.setattr(os, "statvfs", lambda _path: mounted)
+    assert desk.verify(1) == ["alice"]
+    desk.file.chmod(0o666)
+    assert "others may write" in desk.fails(1)
+
+
+def test_key_has_a_line_for_each_period(desk: Desk) -> None:
+    key = desk.public("alice")
+    desk.signers(f'alice valid-before="20200101" {key}', f'alice valid-after="20200101" {key}')
+    desk.sign("alice")
+    assert desk.verify(1) == ["alice"]
+
+
+def test_hostile_file_names_are_printable(desk: Desk) -> None:
+    desk.sign("alice", "plan.json.a\x1b[31m\n\u202eb.sig")
+    (desk.plan.parent / os.fsdecode(b"plan.json.\x1b[31m\n\xff.sig")).write_bytes(b"x")
+    rules = approvals.Rules(1, desk.file, "carol")
+    (found,) = approvals.verify(rules, desk.plan, PLAN, desk.warnings.append)
+    (warning,) = desk.warnings
+    for shown in (found.file, warning):
+        assert shown.isprintable()
+        shown.encode()
+
+
+def test_folder_that_cannot_be_listed_is_an_error(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def denied(_folder: Path) -> list[str]:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(os, "listdir", denied)
+    assert "cannot be listed: Permission denied" in desk.fails()
 
 
 def test_unreadable_signers_and_a_missing_program_are_errors(
@@ -242,6 +308,7 @@ GIVEN = {"enforce_signers": "signers", "enforce_requester": "carol", "enforce_pl
         ({"enforce_approvals": 2, "enforce_signers": ["x"]}, "needs enforce_signers"),
         ({"enforce_approvals": 2, "enforce_requester": " "}, "needs enforce_requester"),
         ({"enforce_approvals": 2, "enforce_requester": None}, "needs enforce_requester"),
+        ({"enforce_approvals": 2, "enforce_requester": "carol\u200b"}, "needs enforce_requester"),
         ({"enforce_approvals": 2, "enforce_plan": ""}, "enforce_plan is not set"),
         ({}, "no effect without enforce_approvals"),
         ({"enforce_approvals": "0"}, "no effect without enforce_approvals"),

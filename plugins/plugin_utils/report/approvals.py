@@ -12,16 +12,16 @@ import binascii
 import os
 import re
 import shutil
+import stat
 import struct
 import subprocess
 import tempfile
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import (
-    printable,
     shorten,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.files import open_regular
@@ -32,6 +32,8 @@ _PROGRAM = "ssh-keygen"
 _SECONDS = 60
 #: Limits for what somebody may put beside a plan.
 _MAX_BYTES, _MAX_SIGNATURES = 64 * 1024, 100
+#: Longest message and name in characters.
+_SHOWN = 500
 #: A word of a line of `allowed_signers`. Quoted parts may contain blanks.
 _WORD = re.compile(r'(?:"(?:\\.|[^"\\])*"|[^\s"])+')
 _KEY_TYPE = re.compile(r"(?:sk-)?(?:ssh|ecdsa)-")
@@ -93,9 +95,10 @@ def verify(rules: Rules, plan: Path, content: bytes, warn: Callable[[str], None]
                 raise _NoApprovalError(f"{signer.name} has signed already")
             _require_valid(program, signer, signature, content)
         except _NoApprovalError as reason:
-            warn(f"The signature {file} is no approval: {reason}.")
+            warn(shorten(f"The signature {file} is no approval: {reason}.", _SHOWN))
         else:
-            persons[_folded(signer.name)] = Approval(printable(signer.name, 200), file.name)
+            names = (shorten(name, _SHOWN) for name in (signer.name, file.name))
+            persons[_folded(signer.name)] = Approval(*names)
     if len(persons) < rules.number:
         raise PlanError(
             f"{plan} has {len(persons)} of {rules.number} approvals: other persons than"
@@ -114,11 +117,14 @@ def _folded(name: str) -> str:
 
 
 def _signatures(plan: Path) -> list[Path]:
-    names = [
-        entry.name
-        for entry in os.scandir(plan.parent)
-        if entry.name.startswith(f"{plan.name}.") and entry.name.endswith(".sig")
-    ]
+    try:
+        listed = os.listdir(plan.parent)
+    except OSError as error:
+        raise PlanError(
+            f"{plan} has no signatures that can be found: {plan.parent} cannot be listed:"
+            f" {error.strerror}"
+        ) from None
+    names = [name for name in listed if name.startswith(f"{plan.name}.") and name.endswith(".sig")]
     if len(names) > _MAX_SIGNATURES:
         raise PlanError(
             f"{plan} has {len(names)} signatures, more than {_MAX_SIGNATURES}: remove others"
@@ -143,13 +149,11 @@ def _bytes_of(file: Path) -> bytes:
 def _signers(file: Path) -> list[_Signer]:
     """Read the file of signers once. Raises `PlanError` if others may write it."""
     try:
-        for path in (file, file.parent):
-            mode = path.stat().st_mode
-            if mode & 0o022 and not mode & 0o1000:
-                raise PlanError(
-                    f"cannot be verified with {file}, because others may write {path}: chmod go-w"
-                )
+        # whoever may write the folder of the file, or of a link to it, can replace the signers
+        for folder in (file.parent, file.resolve().parent):
+            _require_own(folder, folder.stat(), file)
         with open(file, encoding="utf-8", opener=open_regular) as stream:
+            _require_own(file, os.fstat(stream.fileno()), file)
             lines = stream.read().split("\n")
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
@@ -163,6 +167,26 @@ def _signers(file: Path) -> list[_Signer]:
         if line.strip() and not line.strip().startswith("#")
     ]
     return list(_with_own_keys(found))
+
+
+def _require_own(path: Path, status: os.stat_result, file: Path) -> None:
+    """Raise `PlanError` for a file or folder that other accounts may write.
+
+    On a read-only mount, such as a volume of Kubernetes, the owner and the mode of a folder do not
+    matter.
+    """
+    is_folder = stat.S_ISDIR(status.st_mode)
+    mounted = os.statvfs(path).f_flag & os.ST_RDONLY
+    sticky = is_folder and status.st_mode & stat.S_ISVTX
+    if is_folder and mounted:
+        return
+    if not mounted and status.st_uid not in (0, os.geteuid()):
+        reason = f"{path} belongs neither to root nor to the account that runs Ansible"
+    elif status.st_mode & 0o022 and not sticky:
+        reason = f"others may write {path}: chmod go-w"
+    else:
+        return
+    raise PlanError(f"cannot be verified with {file}, because {reason}")
 
 
 def _parsed(line: str, where: str) -> _Signer:
@@ -207,12 +231,15 @@ def _signer_of(signature: bytes, signers: Sequence[_Signer], rules: Rules) -> _S
     lines = [signer for signer in signers if signer.key == key]
     if not lines:
         raise _NoApprovalError(f"its key is not in {rules.signers}")
-    signer = next((signer for signer in lines if not signer.problem), lines[0])
+    valid = [signer for signer in lines if not signer.problem]
+    signer = valid[0] if valid else lines[0]
     if signer.problem:
         raise _NoApprovalError(signer.problem)
     if _folded(signer.name) == _folded(rules.requester):
         raise _NoApprovalError(f"{signer.name} has requested the run")
-    return signer
+    # a person may have a line for each period of validity of a key
+    periods = [other.line for other in valid if other.name == signer.name]
+    return replace(signer, line="\n".join(periods))
 
 
 def _key_and_namespace(signature: bytes) -> tuple[bytes, str]:
@@ -239,7 +266,7 @@ def _string(blob: bytes, start: int) -> tuple[bytes, int]:
 
 
 def _require_valid(program: str, signer: _Signer, signature: bytes, content: bytes) -> None:
-    """Verify a signature over the bytes of the plan with the line of its signer alone."""
+    """Verify a signature over the bytes of the plan with the lines of its signer alone."""
     with tempfile.TemporaryDirectory() as name:
         allowed, file = Path(name) / "signers", Path(name) / "signature"
         allowed.write_text(f"{signer.line}\n", "utf-8")
@@ -258,6 +285,4 @@ def _require_valid(program: str, signer: _Signer, signature: bytes, content: byt
             raise _NoApprovalError(f"{_PROGRAM} failed: {error}") from None
     if done.returncode != 0:
         said = f"{done.stdout.decode(errors='replace')} {done.stderr.decode(errors='replace')}"
-        raise _NoApprovalError(
-            f"{_PROGRAM} does not accept it: {printable(' '.join(said.split()), 300)}"
-        )
+        raise _NoApprovalError(f"{_PROGRAM} does not accept it: {shorten(said, 300)}")
