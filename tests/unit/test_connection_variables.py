@@ -138,7 +138,7 @@ def test_message_names_the_switch_that_is_no_boolean() -> None:
 
 
 def test_reason_of_an_undefined_name_is_shown_once() -> None:
-    class Old(AnsibleUndefinedVariable):  # type: ignore[misc]
+    class Old(AnsibleUndefinedVariable):
         """The error of ansible-core 2.18, which appends the original error."""
 
         def __str__(self) -> str:

@@ -79,7 +79,9 @@ AFTER = {
     "tracker": "components: [{project: REL, name: old, new_name: new}]\n",
     "wiki": "pages: [{space: REL, title: Moves, body: <p>x</p>}]\n",
 }
-SECRETS = {name: f"{name}-12345" for name in ("eve_password", "ci_secret", "user_password")}
+SECRETS: dict[str, Any] = {
+    name: f"{name}-12345" for name in ("eve_password", "ci_secret", "user_password")
+}
 XML = "<project><description>ours</description><builders/></project>"
 
 
