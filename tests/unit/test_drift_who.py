@@ -12,6 +12,10 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.ci.jobs.ci_job 
     CiJobOperation,
     CiJobOptions,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server.ci_node import (
+    CiNodeOperation,
+    CiNodeOptions,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
     resolve,
 )
@@ -81,6 +85,19 @@ def test_history_plugin_names_who_changed_a_job(reply: Reply, expected: Author) 
     options = build(CiJobOptions, job="agent", config=XML.replace("old", "new"))
     with Stub(response=respond) as stub:
         assert _authors(_task(stub.url, "ci"), CiJobOperation, options) == [expected]
+
+
+def test_history_plugin_names_who_changed_a_node() -> None:
+    def respond(seen: Seen) -> Reply:
+        if seen.path.endswith("/computer/agent/jobConfigHistory/api/json"):
+            return Reply(body={"jobConfigHistory": HISTORY})
+        if seen.path.endswith("/computer/agent/config.xml"):
+            return Reply(body="<slave><name>agent</name><numExecutors>1</numExecutors></slave>")
+        return Reply(body={"displayName": "agent", "numExecutors": 1})
+
+    options = build(CiNodeOptions, name="agent", executors=4)
+    with Stub(response=respond) as stub:
+        assert _authors(_task(stub.url, "ci"), CiNodeOperation, options) == [Author("bob")]
 
 
 def _record(number: str, by: str, day: int, kind: str = "VERSION") -> dict[str, Any]:

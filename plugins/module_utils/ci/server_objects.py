@@ -10,9 +10,11 @@ from functools import partial
 from typing import Any
 
 from ..core.errors import ToolchainError
-from ..core.http.messages import Response
+from ..core.http.messages import Response, json_or_none
 from ..core.http.transport import Transport
 from ..core.http.writes import Verify
+from ..core.json_text import member
+from ..core.module.authorship import Author, author
 from . import xml_reader
 from .client import document_text, object_of, refuse_page, require_confirmation
 from .xml_reader import XmlElement
@@ -70,6 +72,19 @@ class ServerObjects:
         """Return the JSON of an object, or `None` if the object does not exist."""
         response = self.read(purpose, f"{path}/api/json".lstrip("/"), tree)
         return None if response is None else object_of(response)
+
+    def author(self, purpose: str, path: str) -> Author:
+        """Return who changed a job or node last, from the plugin jobConfigHistory [ci-46].
+
+        Its times have no zone, so they are unknown.
+        """
+        history = "jobConfigHistory"
+        response = self.read(purpose, f"{path}/{history}/api/json", f"{history}[date,user,userID]")
+        listed = member(None if response is None else json_or_none(response.body), history)
+        found = listed if isinstance(listed, list) else ()
+        entries = [entry for entry in found if isinstance(member(entry, "date"), str)]
+        last = max(entries, key=lambda entry: str(entry["date"]), default=None)
+        return author([member(last, "userID"), member(last, "user")])
 
     def text(self, purpose: str, path: str) -> str | None:
         """Return the XML configuration of an object, or `None` if the object does not exist.

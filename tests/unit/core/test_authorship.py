@@ -43,7 +43,12 @@ def test_last_entry_is_the_latest() -> None:
     days = [{"at": f"2026-11-{day}T05:00:00Z"} for day in ("09", "27", "10")]
     assert last_of([*days, {"at": "x"}, "y", {}], "at") == days[1]
     others: list[Any] = [[], None, {"at": 1}, "x"]
-    assert [last_of(entries, "at") for entries in others] == [None] * 4
+    assert [last_of(entries, "at", 7) for entries in others] == [None] * 4
+    # a part of a list that begins with the oldest entry may lack the latest
+    oldest_first, newest_first = [days[0], days[2], days[1]], [days[1], days[2], days[0]]
+    assert last_of(oldest_first, "at", 3) == days[1]
+    assert last_of(oldest_first, "at", 4) is None
+    assert last_of(newest_first, "at", 4) == days[1]
 
 
 def test_object_that_cannot_be_read_is_unknown() -> None:
@@ -54,6 +59,18 @@ def test_object_that_cannot_be_read_is_unknown() -> None:
 
     assert authors_of(read, ["a", "b", "c"]) == [Author("a"), UNKNOWN, Author("c")]
     assert authors_of(read, ["a"] * (MOST + 1)) == []
+
+
+@pytest.mark.parametrize("kind", ["auth", "network", "timeout"])
+def test_unavailable_server_is_not_asked_again(kind: Any) -> None:
+    asked = []
+
+    def read(name: str) -> Author:
+        asked.append(name)
+        raise ToolchainError(kind, "no")
+
+    assert authors_of(read, ["a", "b", "c"], parallel=1) == [UNKNOWN] * 3
+    assert asked == ["a"]
 
 
 @pytest.mark.parametrize(

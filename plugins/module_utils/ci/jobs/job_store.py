@@ -13,8 +13,7 @@ from ...core.errors import ToolchainError, invalid, shorten
 from ...core.http.messages import json_or_none
 from ...core.http.transport import Transport
 from ...core.http.writes import Verify
-from ...core.json_text import member
-from ...core.module.authorship import Author, author
+from ...core.module.authorship import Author
 from ...core.module.predictions import Predictions
 from ..client import objects, part
 from ..job_address import Job
@@ -112,18 +111,8 @@ class JobStore:
         return shown
 
     def author(self) -> Author:
-        """Return who changed the job last, from the plugin jobConfigHistory [ci-46].
-
-        Its times have no zone, so they are unknown.
-        """
-        history = "jobConfigHistory"
-        address = f"{self.job.path}/{history}/api/json"
-        response = self._objects.read(self.purpose, address, f"{history}[date,user,userID]")
-        listed = member(None if response is None else json_or_none(response.body), history)
-        found = listed if isinstance(listed, list) else ()
-        entries = [entry for entry in found if isinstance(member(entry, "date"), str)]
-        last = max(entries, key=lambda entry: str(entry["date"]), default=None)
-        return author([member(last, "userID"), member(last, "user")])
+        """Return who changed the job last."""
+        return self._objects.author(self.purpose, self.job.path)
 
     def _is_disabled_itself(self) -> bool:
         """Return whether a computed folder itself is disabled, and not only a parent folder.

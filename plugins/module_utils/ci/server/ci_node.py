@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from ...core.address import path
 from ...core.errors import ToolchainError, invalid
 from ...core.json_text import as_text
+from ...core.module.authorship import UNKNOWN, Author
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.rules import Rule
 from ...core.module.task import Task
@@ -161,6 +162,9 @@ class NodeStore:
             form={"offlineMessage": reason},
             repeatable=True,
         )
+
+    def author(self, name: str) -> Author:
+        return self._objects.author(f"reading the history of the node '{name}'", self._path(name))
 
     def _shows(self, name: str, **values: Any) -> Callable[[], bool]:
         """Return a function that returns whether a node exists, with these values."""
@@ -406,6 +410,9 @@ class Nodes(ItemKind[CiNodeEntry, _Node]):
             return left
         found = configuration.drift(without_state(root), config)
         return configuration.left_of(item.plan, left, found, "missing", "changed")
+
+    def author(self, item: Item[CiNodeEntry, _Node]) -> Author:
+        return UNKNOWN if item.state is None else self._store.author(item.name)
 
     def _save(self, item: Item[CiNodeEntry, _Node]) -> None:
         """Save the configuration if it differs."""

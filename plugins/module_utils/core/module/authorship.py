@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from threading import Event
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from ..concurrency import spread
@@ -19,6 +20,8 @@ from ..times import iso, moment_of
 #: Objects of a task after which no author is read.
 MOST = 1000
 _PARALLEL = 4
+#: Kinds of errors after which a server is not asked again.
+_UNAVAILABLE = ("auth", "network", "timeout")
 _ZONE = re.compile(r"(?:Z|[+-]\d\d:?\d\d)\Z", re.IGNORECASE)
 Object = TypeVar("Object")
 
@@ -52,17 +55,21 @@ def author(by: Any, at: Any = None) -> Author:
     return Author(names[0] if names else "", (iso(moment_of(at)) or "") if known else "")
 
 
-def last_of(entries: Any, key: str) -> Any:
+def last_of(entries: Any, key: str, total: Any = None) -> Any:
     """Return the entry of a list that has the latest time, or None.
 
     :param key: member with the time; entries without a valid one do not count
+    :param total: number of all entries, if the server returns a part of them. Only a part that
+        begins with the latest entry is known to contain it
     """
     timed = [
         (moment, entry)
         for entry in (entries if isinstance(entries, list) else ())
         if (moment := moment_of(member(entry, key))) is not None
     ]
-    return max(timed, key=lambda pair: pair[0], default=(None, None))[1]
+    last = max(timed, key=lambda pair: pair[0], default=(None, None))[1]
+    is_whole = not isinstance(total, int) or total <= len(timed)
+    return last if is_whole or (timed and timed[0][1] is last) else None
 
 
 def authors_of(
@@ -70,15 +77,20 @@ def authors_of(
 ) -> list[Author]:
     """Return the author of each object. One that cannot be read is unknown.
 
+    After a failed login or connection no more requests are sent: each could take minutes.
+
     :param read: sends at most one request
     """
     if len(objects) > MOST:
         return []
+    unavailable = Event()
 
     def attempt(one: Object) -> Author:
         try:
-            return read(one)
-        except ToolchainError:
+            return UNKNOWN if unavailable.is_set() else read(one)
+        except ToolchainError as error:
+            if error.kind in _UNAVAILABLE:
+                unavailable.set()
             return UNKNOWN
 
     return list(spread(parallel, attempt, objects))

@@ -407,7 +407,8 @@ class TrackerIssueOperation:
         purpose = f"reading the history of the issue '{issue.key}'"
         route = f"rest/api/2/issue/{path(issue.key)}"
         shown = self._client.read(purpose, route, query=query).json()
-        last = last_of(member(shown, "changelog", "histories"), "created")
+        changes = member(shown, "changelog")
+        last = last_of(member(changes, "histories"), "created", member(changes, "total"))
         accounts = [member(last, "author", name) for name in ("name", "displayName", "accountId")]
         return author(accounts, member(last, "created"))
 
