@@ -30,6 +30,7 @@ _TYPES = {
     "!vault": "string",
     "!unsafe": "string",
 }
+_MERGE = "tag:yaml.org,2002:merge"
 #: Schema keyword with the name of the role variable.
 VARIABLE = "x-variable"
 #: Schema keyword of a list, with the options that identify an entry.
@@ -55,7 +56,14 @@ def violations(file: Path, service: str) -> list[str]:
     """Return the schema violations of a file, in the form `:line: message`."""
     try:
         with open(file, "rb", opener=open_regular) as stream:
-            text = stream.read()
+            return violations_of(stream.read(), service)
+    except OSError as error:
+        return [f": cannot read the file: {error.strerror}"]
+
+
+def violations_of(text: bytes | str, service: str) -> list[str]:
+    """Return the schema violations of the text of a file, in the form `:line: message`."""
+    try:
         require_bounds(text)
         root = yaml.compose(text, Loader=yaml.SafeLoader)
         return [] if root is None else list(_check(root, schema_of(service), ""))
@@ -64,8 +72,6 @@ def violations(file: Path, service: str) -> list[str]:
         return [f":{line}: this is not valid YAML: {reason_of(error)}"]
     except UnreadableYaml as error:
         return [f":{error.line or 1}: this is not valid YAML: {error}"]
-    except OSError as error:
-        return [f": cannot read the file: {error.strerror}"]
     except UNREADABLE as error:
         return [f":1: this is not valid YAML: {reason_of(error)}"]
 
@@ -114,10 +120,30 @@ def _type_name(kind: str) -> str:
     return names.get(kind, f"a value of an unsupported type ({kind.rpartition(':')[2]})")
 
 
+def _merged(node: yaml.MappingNode, known: set[str]) -> Iterator[tuple[yaml.Node, yaml.Node]]:
+    """Yield the pairs that merge keys (`<<`) add to a mapping, the first one of each name.
+
+    :param known: names of the pairs of the mapping, which override these
+    """
+    seen = set(known)
+    for key, value in node.value:
+        listed = value.value if isinstance(value, yaml.SequenceNode) else [value]
+        for mapping in listed if key.tag == _MERGE else ():
+            if not isinstance(mapping, yaml.MappingNode):
+                continue  # the loader rejects it
+            own = [pair for pair in mapping.value if pair[0].tag != _MERGE]
+            for pair in [*own, *_merged(mapping, {str(name.value) for name, _value in own})]:
+                if str(pair[0].value) not in seen:
+                    seen.add(str(pair[0].value))
+                    yield pair
+
+
 def _check_mapping(node: yaml.MappingNode, schema: Mapping[str, Any], place: str) -> Iterator[str]:
     properties = schema.get("properties", {})
     seen: set[str] = set()
-    for key, value in node.value:
+    own = [pair for pair in node.value if pair[0].tag != _MERGE]
+    names = {str(key.value) for key, _value in own}
+    for key, value in [*own, *_merged(node, names)]:
         name = str(key.value)
         inner, line = f"{place}.{name}" if place else name, key.start_mark.line + 1
         if name in seen:
