@@ -40,6 +40,11 @@ options:
     description: Whether to export the permissions.
     type: bool
     default: true
+  members:
+    description:
+      - Whether to export the members of groups too. The entries of users already list their groups, so a folder needs only one of both.
+    type: bool
+    default: false
 seealso:
   - module: delivery.toolchain.repo_repository
 """

@@ -46,6 +46,10 @@ options:
       title:
         description: Title of the page. The default is the home page of the space.
         type: str
+      children:
+        description: Whether to export the pages below it too.
+        type: bool
+        default: true
   spaces:
     description:
       - Whether to export the spaces of the trees, with name, description and home page. Permissions are exported too, if the server shows

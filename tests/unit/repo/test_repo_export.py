@@ -147,7 +147,8 @@ def test_export_without_kinds_is_invalid(server: Server, tmp_path: Path) -> None
 @pytest.mark.parametrize("old", [False, True])
 def test_access_is_exported_as_module_options(server: Server, tmp_path: Path, old: bool) -> None:
     access = Directory(server, old=old)
-    access.rows["groups"]["dev"] = {"name": "dev", "description": "x", "members": ["bob"]}
+    access.rows["groups"]["dev"] = {"name": "dev", "description": "x"}
+    access.rows["groups"]["dev"] |= {"userNames": ["bob"]} if old else {"members": ["bob"]}
     flags = {"internalPasswordDisabled": True, "internal_password_disabled": True}
     access.rows["users"] = {
         "bob": {"email": "bob@example.org", "groups": ["dev"]},
@@ -164,6 +165,11 @@ def test_access_is_exported_as_module_options(server: Server, tmp_path: Path, ol
     _plan, values = server.run(RepoExportOperation, given)
     written = yaml_load((tmp_path / "repo.yml").read_text("utf-8"))
     assert "members" not in written["groups"][0]
+    only = {"dest": str(tmp_path / "members"), "repositories": False, **OTHERS}
+    only |= {"groups": True, "members": True}
+    server.run(RepoExportOperation, only)
+    again = yaml_load((tmp_path / "members/repo.yml").read_text("utf-8"))
+    assert again["groups"][0]["members"] == ["bob"]
     assert [(user["name"], user["groups"]) for user in written["users"]] == [
         ("bob", ["dev"]),
         ("eve", []),

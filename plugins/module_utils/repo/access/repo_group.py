@@ -65,11 +65,9 @@ class Groups(AccountKind[RepoGroupEntry]):
         return entry.name
 
     def fields(self, item: Item[RepoGroupEntry, Fields], row: Mapping[str, Any]) -> Fields:
-        """Return a group with its members, which some versions of Access leave out [repo-41]."""
-        directory = self._directory
-        if item.entry.members is not None and not directory.is_old and "members" not in row:
-            row = {**row, "members": directory.read_older(item.name).get("userNames") or []}
-        return group_of(item.name, row, old=directory.is_old)
+        if item.entry.members is not None:
+            row = with_members(self._directory, item.name, row)
+        return group_of(item.name, row, old=self._directory.is_old)
 
     def shown(self, state: Fields | None) -> Fields | None:
         return None if state is None else {k: v for k, v in state.items() if k != "realm"}
@@ -122,6 +120,13 @@ class Groups(AccountKind[RepoGroupEntry]):
             self._directory.update(name, self._sent(fields), partial(self._has, item, fields))
         if members is not None:
             self._link(item, before["members"], members)
+
+
+def with_members(directory: Directory, name: str, row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a group with its members, which some versions of Access leave out [repo-41]."""
+    if directory.is_old or "members" in row:
+        return row
+    return {**row, "members": directory.read_older(name).get("userNames") or []}
 
 
 def group_of(name: str, row: Mapping[str, Any], *, old: bool) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -15,7 +15,7 @@ from ...core.operations.service_export import PASSWORD, ExportOptions, ServiceEx
 from ...core.secret import is_secret_name
 from ..access.directory import GROUPS, PERMISSIONS, USERS, Directory
 from ..access.permission_store import from_access, from_older
-from ..access.repo_group import OWN_REALMS, group_of
+from ..access.repo_group import OWN_REALMS, group_of, with_members
 from ..access.repo_user import user_of
 from ..client import RepoClient
 from .catalogue import Config, RepositoryCatalogue, require_whole
@@ -40,10 +40,20 @@ def exported_groups(task: Task, _state: ServiceState) -> list[dict[str, Any]]:
 
     The entries of the users, which are applied later, list their groups.
     """
-    directory, found = Directory(task, GROUPS), []
+    return _groups(Directory(task, GROUPS), ("members", "realm"))
+
+
+def exported_groups_with_members(task: Task, _state: ServiceState) -> list[dict[str, Any]]:
+    """Return all groups as entries for `repo_group`."""
+    return _groups(Directory(task, GROUPS), ("realm",))
+
+
+def _groups(directory: Directory, left_out: Collection[str]) -> list[dict[str, Any]]:
+    found = []
     for name, row in directory.read_all().items():
-        entry = group_of(name, row, old=directory.is_old)
-        found.append({k: v for k, v in entry.items() if k not in ("members", "realm")})
+        whole = row if "members" in left_out else with_members(directory, name, row)
+        entry = group_of(name, whole, old=directory.is_old)
+        found.append({key: value for key, value in entry.items() if key not in left_out})
     return found
 
 
@@ -195,6 +205,7 @@ class RepoExportOptions(ExportOptions):
     groups: bool = True
     users: bool = True
     permissions: bool = True
+    members: bool = False
 
 
 class RepoExportOperation(ServiceExport):
@@ -207,6 +218,8 @@ class RepoExportOperation(ServiceExport):
     def __init__(self, task: Task, options: RepoExportOptions) -> None:
         super().__init__(task, options)
         self._kinds = {name: kind for name, kind in _KINDS.items() if getattr(options, name)}
+        if options.members and options.groups:
+            self._kinds["groups"] = exported_groups_with_members
         if not self._kinds:
             raise invalid(f"there is nothing to export: set one of {', '.join(_KINDS)} to true")
 

@@ -64,6 +64,7 @@ class ExportedTree:
     page_id: str | None = None
     space: str | None = None
     title: str | None = None
+    children: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +101,8 @@ class WikiExportOperation(ServiceExport):
         #: Entries for `wiki_restriction` by space and title.
         self._restricted: dict[tuple[str, str], dict[str, Any]] = {}
         self._names = FileNames()
+        #: Ids of the roots to export without the pages below them.
+        self._alone: set[str] = set()
 
     def alike(self, before: str, after: str) -> bool:
         """Return whether `wiki_tree` would find two files of a page equal [wiki-5]."""
@@ -124,6 +127,7 @@ class WikiExportOperation(ServiceExport):
                     f"trees: the page '{root.title}' ({root.id}) is listed twice: remove an entry"
                 )
             roots[root.id] = root
+            self._alone |= set() if tree.children else {root.id}
         if options.spaces:
             keys = dict.fromkeys(str(root.space) for root in roots.values())
             state.values["spaces"] = [
@@ -156,7 +160,7 @@ class WikiExportOperation(ServiceExport):
         """Return the entry of a tree for `desired_state`, and add its files to `state`."""
         space = str(root.space)
         reader = TreeReader(self._client, space, self._options.parallel, self._task.progress)
-        tree = reader.tree(root)
+        tree = ExistingTree(root, {root.id: root}) if root.id in self._alone else reader.tree(root)
         pages = list(tree.pages.values())
         count = ProgressCounter(
             self._task.progress, f"reading the pages below '{root.title}'", len(pages)
