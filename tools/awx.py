@@ -134,12 +134,19 @@ def _surveys() -> dict[str, Any]:
         "enforce": [known["enforce"], *of_roles],
         "drift": [known["drift"], *of_roles],
         "drift_summary": [known["drift_summary"]],
+        "adopt": [known["adopt"], _folder_variables()],
         "housekeeping": [_variables("repo_housekeeping")],
     }
     return {
         playbook: [_question(*each) for variables in groups for each in variables.items()]
         for playbook, groups in surveys.items()
     }
+
+
+def _folder_variables() -> dict[str, Any]:
+    """Return the options that name the folder of the desired state."""
+    options = _variables("desired_state")
+    return {name: options[name] for name in ("desired_state_folder", "desired_state_environment")}
 
 
 def _variables(role: str) -> dict[str, Any]:

@@ -60,6 +60,7 @@ def show(folder: Path) -> None:
     print(
         f"\nWhere to look:\n"
         f"   what was changed      {page.as_uri()}\n"
+        f"   keep it, or undo it   docs/tutorial.md\n"
         f"   output of both runs   {folder}/first.log, {folder}/second.log\n"
         f"   the five servers      {sys.executable} -m sandbox --database {database}\n"
         f"   the variables         tools/demo.yml, the playbook playbooks/release.yml"

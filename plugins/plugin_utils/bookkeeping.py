@@ -35,6 +35,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import (
     ToolchainError,
+    invalid,
     listed,
     printable,
     shorten,
@@ -44,9 +45,11 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret imp
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.times import age_of
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import (
+    adoption,
     desired_schema,
     desired_state,
     enforcement,
+    folder_edits,
     removals,
     role_variables,
     rotation,
@@ -81,11 +84,14 @@ class StepError(Exception):
     """A step fails. The message is a sentence.
 
     :param report: value of the key `report` of the result
+    :param kind: kind of the error, "" if the step has no kinds
     """
 
-    def __init__(self, message: str, report: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, message: str, report: Mapping[str, Any] | None = None, kind: str = ""
+    ) -> None:
         super().__init__(message)
-        self.report = dict(report or {})
+        self.report, self.kind = dict(report or {}), kind
 
 
 @dataclass(frozen=True)
@@ -513,7 +519,8 @@ def open_plan(run: Run) -> Result:
         raise StepError(f"enforce_plan_rest must be {' or '.join(_RESTS)}, not '{rest}'.")
     max_age = None if limit is None else age_of("enforce_plan_max_age", str(limit))
     approved: dict[str, approvals.Approval] = {}
-    plans, key, configured = _plans(run, approved), _key(run, "enforce_plan_key"), _configured(run)
+    plans, key = _plans(run, approved), _key(run, "enforce_plan_key")
+    configured = _configured(run, run.value("enforce_connections"))
     for plan in plans.plans:
         at = datetime.now(timezone.utc)
         sealed.verify(plan, key=key, max_age=max_age, at=at, configured=configured)
@@ -637,9 +644,12 @@ def _key(run: Run, name: str) -> str | None:
     return str(key)
 
 
-def _configured(run: Run) -> dict[tuple[str, str], str]:
-    """Return the addresses that the host connects to, by host and service."""
-    connections = _mapping(run.value("enforce_connections"))
+def _configured(run: Run, given: Any) -> dict[tuple[str, str], str]:
+    """Return the addresses that the host connects to, by host and service.
+
+    :param given: connections of the playbook
+    """
+    connections = _mapping(given)
     found = {}
     for service in SERVICES:
         url = (
@@ -656,6 +666,75 @@ def _configured(run: Run) -> dict[tuple[str, str], str]:
 def _mapping(given: Any) -> Mapping[str, Any]:
     """Return a mapping unchanged, and {} for other values, which `roles` rejects."""
     return given if isinstance(given, Mapping) else {}
+
+
+# -- adopt ----------------------------------------------------------------------------------------
+
+
+def _adopted(run: Run) -> tuple[Path, list[adoption.Finding]]:
+    """Return the folder of the desired state, and the chosen findings of this host."""
+    named = run.value("adopt_report") or run.report_folder or "."
+    if not writing.is_path(named):
+        raise invalid("adopt_report must be the path of the folder with the report of drift")
+    report = adoption.report_of(run.path(str(named)))
+    found = adoption.chosen(report["findings"], run.value("adopt_findings"))
+    others = sorted({str(one["host"]) for one in found if one["host"] not in run.hosts})
+    if others:
+        raise invalid(
+            f"adopt_findings names findings of {', '.join(others)}, which this play does not run"
+            " on: set adopt_hosts"
+        )
+    own = [finding for finding in found if finding["host"] == run.host]
+    connections = run.value("adopt_connections") or run.value("enforce_connections")
+    configured = _configured(run, connections)
+    addresses = {service: address for (_host, service), address in configured.items()}
+    adoption.require_servers(report, own, addresses)
+    return _folder(run), own
+
+
+def choose_adopted(run: Run) -> Result:
+    """Return the options of the exports that the chosen findings need, by service."""
+    folder, found = _adopted(run)
+    folder_edits.FolderEdits.read(folder, run.value("desired_state_environment"))
+    return {"exports": adoption.exports(found), "count": len(found)}
+
+
+def adopt(run: Run, export: str, left_out: Sequence[Mapping[str, str]]) -> Result:
+    """Write the exported state of the chosen objects into the folder of the desired state.
+
+    :param export: folder of the export
+    :param left_out: objects that the export does not have
+    """
+    folder, found = _adopted(run)
+    edits = folder_edits.FolderEdits.read(folder, run.value("desired_state_environment"))
+    exported = adoption.Exported.read(Path(export), left_out)
+    deletions = variables.is_on("adopt_deletions", run.variables, run.template, default=False)
+    force = variables.is_on("adopt_force", run.variables, run.template, default=False)
+    work = adoption.Adoption(edits, exported, deletions)
+    for finding in found:
+        work.adopt(finding)
+    texts = edits.texts()
+    changed = [] if force else folder_edits.uncommitted(edits.folder, [*texts])
+    if changed:
+        raise ToolchainError(
+            "conflict",
+            f"{folder} has uncommitted changes in {', '.join(changed[:10])}: commit them, or set"
+            " adopt_force: true",
+        )
+    patch = edits.patch(texts)
+    if not run.variables.get("ansible_check_mode"):
+        edits.write(texts)
+    for note in work.notes:
+        Display().warning(note)
+    files = [path.relative_to(edits.folder).as_posix() for path in texts]
+    return {
+        "changed": bool(texts),
+        "diff": {"prepared": patch},
+        "patch": patch,
+        "files": files,
+        "adopted": work.adopted,
+        "notes": work.notes,
+    }
 
 
 # -- builds ---------------------------------------------------------------------------------------
@@ -737,6 +816,7 @@ _STEPS: tuple[Callable[..., Result], ...] = (
     *(find_removals, deletable),
     *(findings, reported),
     *(begin, summarise, plan_issues, finish, open_plan, compare),
+    *(choose_adopted, adopt),
     *(list_builds, exported, rotation_options, rotation_entries, rotation_steps),
 )
 STEPS: Mapping[str, Callable[..., Result]] = {step.__name__: step for step in _STEPS}
@@ -759,5 +839,5 @@ def perform(step: str, run: Run, values: Mapping[str, Any]) -> Result:
         for kind, prefix in _PREFIXES:
             if isinstance(error, kind):
                 message = printable(f"{prefix}{error}".rstrip("."), _LONGEST)
-                raise StepError(f"{message}.") from None
+                raise StepError(f"{message}.", kind=getattr(error, "kind", "")) from None
         raise

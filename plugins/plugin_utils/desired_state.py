@@ -29,6 +29,8 @@ Key = dict[str, Any]
 class DesiredStateError(Exception):
     """The folder cannot be read or violates the schemas. The message contains all errors."""
 
+    kind = "invalid"
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -92,7 +94,7 @@ def read(folder: Path, reading: Reading, environment: str | None = None) -> Stat
     errors: list[str] = []
     found = _read(folder, folder, reading, errors)
     if environment is not None:
-        _override(found, _read(folder, _overlay(folder, environment), reading, errors))
+        _override(found, _read(folder, overlay(folder, environment), reading, errors))
     if errors:
         raise DesiredStateError("; ".join(errors))
     if not found:
@@ -147,7 +149,7 @@ def kind_of(name: str) -> str:
     return f"{name[:-3]}y" if name.endswith("ies") else name.removesuffix("s")
 
 
-def _overlay(folder: Path, environment: str) -> Path:
+def overlay(folder: Path, environment: str) -> Path:
     above = folder / ENVIRONMENTS
     known = sorted(path.name for path in above.iterdir() if path.is_dir()) if above.is_dir() else []
     if environment not in known:
@@ -163,7 +165,7 @@ def _read(base: Path, folder: Path, reading: Reading, errors: list[str]) -> Stat
     :param errors: list to which error messages are added
     """
     found: State = {}
-    for file, service in _files(base, folder, errors):
+    for file, service in files_in(base, folder, errors):
         place = file.relative_to(base)
         problems = [f"{place}{violation}" for violation in violations(file, service)]
         errors += problems
@@ -179,7 +181,7 @@ def _read(base: Path, folder: Path, reading: Reading, errors: list[str]) -> Stat
     return found
 
 
-def _files(base: Path, folder: Path, errors: list[str]) -> Iterator[tuple[Path, str]]:
+def files_in(base: Path, folder: Path, errors: list[str]) -> Iterator[tuple[Path, str]]:
     """Yield each file in the folder with its service, sorted by path."""
     if problem := _unreadable(folder):
         errors.append(f"{folder} {problem}")

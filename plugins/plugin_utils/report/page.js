@@ -252,13 +252,20 @@
     return text ? [" ", node("span", "since", text), ...who] : who;
   };
   const paragraph = (title, text) => [node("p", "faint", title), node("pre", "copy", text)];
+  // no object of a desired state: results of rules and scripts
+  const ruled = ["item", "build", "trash", "script", "java", "server", "task"];
   const nextSteps = ({ id, status, action, kind, name }) => {
-    const box = node("details", "next", node("summary", "", "Accept or repair only this"));
+    const box = node("details", "next", node("summary", "", "Accept, adopt or repair only this"));
     const comment = `${kind} ${name}`.replace(/\s+/g, " ");
     box.append(...paragraph("Accept it with an entry of drift_ignore:", `- id: ${id}  # ${comment}\n  reason: "..."\n  until: ...`));
     if (status === "drift" && action !== "none") {
       box.append(...paragraph("Repair only this on the server, with the variables of this run:",
         `ansible-playbook delivery.toolchain.enforce -e enforce_plan=plan.json -e enforce_only=${id}`));
+    }
+    if (status !== "unknown" && !ruled.includes(kind)) {
+      const adopt = `ansible-playbook delivery.toolchain.adopt -e adopt_findings=${id}`;
+      box.append(...paragraph("Adopt only this: write the state of the server into the folder, with the variables of this run:",
+        action === "create" ? `${adopt} -e adopt_deletions=true` : adopt));
     }
     return box;
   };

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import random
+import re
+import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,8 @@ import pytest
 from sandbox.client import Sandbox
 from tests.helpers import connections, playbook
 
+#: A line of a difference that was removed or added.
+SIGN = re.compile(r"[+-](?![+-])")
 Fresh = Callable[[str], Sandbox]
 #: An edit by hand: module, options, and what the finding must show before and after.
 Edit = tuple[str, dict[str, Any], str, Any, Any]
@@ -170,6 +174,26 @@ class Servers:
         found: dict[str, Any] = json.loads(report)
         return found
 
+    def commit(self) -> None:
+        """Put the folder under Git, with everything committed."""
+        for command in ("init -q", "add .", "-c user.name=a -c user.email=a@b.c commit -qm export"):
+            subprocess.run(["git", *command.split()], cwd=self._folder / "state", check=True)
+
+    def adopt(self, findings: Sequence[Any]) -> str:
+        """Adopt findings of the last drift, and return what changes in the YAML files."""
+        variables = {
+            "desired_state_folder": "state",
+            "desired_state_environment": "own",
+            "adopt_connections": self._logins,
+            "adopt_report": "drift",
+            "adopt_findings": findings,
+        }
+        self._run({"import_playbook": "delivery.toolchain.adopt", "vars": variables})
+        git = ["git", "diff", "--unified=0", "--no-prefix", "*.yml", ":!environments"]
+        return subprocess.run(
+            git, cwd=self._folder / "state", check=True, capture_output=True, text=True
+        ).stdout
+
     def edit(self, edits: Sequence[Edit]) -> None:
         tasks = [playbook.task(*edit[:2], "By hand", ignore_errors=False) for edit in edits]
         self._run(playbook.play(tasks, module_defaults=self._defaults))
@@ -209,5 +233,16 @@ def test_adopted_state_is_edited_and_enforced(seed: int, fresh: Fresh, tmp_path:
     pages = {name for module, _options, name, *_sides in edits if module == "wiki_page"}
     assert (set(known), "" in known.values()) == (pages, False)
 
+    # one of the two objects of each kind is adopted, and enforce restores the other one
+    adopted = [*edits[0:-2:2], SPACE]
+    servers.commit()
+    chosen = [{"name": edit[2]} for edit in adopted]
+    changed = [line for line in servers.adopt(chosen).splitlines() if SIGN.match(line)]
+    # one line each; those of the other kinds are in files of their own
+    kinds = ("analysis_group", "repo_", "tracker_", "wiki_restriction", "wiki_space")
+    listed = [edit for edit in adopted if edit[0].startswith(kinds)]
+    assert len(changed) == 2 * len(listed), changed
+    for _module, _options, _name, _before, after in listed:
+        assert any(line[0] == "+" and after in line for line in changed), changed
     servers.apply("enforce")
     assert compared(servers.apply("drift")) == []

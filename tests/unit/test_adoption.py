@@ -1,0 +1,324 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Choose findings to adopt, and write the state of servers into a folder."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import adoption, bookkeeping
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.since import finding_id
+
+SERVERS = {
+    "ci": "https://ci.example",
+    "repo": "https://repo.example",
+    "tracker": "https://tracker.example",
+    "wiki": "https://wiki.example",
+}
+SECRET = "!vault |\n      $ANSIBLE_VAULT;1.1;AES256\n      6162"
+FOLDER = {
+    "repo.yml": f"""\
+# repositories
+repositories:
+  - &base
+    key: libs
+    rclass: local   # for now
+    description: "Libraries"
+    settings: {{xrayIndex: true}}
+  - <<: *base
+    key: apps
+  - key: mirror
+    rclass: remote
+    remote_password: {SECRET}
+groups:
+- name: dev
+  members: [alice, bob]
+  members_mode: add
+permissions: []
+""",
+    "ci.yml": """\
+jobs:
+- job: build
+  src: ci/jobs/build.xml
+- job: inline
+  config: |
+    <project><a>1</a></project>
+- job: twin
+  src: ci/jobs/build.xml
+nodes:
+- name: agent
+  labels: [linux]
+""",
+    "ci/jobs/build.xml": "<project>\n  <token>plain</token>\n  <a>1</a>\n</project>\n",
+    "tracker.yml": "versions:\n- {project: REL, name: '1.0', state: present, description: old}\n",
+    "environments/prod/ci.yml": "jobs:\n- job: inline\n  config: <project><a>2</a></project>\n",
+}
+EXPORT = {
+    "repo.yml": """\
+repositories:
+- {key: libs, rclass: local, description: Libraries, settings: {xrayIndex: false, other: 1}}
+- {key: apps, rclass: federated, description: Libraries, settings: {xrayIndex: true}}
+- {key: mirror, rclass: local}
+- {key: new, rclass: local}
+groups:
+- {name: dev, description: d, members: [bob, carol]}
+""",
+    "ci.yml": """\
+jobs:
+- {job: build, src: ci/jobs/build.xml}
+- {job: inline, src: ci/jobs/inline.xml}
+- {job: added, src: ci/jobs/added.xml}
+nodes:
+- {name: agent, src: ci/nodes/agent.xml}
+""",
+    "ci/jobs/build.xml": (
+        "<project>\n  <token>(kept by the server)</token>\n  <a>2</a>\n</project>\n"
+    ),
+    "ci/jobs/inline.xml": "<project>\n  <a>3</a>\n</project>\n",
+    "ci/jobs/added.xml": "<project/>\n",
+    "ci/nodes/agent.xml": "<?xml version='1.1'?>\n<slave><label>linux big</label></slave>\n",
+    "tracker.yml": "versions:\n- {project: REL, name: '1.0', state: released, description: new}\n",
+}
+
+
+def finding(service: str, kind: str, name: str, **more: Any) -> dict[str, Any]:
+    found = {"host": "localhost", "service": service, "server": SERVERS[service], "kind": kind}
+    found |= {"name": name, "action": "update", "status": "drift", "before": None, "after": None}
+    return {**found, **more}
+
+
+def write(folder: Path, files: Mapping[str, str]) -> Path:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, "utf-8")
+    return folder
+
+
+class Trial:
+    """A folder, an export and a report."""
+
+    def __init__(self, path: Path, *findings: Mapping[str, Any], **variables: Any) -> None:
+        self.folder = write(path / "state", FOLDER)
+        self.export = write(path / "export", EXPORT)
+        rows = [{"service": service, "server": url} for service, url in SERVERS.items()]
+        report = {"findings": findings, "servers": rows}
+        write(path / "report", {"report.json": json.dumps(report)})
+        self.variables = {
+            "inventory_hostname": "localhost",
+            "playbook_dir": str(path),
+            "desired_state_folder": "state",
+            "adopt_report": "report",
+            "adopt_findings": [finding_id(each) for each in findings],
+            "adopt_connections": {service: {"url": url} for service, url in SERVERS.items()},
+            **variables,
+        }
+
+    def adopt(self, left_out: Any = ()) -> dict[str, Any]:
+        """Adopt, and return the result with the removed and added lines in `lines`."""
+        run = bookkeeping.Run(self.variables, lambda value: value, lambda path: {})
+        bookkeeping.perform("choose_adopted", run, {})
+        values = {"export": str(self.export), "left_out": left_out}
+        found = bookkeeping.perform("adopt", run, values)
+        rows = str(found["patch"]).splitlines()
+        found["lines"] = [
+            row for row in rows if row[:1] in "+-" and row[:3] not in ("+++", "---", "")
+        ]
+        return found
+
+    def fails(self, left_out: Any = ()) -> tuple[str, str]:
+        with pytest.raises(bookkeeping.StepError) as caught:
+            self.adopt(left_out)
+        return caught.value.kind, str(caught.value)
+
+
+ADOPTED: list[tuple[dict[str, Any], dict[str, Any], list[str]]] = [
+    # other entries inherit the value, and keep it
+    (
+        finding("repo", "repository", "libs"),
+        {},
+        [
+            "-    settings: {xrayIndex: true}",
+            "+    settings: {xrayIndex: false}",
+            "+    settings:",
+            "+      xrayIndex: true",
+        ],
+    ),
+    (finding("repo", "repository", "apps"), {}, ["+    rclass: federated"]),
+    # the secret stays as it is
+    (
+        finding("repo", "repository", "mirror"),
+        {},
+        ["-    rclass: remote", "+    rclass: local"],
+    ),
+    (
+        finding("repo", "repository", "new", status="unmanaged", action="none"),
+        {},
+        ["+  - key: new", "+    rclass: local"],
+    ),
+    # members that are to be added, and that the server lacks
+    (
+        finding("repo", "group", "dev"),
+        {},
+        ["-  members: [alice, bob]", "+  members: [bob]"],
+    ),
+    (
+        finding("tracker", "version", "REL/1.0"),
+        {},
+        [
+            "-- {project: REL, name: '1.0', state: present, description: old}",
+            "+- {project: REL, name: '1.0', state: present, description: new}",
+        ],
+    ),
+    # two entries share the file: the entry gets its own, with the folder's secret
+    (
+        finding("ci", "job", "build"),
+        {},
+        [
+            "-  src: ci/jobs/build.xml",
+            "+  src: ci/jobs/build-2.xml",
+            "+<project>",
+            "+  <token>plain</token>",
+            "+  <a>2</a>",
+            "+</project>",
+        ],
+    ),
+    (
+        finding("ci", "job", "inline"),
+        {},
+        [
+            "-    <project><a>1</a></project>",
+            "+    <project>",
+            "+      <a>3</a>",
+            "+    </project>",
+        ],
+    ),
+    (
+        finding("ci", "job", "inline"),
+        {"desired_state_environment": "prod"},
+        [
+            "-  config: <project><a>2</a></project>",
+            "+  config: |",
+            "+    <project>",
+            "+      <a>3</a>",
+            "+    </project>",
+        ],
+    ),
+    (
+        finding("ci", "job", "added", status="unmanaged", action="none"),
+        {},
+        ["+- job: added", "+  src: ci/jobs/added.xml", "+<project/>"],
+    ),
+    (
+        finding("ci", "node", "agent"),
+        {},
+        ["-  labels: [linux]", "+  labels: [big, linux]"],
+    ),
+    (
+        finding("ci", "job", "twin", action="create"),
+        {"adopt_deletions": True},
+        ["-- job: twin", "-  src: ci/jobs/build.xml"],
+    ),
+    (finding("ci", "job", "twin", action="create"), {}, []),
+]
+
+
+@pytest.mark.parametrize(("one", "variables", "lines"), ADOPTED)
+def test_only_the_entry_changes(
+    one: dict[str, Any], variables: dict[str, Any], lines: list[str], tmp_path: Path
+) -> None:
+    found = Trial(tmp_path, one, **variables).adopt()
+    assert found["lines"] == lines
+    assert bool(found["notes"]) == (not lines)
+    again = Trial(tmp_path / "again", one, ansible_check_mode=True, **variables)
+    before = {path: path.read_bytes() for path in again.folder.rglob("*") if path.is_file()}
+    assert again.adopt()["lines"] == lines
+    assert before == {path: path.read_bytes() for path in before}
+    applied = subprocess.run(
+        ["git", "apply", "--unsafe-paths", "-"],
+        input=found["patch"].encode(),
+        cwd=again.folder,
+        check=bool(lines),
+        env={"GIT_CEILING_DIRECTORIES": str(tmp_path), "PATH": "/usr/bin:/bin"},
+    )
+    assert applied.returncode == 0 or not lines
+
+
+JOB = finding("ci", "job", "inline")
+INVALID: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
+    (JOB, {"adopt_findings": None}, "invalid", "adopt_findings is empty or no list"),
+    (JOB, {"adopt_findings": []}, "invalid", "adopt_findings is empty or no list"),
+    (JOB, {"adopt_findings": 1.5}, "invalid", "adopt_findings is empty or no list"),
+    (JOB, {"adopt_findings": "x"}, "invalid", "adopt_findings[0] matches no finding of the report"),
+    (JOB, {"adopt_findings": [{"kid": "job"}]}, "invalid", "(did you mean kind?)"),
+    (JOB, {"adopt_findings": [{"kind": "view"}]}, "invalid", "matches no finding"),
+    (JOB, {"adopt_report": None}, "invalid", "adopt_report: cannot read"),
+    (JOB, {"adopt_report": "state"}, "invalid", "adopt_report: cannot read"),
+    (JOB, {"adopt_report": True}, "invalid", "adopt_report must be the path"),
+    (JOB, {"desired_state_folder": "none"}, "invalid", "is not a folder"),
+    (JOB, {"desired_state_environment": "test"}, "invalid", "has no environment 'test'"),
+    (JOB, {"adopt_connections": {"repo": {}}}, "invalid", "adopt_connections has no url for ci"),
+    (
+        JOB,
+        {"adopt_connections": {"ci": {"url": "https://other.example"}}},
+        "invalid",
+        "the report does not name the server https://other.example",
+    ),
+    (JOB, {"adopt_deletions": "maybe"}, "invalid", "set it to true or false"),
+    ({**JOB, "host": "other"}, {}, "invalid", "findings of other"),
+    ({**JOB, "status": "failed"}, {}, "invalid", "is a failure"),
+    (finding("ci", "script", "x"), {}, "invalid", "is no object of a desired state"),
+    (finding("ci", "job", "twin"), {}, "failed", "it was deleted since the report"),
+]
+
+
+@pytest.mark.parametrize(("one", "variables", "kind", "text"), INVALID)
+def test_what_cannot_be_adopted_changes_nothing(
+    one: dict[str, Any], variables: dict[str, Any], kind: str, text: str, tmp_path: Path
+) -> None:
+    trial = Trial(tmp_path, one, **variables)
+    found = trial.fails()
+    assert found[0] == kind, found
+    assert text in found[1]
+    assert {name: (trial.folder / name).read_text("utf-8") for name in FOLDER} == FOLDER
+
+
+def test_what_the_export_left_out_is_never_removed(tmp_path: Path) -> None:
+    missing = finding("ci", "job", "twin", action="create")
+    trial = Trial(tmp_path, missing, adopt_deletions=True)
+    kind, text = trial.fails([{"kind": "job", "name": "*", "reason": "no permission"}])
+    assert (kind, "no permission" in text) == ("failed", True)
+
+
+def test_uncommitted_changes_are_a_conflict(tmp_path: Path) -> None:
+    trial = Trial(tmp_path, JOB)
+    for command in ("init -q", "add .", "-c user.name=a -c user.email=a@b.c commit -qm one"):
+        subprocess.run(["git", *command.split()], cwd=trial.folder, check=True)
+    write(trial.folder, {"repo.yml": FOLDER["repo.yml"] + "# other file\n"})
+    assert trial.adopt()["files"] == ["ci.yml"]
+    write(trial.folder, {"ci.yml": FOLDER["ci.yml"] + "# mine\n"})
+    kind, text = trial.fails()
+    assert (kind, "uncommitted changes in ci.yml" in text) == ("conflict", True)
+    trial.variables["adopt_force"] = True
+    trial.adopt()
+    assert (trial.folder / "ci.yml").read_text("utf-8").endswith("# mine\n")
+
+
+def test_links_that_leave_the_folder_are_refused(tmp_path: Path) -> None:
+    trial = Trial(tmp_path, finding("ci", "job", "build"))
+    file = trial.folder / "ci/jobs/build.xml"
+    file.rename(tmp_path / "outside.xml")
+    file.symlink_to(tmp_path / "outside.xml")
+    assert trial.fails()[0] == "invalid"
+
+
+def test_a_page_keeps_its_front_matter() -> None:
+    own = "---\ntitle: One  # the first\nlabels: [b, a]\n---\n<p>old</p>"
+    text = adoption.page_text(own, "<p>new</p>", Path("one.xml"), ["a", "c"])
+    assert text == "---\ntitle: One  # the first\nlabels: [a, c]\n---\n<p>new</p>"
+    with pytest.raises(adoption.CannotAdopt, match=r"one.md is not in storage format"):
+        adoption.page_text(own, "<p>new</p>", Path("one.md"), None)
