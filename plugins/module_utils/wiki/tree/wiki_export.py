@@ -101,8 +101,6 @@ class WikiExportOperation(ServiceExport):
         #: Entries for `wiki_restriction` by space and title.
         self._restricted: dict[tuple[str, str], dict[str, Any]] = {}
         self._names = FileNames()
-        #: Ids of the roots to export without the pages below them.
-        self._alone: set[str] = set()
 
     def alike(self, before: str, after: str) -> bool:
         """Return whether `wiki_tree` would find two files of a page equal [wiki-5]."""
@@ -120,6 +118,7 @@ class WikiExportOperation(ServiceExport):
         stay = f"{left.capitalize()} and the order of pages stay on the wiki."
         state = ServiceState(untold=(stay, *_NOT_EXPORTED))
         roots: dict[str, Page] = {}
+        alone = set[str]()
         for tree in options.trees:
             root = self._root(tree)
             if root.id in roots:
@@ -127,13 +126,13 @@ class WikiExportOperation(ServiceExport):
                     f"trees: the page '{root.title}' ({root.id}) is listed twice: remove an entry"
                 )
             roots[root.id] = root
-            self._alone |= set() if tree.children else {root.id}
+            alone |= set() if tree.children else {root.id}
         if options.spaces:
             keys = dict.fromkeys(str(root.space) for root in roots.values())
             state.values["spaces"] = [
                 entry for key in keys for entry in self._access.space(key, state)
             ]
-        found = (self._tree(root, state) for root in roots.values())
+        found = (self._tree(root, state, alone=root.id in alone) for root in roots.values())
         state.values["trees"] = [entry for entry in found if entry is not None]
         if options.restrictions:
             state.values["restrictions"] = list(self._restricted.values())
@@ -156,11 +155,11 @@ class WikiExportOperation(ServiceExport):
             raise ToolchainError("protocol", message)
         return found
 
-    def _tree(self, root: Page, state: ServiceState) -> dict[str, Any] | None:
-        """Return the entry of a tree for `desired_state`, and add its files to `state`."""
+    def _tree(self, root: Page, state: ServiceState, *, alone: bool) -> dict[str, Any] | None:
+        """Add the files of a tree, or of its root only, to `state`. Return the entry."""
         space = str(root.space)
         reader = TreeReader(self._client, space, self._options.parallel, self._task.progress)
-        tree = ExistingTree(root, {root.id: root}) if root.id in self._alone else reader.tree(root)
+        tree = ExistingTree(root, {root.id: root}) if alone else reader.tree(root)
         pages = list(tree.pages.values())
         count = ProgressCounter(
             self._task.progress, f"reading the pages below '{root.title}'", len(pages)
