@@ -41,7 +41,7 @@ _REQUIREMENTS = (
 #: Unit tests of documents and tools: the results are the same on every pair.
 _OF_THE_PROJECT = (
     *("architecture", "build", "citations", "licences", "linear_time", "matrix", "metadata"),
-    *("new_module", "quick", "tools"),
+    *("inclusion", "new_module", "patterns", "quick", "tools"),
 )
 #: Unit tests of the code that uses Ansible directly.
 _ON_ANSIBLE = (
