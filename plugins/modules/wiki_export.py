@@ -50,6 +50,10 @@ options:
         description: Whether to export the pages below it too.
         type: bool
         default: true
+      missing_ok:
+        description: Whether to skip a page that does not exist, or that the account cannot see. Otherwise the task fails.
+        type: bool
+        default: false
   spaces:
     description:
       - Whether to export the spaces of the trees, with name, description and home page. Permissions are exported too, if the server shows

@@ -182,7 +182,7 @@ def _jobs(finding: Finding) -> list[str]:
 
 def _tree(finding: Finding) -> dict[str, Any]:
     """Return the page to export. A space is exported with its home page."""
-    name, alone = str(finding["name"]), {"children": False}
+    name, alone = str(finding["name"]), {"children": False, "missing_ok": True}
     if finding["kind"] == "space":
         return {"space": name, **alone}
     if "/" not in name:
@@ -314,6 +314,8 @@ class Adoption:
         if present is None:
             if reasons:
                 raise CannotAdopt(f"the export left it out ({'; '.join(reasons)})")
+            if service == "wiki" and finding["kind"] != "space" and "/" not in name:
+                raise CannotAdopt("its entry has a page_id only: name the page by space and title")
             return self._remove(finding, places, shown)
         self.notes += [f"{shown}: not adopted is {reason}" for reason in reasons]
         if places:
@@ -405,7 +407,7 @@ class Adoption:
                 text = page_text(own, str(present["body"]), path, present["labels"])
                 self.edits.others[path] = text
                 return "updated"
-        raise CannotAdopt("no file of a tree has this title: export the wiki, or write its file")
+        raise CannotAdopt("no entry has its space and title, and no file of a tree its title")
 
     def _tree_files(self, space: str) -> Iterator[Path]:
         for place in self.edits.places("wiki", "trees"):

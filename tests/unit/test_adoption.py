@@ -3,17 +3,23 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import random
+import re
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import adoption, bookkeeping
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.since import finding_id
 
+#: Five changes a run.
+RANDOM_RUNS = 6
 SERVERS = {
     "ci": "https://ci.example",
     "repo": "https://repo.example",
@@ -56,6 +62,8 @@ nodes:
 """,
     "ci/jobs/build.xml": "<project>\n  <token>plain</token>\n  <a>1</a>\n</project>\n",
     "tracker.yml": "versions:\n- {project: REL, name: '1.0', state: present, description: old}\n",
+    "wiki.yml": "pages:\n- {space: REL, title: Gone, src: gone.xml}\n- {space: REL, title: T, body: x}\n",
+    "gone.xml": "<p>gone</p>\n",
     "environments/prod/ci.yml": "jobs:\n- job: inline\n  config: <project><a>2</a></project>\n",
 }
 EXPORT = {
@@ -224,6 +232,12 @@ ADOPTED: list[tuple[dict[str, Any], dict[str, Any], list[str]]] = [
         ["-- job: twin", "-  src: ci/jobs/build.xml"],
     ),
     (finding("ci", "job", "twin", action="create"), {}, []),
+    # the file of the removed page goes with it
+    (
+        finding("wiki", "page", "REL/Gone", action="create"),
+        {"adopt_deletions": True},
+        ["-- {space: REL, title: Gone, src: gone.xml}", "-<p>gone</p>"],
+    ),
 ]
 
 
@@ -285,6 +299,57 @@ def test_what_cannot_be_adopted_changes_nothing(
     assert found[0] == kind, found
     assert text in found[1]
     assert {name: (trial.folder / name).read_text("utf-8") for name in FOLDER} == FOLDER
+
+
+def test_random_changes_on_servers_change_their_entries_only(tmp_path: Path) -> None:
+    chance = random.Random(3)
+    repositories = [{"key": f"r{n}", "description": "d", "includes": ["a"]} for n in range(30)]
+    versions = [{"project": "REL", "name": f"v{n}", "description": "d"} for n in range(30)]
+    state: dict[str, dict[str, list[dict[str, Any]]]] = {
+        "repo": {"repositories": repositories},
+        "tracker": {"versions": versions},
+    }
+    values = ["true", "1.0", "", "# x", "a: b", "two\nlines\n", "ü", "- x", "'", "{x}"]
+    for number in range(RANDOM_RUNS):
+        home = tmp_path / str(number)
+        trial = Trial(home)
+        commented = {
+            f"{service}.yml": "# kept\n"
+            + yaml.safe_dump(lists, sort_keys=False, indent=number % 3 + 2)
+            for service, lists in state.items()
+        }
+        write(trial.folder, commented)
+        changed = copy.deepcopy(state)
+        findings = []
+        for entry in chance.sample(changed["repo"]["repositories"], 3):
+            entry["includes"] = chance.sample(["a", "b/**", "*", "c"], chance.randint(1, 4))
+            entry["description"] = chance.choice(values)
+            findings.append(finding("repo", "repository", entry["key"], before={"includes": []}))
+        for entry in chance.sample(changed["tracker"]["versions"], 2):
+            entry["description"] = chance.choice(values)
+            findings.append(finding("tracker", "version", f"REL/{entry['name']}"))
+        for service, lists in changed.items():
+            write(trial.export, {f"{service}.yml": yaml.safe_dump(lists, sort_keys=False)})
+        again = Trial(home, *findings)
+        write(trial.folder, commented)
+        for service, lists in changed.items():
+            write(trial.export, {f"{service}.yml": yaml.safe_dump(lists, sort_keys=False)})
+        again.adopt()
+        for service, lists in changed.items():
+            text = (trial.folder / f"{service}.yml").read_text("utf-8")
+            assert yaml.safe_load(text) == lists
+            names = {str(each["name"]).removeprefix("REL/") for each in findings}
+            assert _others(text, names) == _others(commented[f"{service}.yml"], names)
+
+
+def _others(text: str, names: set[str]) -> list[str]:
+    """Return the lines of a file without those of the named entries."""
+    found, is_named = [], False
+    for part in re.split(r"(?m)^(?= *- +(?:key|project):)", text):
+        name = re.search(r"(?m)^ *(?:- +key|name): (\S+)$", part)
+        is_named = name is not None and name[1] in names
+        found += [] if is_named else part.splitlines()
+    return found
 
 
 def test_what_the_export_left_out_is_never_removed(tmp_path: Path) -> None:

@@ -274,6 +274,7 @@ def test_new_findings_come_first_and_show_their_change(chromium: Browser, tmp_pa
     own = chromium.run("document.querySelector('.ways a:last-child').getAttribute('href').slice(1)")
     assert steps[0].startswith(f"- id: {own}  # job app-1\n")
     assert steps[1].endswith(f" -e enforce_plan=plan.json -e enforce_only={own}")
+    assert steps[2] == f"ansible-playbook delivery.toolchain.adopt -e adopt_findings={own}"
 
 
 def test_chips_are_the_filters(chromium: Browser, tmp_path: Path) -> None:

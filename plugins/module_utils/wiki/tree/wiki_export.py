@@ -65,6 +65,7 @@ class ExportedTree:
     space: str | None = None
     title: str | None = None
     children: bool = True
+    missing_ok: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +121,12 @@ class WikiExportOperation(ServiceExport):
         roots: dict[str, Page] = {}
         alone = set[str]()
         for tree in options.trees:
-            root = self._root(tree)
+            try:
+                root = self._root(tree)
+            except ToolchainError as error:
+                if error.kind == "not_found" and tree.missing_ok:
+                    continue
+                raise
             if root.id in roots:
                 raise invalid(
                     f"trees: the page '{root.title}' ({root.id}) is listed twice: remove an entry"
