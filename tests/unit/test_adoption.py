@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import adoption, bookkeeping
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.adopted_entry import CannotAdopt
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.since import finding_id
 
 #: Five changes a run.
@@ -95,7 +96,12 @@ nodes:
 
 
 def finding(service: str, kind: str, name: str, **more: Any) -> dict[str, Any]:
-    found = {"host": "localhost", "service": service, "server": SERVERS[service], "kind": kind}
+    found: dict[str, Any] = {
+        "host": "localhost",
+        "service": service,
+        "server": SERVERS[service],
+        "kind": kind,
+    }
     found |= {"name": name, "action": "update", "status": "drift", "before": None, "after": None}
     return {**found, **more}
 
@@ -344,7 +350,7 @@ def test_random_changes_on_servers_change_their_entries_only(tmp_path: Path) -> 
 
 def _others(text: str, names: set[str]) -> list[str]:
     """Return the lines of a file without those of the named entries."""
-    found, is_named = [], False
+    found: list[str] = []
     for part in re.split(r"(?m)^(?= *- +(?:key|project):)", text):
         name = re.search(r"(?m)^ *(?:- +key|name): (\S+)$", part)
         is_named = name is not None and name[1] in names
@@ -385,5 +391,5 @@ def test_a_page_keeps_its_front_matter() -> None:
     own = "---\ntitle: One  # the first\nlabels: [b, a]\n---\n<p>old</p>"
     text = adoption.page_text(own, "<p>new</p>", Path("one.xml"), ["a", "c"])
     assert text == "---\ntitle: One  # the first\nlabels: [a, c]\n---\n<p>new</p>"
-    with pytest.raises(adoption.CannotAdopt, match=r"one.md is not in storage format"):
+    with pytest.raises(CannotAdopt, match=r"one.md is not in storage format"):
         adoption.page_text(own, "<p>new</p>", Path("one.md"), None)
