@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import hidden
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.secret import hidden
 from sandbox.client import Sandbox
 from tests.helpers import openapi, playbook
 

@@ -92,7 +92,9 @@ def _connection(service: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the connection options of a service, and their documentation."""
     make_importable()
     from ansible_collections.delivery.toolchain.plugins.doc_fragments import connection
-    from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection import options
+    from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection import (
+        options,
+    )
 
     text = getattr(connection.ModuleDocFragment, service.upper())
     return options.argument_spec(service), yaml_load(text)["options"]

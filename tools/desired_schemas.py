@@ -13,7 +13,7 @@ from tools.tree import ROOT
 
 FOLDER = ROOT / "roles" / "desired_state" / "files"
 #: The keys with the variable of a property, and with the options that identify an entry of a list;
-#: `plugin_utils/desired_schema.py` reads them.
+#: `plugin_utils/_lib/desired_schema.py` reads them.
 VARIABLE = "x-variable"
 KEY = "x-key"
 #: Keys of lists for which the required options are not the key; empty: nothing does.

@@ -31,7 +31,7 @@ from tools.new_module import MARK
 
 tree.make_importable()
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import (  # noqa: E402 (made importable above)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import (  # noqa: E402 (made importable above)
     typed_options,
 )
 from tests.helpers import (  # noqa: E402 (imports plugins)
@@ -76,7 +76,7 @@ def missing(module: str, sandbox: Sandbox) -> list[str]:
 
 def _files(module: str) -> list[Path]:
     """Return documentation, operation and case of a module, as paths below the checkout."""
-    utils = tree.ROOT / "plugins" / "module_utils"
+    utils = tree.ROOT / "plugins" / "module_utils" / "_lib"
     operation = next(utils.rglob(f"{module}.py"), utils / f"{module}.py")
     written = [*(_TESTS / "unit").rglob(f"test_{module}.py")]
     written += (tree.ROOT / "changelogs" / "fragments").glob(f"{module.replace('_', '-')}.yml")

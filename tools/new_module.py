@@ -2,8 +2,8 @@
 """Write the files of a new module from the templates in `tools/new_module_templates`, and all files
 that are generated from the modules.
 
-    python -m tools.new_module wiki_label                          below module_utils/wiki
-    python -m tools.new_module wiki_label --package wiki/pages     below module_utils/wiki/pages
+    python -m tools.new_module wiki_label                      below module_utils/_lib/wiki
+    python -m tools.new_module wiki_label --package wiki/pages below module_utils/_lib/wiki/pages
 
 Replace each FILL_IN. `python -m tools.module_check wiki_label` lists what is still missing.
 """
@@ -50,7 +50,7 @@ def files(module: str, package: str = "") -> dict[Path, str]:
     }
     places = {
         "module.py": f"plugins/modules/{module}.py",
-        "operation.py": f"plugins/module_utils/{package}/{module}.py",
+        "operation.py": f"plugins/module_utils/_lib/{package}/{module}.py",
         "case.yml": f"tests/contract/cases/{module}.yml",
         "test.py": f"tests/unit/{service}/test_{module}.py",
         "fragment.yml": f"changelogs/fragments/{module.replace('_', '-')}.yml",
@@ -76,7 +76,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Write the files, and print their names."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("module", help="as wiki_label: the service, then the object")
-    parser.add_argument("--package", default="", help="folder below plugins/module_utils")
+    parser.add_argument("--package", default="", help="folder below plugins/module_utils/_lib")
     options = parser.parse_args(arguments)
     if not re.fullmatch(r"[a-z]+(_[a-z]+)+", options.module):
         parser.error(f"{options.module} is not a name of a module: write it as wiki_label")

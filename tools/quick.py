@@ -113,7 +113,7 @@ def _near(paths: set[str], reached: set[str]) -> set[str]:
 
 def _services(paths: set[str]) -> set[str]:
     """Return the services of the changed packages; `core` counts as a service."""
-    return {path.split("/")[2] for path in paths if path.startswith("plugins/module_utils/")}
+    return {path.split("/")[3] for path in paths if path.startswith("plugins/module_utils/_lib/")}
 
 
 def roles(paths: set[str]) -> list[str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from ansible_collections.delivery.toolchain.plugins.callback.report import (
     CallbackModule as Report,
 )
-from ansible_collections.delivery.toolchain.plugins.plugin_utils import (
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import (
     enforcement,
     role_variables,
 )

@@ -2,6 +2,6 @@
 """Written by `python -m tools.generated`. ansible-lint reads the arguments from `main`."""
 
 from ansible_collections.delivery.toolchain.plugins.modules.artifact_deploy import main
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.in_process import action_of
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.in_process import action_of
 
 ActionModule = action_of(main, "repo")

@@ -9,7 +9,7 @@ from typing import Any
 
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.delivery.toolchain.plugins.plugin_utils import bookkeeping
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import bookkeeping
 
 
 class ActionModule(ActionBase):

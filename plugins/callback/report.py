@@ -37,8 +37,8 @@ from ansible.plugins.callback import CallbackBase
 from ansible.template import Templar
 from ansible.utils.display import Display
 
-from ansible_collections.delivery.toolchain.plugins.plugin_utils import ansible_internals
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import (
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import ansible_internals
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report import (
     ignored,
     since,
     switch,
@@ -46,8 +46,12 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import (
     texts,
     writing,
 )
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import Contents
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.recorder import Recorder
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report.contents import (
+    Contents,
+)
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report.recorder import (
+    Recorder,
+)
 
 _COLLECTION = Path(__file__).resolve().parents[2]
 _VARIABLES = ("drift_report", "drift_table", "drift_ignore", "drift_output", "drift_written")

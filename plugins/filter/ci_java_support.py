@@ -56,8 +56,8 @@ from typing import Any
 from ansible.errors import AnsibleFilterError
 from ansible.utils.display import Display
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server import java_support
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server import java_support
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
     ToolchainError,
     excerpt,
 )

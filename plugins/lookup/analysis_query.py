@@ -55,11 +55,11 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues.issue_search import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.issues.issue_search import (
     SearchOptions,
     issues,
 )
-from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookups
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import lookups
 
 
 class LookupModule(LookupBase):

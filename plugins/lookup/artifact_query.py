@@ -53,12 +53,12 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items.artifact_info import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.items.artifact_info import (
     ArtifactInfoOperation,
     ArtifactInfoOptions,
     option_of,
 )
-from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookups
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import lookups
 
 
 class LookupModule(LookupBase):

@@ -47,8 +47,8 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.jobs import ci_job_info
-from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookups
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.jobs import ci_job_info
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import lookups
 
 
 class LookupModule(LookupBase):

@@ -51,11 +51,11 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images.docker_image_info import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.images.docker_image_info import (
     DockerImageInfoOperation,
     DockerImageInfoOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookups
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import lookups
 
 
 class LookupModule(LookupBase):

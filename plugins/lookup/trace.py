@@ -96,16 +96,20 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds import changes
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds import trace
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.client import objects
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.client import TrackerClient
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.issues import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.builds import changes
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.builds import trace
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.client import objects
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.client import (
+    TrackerClient,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.issues import (
     tracker_issue_info,
 )
-from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookups
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import lookups
 
 Options = Callable[[str], Any]
 Record = Mapping[str, Any]

@@ -163,8 +163,8 @@ error:
   type: dict
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.jobs import ci_job_info
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import runner
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.jobs import ci_job_info
 
 
 def main() -> None:

@@ -101,8 +101,8 @@ error:
   type: dict
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.jobs import ci_view
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import runner
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.jobs import ci_view
 
 
 def main() -> None:

@@ -114,8 +114,10 @@ error:
   type: dict
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.issues import jql_search
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import runner
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.issues import (
+    jql_search,
+)
 
 
 def main() -> None:

@@ -99,8 +99,8 @@ error:
   type: dict
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.projects import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import runner
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.projects import (
     tracker_export,
 )
 

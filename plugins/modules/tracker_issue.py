@@ -257,8 +257,8 @@ error:
   type: dict
 """
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.editing import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import runner
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.editing import (
     tracker_issue,
 )
 

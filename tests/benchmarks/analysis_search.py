@@ -22,18 +22,18 @@ from typing import Any
 
 import requests
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.client import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.client import (
     AnalysisClient,
     Call,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues.issue_search import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.issues.issue_search import (
     IssueSearch,
     SearchRequest,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.connection import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection.connection import (
     Connection,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
 from tests.helpers.sizes import size
 
 ISSUES = size(100_000, 1000)

@@ -29,11 +29,11 @@ from urllib.request import urlopen
 
 from jira import JIRA
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection.options import (
     resolve,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.issues.jql_search import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.issues.jql_search import (
     JqlSearchOperation,
     JqlSearchOptions,
 )

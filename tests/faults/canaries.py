@@ -41,7 +41,7 @@ from tools import tree
 
 tree.make_importable()  # this file also runs as a program
 _PLUGINS = "ansible_collections.delivery.toolchain.plugins"
-_UTILS = f"{_PLUGINS}.module_utils"
+_UTILS = f"{_PLUGINS}.module_utils._lib"
 credential_options = importlib.import_module(f"{_UTILS}.core.connection.options").credential_options
 argument_spec = importlib.import_module(f"{_UTILS}.core.module.typed_options").argument_spec
 

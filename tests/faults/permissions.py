@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci import client as ci
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.descriptor import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci import client as ci
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.descriptor import (
     Access,
 )
 from sandbox.client import Sandbox

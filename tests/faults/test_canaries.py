@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection import options
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection import options
 from sandbox.client import Sandbox
 from tests.faults import canaries
 from tests.helpers.cases import MODULES

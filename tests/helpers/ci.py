@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 import requests
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
 from sandbox.client import Sandbox
 from tests.helpers.options import build as options_of
 from tests.unit.ci.tasks import Run

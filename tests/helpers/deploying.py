@@ -13,11 +13,13 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.connection import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection.connection import (
     Connection,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items import artifact_deploy
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.items import (
+    artifact_deploy,
+)
 
 SETTINGS = {
     "dialect": "jfrog",

@@ -11,11 +11,11 @@ import subprocess
 import sys
 from dataclasses import asdict, dataclass
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.connection import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection.connection import (
     Connection,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.transfer import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.transfer import (
     artifact_download,
 )
 from tests.helpers.deploying import SETTINGS, peak

@@ -21,7 +21,7 @@ from typing import Any, TextIO, TypeAlias
 
 import jinja2
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import hidden
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.secret import hidden
 from sandbox.client import Sandbox
 from tests.helpers import in_process, playbook
 from tests.helpers.cases import CASES

@@ -23,11 +23,11 @@ from unittest import mock
 import jinja2
 import yaml
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import progress
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.messages import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core import progress
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.http.messages import (
     Accounting,
 )
-from ansible_collections.delivery.toolchain.plugins.plugin_utils import bookkeeping
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import bookkeeping
 from tests.helpers import in_process, playbook
 from tests.helpers.cases import CASES
 

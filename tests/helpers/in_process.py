@@ -31,5 +31,5 @@ def run(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 def loaded(name: str) -> Any:
     """Import a module, and the library that it loads with its first request."""
-    importlib.import_module(f"{_PLUGINS}.module_utils.core.http.connections")
+    importlib.import_module(f"{_PLUGINS}.module_utils._lib.core.http.connections")
     return importlib.import_module(f"{_PLUGINS}.modules.{name}")

@@ -10,18 +10,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection.options import (
     resolve,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.messages import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.http.messages import (
     Accounting,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
 from tests.helpers import connections
 from tests.helpers.options import build
 
-_UTILS = Path(__file__).parents[2] / "plugins" / "module_utils"
-_PACKAGE = "ansible_collections.delivery.toolchain.plugins.module_utils"
+_UTILS = Path(__file__).parents[2] / "plugins" / "module_utils" / "_lib"
+_PACKAGE = "ansible_collections.delivery.toolchain.plugins.module_utils._lib"
 _TIMEOUT = 60  # seconds
 
 #: Takes the number of responses of each task and the unfinished tasks. Returns the task that

@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.input_check import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.input_check import (
     ansible_spec,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.typed_options import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.typed_options import (
     argument_spec,
     constraints,
     parse,

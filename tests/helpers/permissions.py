@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci import client as ci
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci import client as ci
 
 ADMIN = "admin"
 

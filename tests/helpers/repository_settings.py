@@ -8,7 +8,7 @@ from typing import Any
 
 from ansible.module_utils.common.yaml import yaml_load
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.configuration import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.configuration import (
     entry,
     terraform,
 )

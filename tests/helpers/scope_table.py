@@ -11,8 +11,10 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker import scopes as tracker
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki import scopes as wiki
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker import (
+    scopes as tracker,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki import scopes as wiki
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "connections.md"
 _TABLE = re.compile(r"(?<=\| module \| scopes \|\n\|---\|---\|\n)(?:\|.*\n)+")

@@ -27,13 +27,13 @@ from ansible.utils.path import cleanup_tmp_file
 _PLUGINS = "ansible_collections.delivery.toolchain.plugins"
 # Not the actions, nor their `in_process`: it keeps the standard error of the process that imports it.
 _IMPORTS = (
-    "module_utils.core.http.connections",
-    "module_utils.core.module.runner",
-    "plugin_utils.enforcement",
-    "plugin_utils.report.recorder",
-    "plugin_utils.report.terminal",
-    "plugin_utils.report.tickets",
-    "plugin_utils.report.writing",
+    "module_utils._lib.core.http.connections",
+    "module_utils._lib.core.module.runner",
+    "plugin_utils._lib.enforcement",
+    "plugin_utils._lib.report.recorder",
+    "plugin_utils._lib.report.terminal",
+    "plugin_utils._lib.report.tickets",
+    "plugin_utils._lib.report.writing",
 )
 _LOADERS = (
     loader.action_loader,

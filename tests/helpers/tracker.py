@@ -12,18 +12,22 @@ from typing import Any
 import pytest
 import requests
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import typed_options
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import (
+    typed_options,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection.options import (
     argument_spec,
     resolve,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.input_check import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.input_check import (
     check_options,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Operation
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.client import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.plan import Operation
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.client import (
     TrackerClient,
 )
 from sandbox.client import Sandbox

@@ -14,14 +14,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from urllib.parse import parse_qs, urlsplit
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.auth import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection.auth import (
     Anonymous,
     Login,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.connection import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection.connection import (
     Connection,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.transport import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.http.transport import (
     Transport,
 )
 

@@ -15,9 +15,11 @@ from typing import Any
 import pytest
 import yaml
 
-from ansible_collections.delivery.toolchain.plugins.plugin_utils import adoption, bookkeeping
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.adopted_entry import CannotAdopt
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.since import finding_id
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import adoption, bookkeeping
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.adopted_entry import (
+    CannotAdopt,
+)
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report.since import finding_id
 
 #: Five changes a run.
 RANDOM_RUNS = 6

@@ -20,10 +20,12 @@ from ansible.plugins.lookup import LookupBase
 from ansible.release import __version__
 from ansible.utils.display import Display
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import input_check
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import input_check
 from ansible_collections.delivery.toolchain.plugins.callback import report
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.plugin_utils import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import (
     ansible_internals,
     in_process,
 )

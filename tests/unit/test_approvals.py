@@ -15,9 +15,14 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.plugin_utils import bookkeeping
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import approvals, sealed
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import Contents
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import bookkeeping
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report import (
+    approvals,
+    sealed,
+)
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report.contents import (
+    Contents,
+)
 from tests.unit.arguments import run_of
 
 PLAN = b'{"format": 1}\n'

@@ -33,7 +33,7 @@ LIBRARIES = {
     "urllib3",
 }
 
-UTILS = f"{PLUGINS}.module_utils"
+UTILS = f"{PLUGINS}.module_utils._lib"
 CORE = f"{UTILS}.core"
 RUNNER = f"{CORE}.module.runner"
 #: Packages by group, in order: a file may import its own package and the packages before it.
@@ -84,8 +84,8 @@ PACKAGES = {
 }
 #: The files that may use private names of Ansible: on the controller, and in modules.
 ANSIBLE_INTERNALS = (
-    "plugins/plugin_utils/ansible_internals.py",
-    "plugins/module_utils/core/module/ansible_internals.py",
+    "plugins/plugin_utils/_lib/ansible_internals.py",
+    "plugins/module_utils/_lib/core/module/ansible_internals.py",
 )
 ATTRIBUTE_FUNCTIONS = {"getattr", "hasattr", "setattr", "delattr"}
 PRIVATE_STRING = re.compile(r"_ansible_\w+$|_OmitType$")
@@ -156,7 +156,7 @@ def strangers(folder: str, *allowed: str) -> list[str]:
 
 def operation_of(module: str) -> Path:
     """Return the file of a module's operation: the only file with its name in module_utils."""
-    found = list((ROOT / "plugins/module_utils").rglob(f"{module}.py"))
+    found = list((ROOT / "plugins/module_utils/_lib").rglob(f"{module}.py"))
     assert len(found) == 1, f"{module}: {found}"
     return found[0]
 
@@ -167,12 +167,12 @@ def camel(module: str) -> str:
 
 def package_of(path: Path) -> str:
     """Return the package of a file in module_utils, as `repo/items`."""
-    return path.parent.relative_to(ROOT / "plugins/module_utils").as_posix()
+    return path.parent.relative_to(ROOT / "plugins/module_utils/_lib").as_posix()
 
 
 def target_package(name: str) -> str:
     """Return the package that an import of module_utils leads to."""
-    path = ROOT / "plugins/module_utils" / name.removeprefix(f"{UTILS}.").replace(".", "/")
+    path = ROOT / "plugins/module_utils/_lib" / name.removeprefix(f"{UTILS}.").replace(".", "/")
     while not path.with_suffix(".py").exists():
         path = path.parent
     return package_of(path.with_suffix(".py"))
@@ -207,20 +207,22 @@ def code_of(path: Path) -> list[str]:
 
 
 def test_inspected_folders_exist() -> None:
-    for folder in ("plugins/modules", "plugins/module_utils/core", "sandbox", "tools"):
+    for folder in ("plugins/modules", "plugins/module_utils/_lib/core", "sandbox", "tools"):
         assert list(python_files(folder)), folder
-    packages = {path.name for path in (ROOT / "plugins/module_utils").iterdir() if path.is_dir()}
+    packages = {
+        path.name for path in (ROOT / "plugins/module_utils/_lib").iterdir() if path.is_dir()
+    }
     assert packages - {"__pycache__"} == set(PACKAGES)
 
 
 def test_every_package_has_a_place() -> None:
-    packages = {package_of(path) for path in python_files("plugins/module_utils")}
+    packages = {package_of(path) for path in python_files("plugins/module_utils/_lib")}
     assert packages == {package for packages in PACKAGES.values() for package in packages}
 
 
 def test_package_imports_earlier_packages_and_never_another_service() -> None:
     found = []
-    for path in python_files("plugins/module_utils"):
+    for path in python_files("plugins/module_utils/_lib"):
         package = package_of(path)
         row = package.split("/")[0]
         before = PACKAGES[row][: PACKAGES[row].index(package) + 1]
@@ -268,14 +270,14 @@ def test_module_imports_runner_and_operation_only() -> None:
 def test_module_utils_import_only_module_utils_of_ansible() -> None:
     assert [
         f"{shown(path)} imports {name}"
-        for path in python_files("plugins/module_utils")
+        for path in python_files("plugins/module_utils/_lib")
         for name in sorted(imports(path))
         if inside(name, "ansible") and not inside(name, "ansible.module_utils")
     ] == []
 
 
 def test_action_imports_only_its_module_and_the_shared_base() -> None:
-    shared = [f"{PLUGINS}.plugin_utils.{name}" for name in ("bookkeeping", "in_process")]
+    shared = [f"{PLUGINS}.plugin_utils._lib.{name}" for name in ("bookkeeping", "in_process")]
     assert [
         f"{shown(path)} imports {name}"
         for path in python_files("plugins/action")
@@ -285,7 +287,7 @@ def test_action_imports_only_its_module_and_the_shared_base() -> None:
 
 
 def test_plugin_utils_import_core_and_no_service() -> None:
-    assert strangers("plugins/plugin_utils", CORE, f"{PLUGINS}.plugin_utils") == []
+    assert strangers("plugins/plugin_utils", CORE, f"{PLUGINS}.plugin_utils._lib") == []
 
 
 def test_private_names_of_ansible_are_in_two_files() -> None:
@@ -433,7 +435,7 @@ def test_sandbox_never_imports_collection_or_ansible() -> None:
 def test_tools_import_only_descriptions_of_plugins() -> None:
     described = (
         f"{PLUGINS}.doc_fragments.connection",
-        f"{PLUGINS}.plugin_utils.descriptors",
+        f"{PLUGINS}.plugin_utils._lib.descriptors",
         f"{CORE}.connection.options",
         f"{CORE}.module",
     )
@@ -465,7 +467,7 @@ def test_functions_have_at_most_40_lines() -> None:
 def test_operations_and_kinds_keep_no_state() -> None:
     """Verify that what a plan has read is in the plan, or in the item of an object."""
     found = []
-    for path in python_files("plugins/module_utils"):
+    for path in python_files("plugins/module_utils/_lib"):
         for node in ast.walk(parse(path)):
             if not isinstance(node, ast.ClassDef) or not is_planner(node):
                 continue
@@ -504,7 +506,7 @@ def test_only_the_runner_exits_or_fails() -> None:
     assert [
         f"{shown(path)}:{node.lineno}"
         for path in python_files("plugins")
-        if shown(path) != "plugins/module_utils/core/module/runner.py"
+        if shown(path) != "plugins/module_utils/_lib/core/module/runner.py"
         for node in ast.walk(parse(path))
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection import options
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection import options
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection.options import (
     settings_options,
 )
-from ansible_collections.delivery.toolchain.plugins.plugin_utils import survey
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import survey
 from tests.helpers import connections
 from tests.helpers.awx_variables import ROOT, load
 from tests.helpers.controller import inject

@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.plugin_utils import collection
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import collection
 from tools import build, licences, tree
 
 MOMENT = 1_700_000_000

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from ansible.errors import AnsibleUndefinedVariable
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.variables import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.variables import (
     from_variables,
     is_on,
     value_of,

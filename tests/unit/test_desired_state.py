@@ -14,12 +14,14 @@ from typing import Any
 import pytest
 import yaml
 
-from ansible_collections.delivery.toolchain.plugins.plugin_utils import (
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import (
     bookkeeping,
     desired_schema,
     desired_state,
 )
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.descriptors import descriptor_of
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.descriptors import (
+    descriptor_of,
+)
 from tests.unit.arguments import run_of
 from tools import desired_schemas
 

@@ -12,13 +12,15 @@ from xml.etree import ElementTree
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import summary, writing
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import (
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report import summary, writing
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report.contents import (
     COUNTS,
     KEYS,
     Contents,
 )
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.recorder import Recorder
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report.recorder import (
+    Recorder,
+)
 
 AT = datetime(2026, 11, 22, 12, tzinfo=timezone.utc)
 SERVER = "https://ci.example.com"

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.bookkeeping import (
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.bookkeeping import (
     StepError,
     perform,
 )
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import tickets
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.since import finding_id
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report import tickets
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report.since import finding_id
 from tests.unit.arguments import run_of
 
 SERVER = "https://ci.example.com"

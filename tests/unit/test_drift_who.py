@@ -8,31 +8,31 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.jobs.ci_job import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.jobs.ci_job import (
     CiJobOperation,
     CiJobOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server.ci_node import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server.ci_node import (
     CiNodeOperation,
     CiNodeOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection.options import (
     resolve,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.authorship import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.authorship import (
     Attributed,
     Author,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.cleanup.artifact_cleanup import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.cleanup.artifact_cleanup import (
     ArtifactCleanupOperation,
     ArtifactCleanupOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.editing.tracker_issue import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.editing.tracker_issue import (
     TrackerIssueOperation,
     TrackerIssueOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.projects.tracker_version import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.projects.tracker_version import (
     TrackerVersionOperation,
     TrackerVersionOptions,
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.plugin_utils import bookkeeping
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import bookkeeping
 
 MODULES: dict[str, Any] = {"analysis_config_modules": []}
 

@@ -7,12 +7,17 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.plugin_utils import findings, role_variables
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.bookkeeping import (
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import (
+    findings,
+    role_variables,
+)
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.bookkeeping import (
     StepError,
     perform,
 )
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.objects import differing
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report.objects import (
+    differing,
+)
 from tests.unit.arguments import run_of
 
 CHANGED = {"changed": True}

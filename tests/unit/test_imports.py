@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = "ansible_collections.delivery.toolchain"
-OF_MODULES = ("plugins/modules", "plugins/module_utils")
+OF_MODULES = ("plugins/modules", "plugins/module_utils/_lib")
 #: The libraries of ansible-core, and what these import.
 OF_ANSIBLE = (
     *("_cffi_backend", "_yaml", "cffi", "cryptography", "jinja2", "markupsafe", "packaging"),

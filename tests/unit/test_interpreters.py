@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.plugin_utils import interpreters
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import interpreters
 
 
 @pytest.fixture

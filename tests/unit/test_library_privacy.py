@@ -98,7 +98,7 @@ def test_nothing_is_imported_that_ansible_core_removes(path: Path) -> None:
 
 def test_subclass_hides_no_private_part_of_its_library() -> None:
     """Verify that the private names of the collection's subclasses do not occur in the libraries."""
-    path = PLUGINS / "module_utils/core/http/connections.py"
+    path = PLUGINS / "module_utils/_lib/core/http/connections.py"
     own = {name for name in _own_names(ast.parse(path.read_text())) if _is_private(name)}
     assert own
     assert own & _library_names() == set()

@@ -9,21 +9,32 @@ from collections.abc import Callable
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci import client as ci
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci import script_run, xml_reader
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds import ci_artifact
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.jobs import configuration
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci import client as ci
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci import (
+    script_run,
+    xml_reader,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.builds import ci_artifact
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.jobs import configuration
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server import (
     baseline,
     plugin_list,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import errors, globs
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.http import bodies, messages
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo import error_text, json_rows
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images import pagination
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker import client as tracker
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki import exchange as wiki
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.formats import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core import errors, globs
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.http import (
+    bodies,
+    messages,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo import (
+    error_text,
+    json_rows,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.images import pagination
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker import (
+    client as tracker,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki import exchange as wiki
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.formats import (
     comparison,
     elements,
     parser,

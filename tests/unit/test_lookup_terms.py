@@ -10,7 +10,7 @@ import pytest
 from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
 
-from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookups
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import lookups
 
 ROOT = Path(__file__).resolve().parents[2]
 #: The lookup `wiki_page` may take options instead of a term.

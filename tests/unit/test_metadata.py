@@ -19,12 +19,14 @@ from typing import Any
 import pytest
 from ansible.module_utils.common.yaml import yaml_load
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection import options
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection import options
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection.options import (
     settings_options,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.input_check import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.input_check import (
     Place,
     check_options,
 )

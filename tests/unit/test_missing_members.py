@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues import issue_search
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server import ci_node
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.json_text import as_text
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo import aql
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.issues import (
+    issue_search,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server import ci_node
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.json_text import as_text
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo import aql
 
 PLUGINS = Path(__file__).parents[2] / "plugins"
 #: Calls whose first argument is a key.

@@ -67,7 +67,7 @@ def test_check_lists_the_gaps_of_an_empty_module(trial: Trial) -> None:
     marked, others = trial.missing()
     assert marked == {
         "plugins/modules/wiki_label.py": 5,
-        "plugins/module_utils/wiki/wiki_label.py": 7,
+        "plugins/module_utils/_lib/wiki/wiki_label.py": 7,
         "tests/contract/cases/wiki_label.yml": 1,
         "tests/unit/wiki/test_wiki_label.py": 1,
         "changelogs/fragments/wiki-label.yml": 1,
@@ -94,7 +94,7 @@ def test_of_an_empty_module_fails(trial: Trial) -> None:
 
 
 def test_write_of_an_empty_module_runs_after_its_read_is_written(trial: Trial) -> None:
-    operation = trial.root / "plugins/module_utils/wiki/wiki_label.py"
+    operation = trial.root / "plugins/module_utils/_lib/wiki/wiki_label.py"
     text = operation.read_text(encoding="utf-8")
     place = '"FILL_IN").json()'
     assert place in text
@@ -114,7 +114,7 @@ def test_write_of_an_empty_module_runs_after_its_read_is_written(trial: Trial) -
 
 
 def test_check_lists_forgotten_options_and_files(trial: Trial) -> None:
-    operation = trial.root / "plugins/module_utils/wiki/wiki_label.py"
+    operation = trial.root / "plugins/module_utils/_lib/wiki/wiki_label.py"
     text = operation.read_text(encoding="utf-8")
     operation.write_text(
         text.replace("    name: str\n", '    name: str\n    colour: str = "red"\n'),
@@ -145,9 +145,9 @@ def test_check_lists_forgotten_options_and_files(trial: Trial) -> None:
         (["wiki_page"], "plugins/modules/wiki_page.py exists already"),
         (
             ["wiki_other", "--package", "wiki/nowhere"],
-            "no folder plugins/module_utils/wiki/nowhere",
+            "no folder plugins/module_utils/_lib/wiki/nowhere",
         ),
-        (["code_review"], "no folder plugins/module_utils/code"),
+        (["code_review"], "no folder plugins/module_utils/_lib/code"),
     ],
 )
 def test_invalid_module_name_is_rejected(

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import writing
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import Contents
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report import writing
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report.contents import (
+    Contents,
+)
 
 PLAYBOOKS = Path(__file__).resolve().parents[2] / "playbooks"
 

@@ -7,20 +7,20 @@ from tools import quick
 
 
 def test_module_selects_its_unit_contract_and_integration_tests() -> None:
-    files, cases = quick.tests({"plugins/module_utils/tracker/projects/tracker_version.py"})
+    files, cases = quick.tests({"plugins/module_utils/_lib/tracker/projects/tracker_version.py"})
     assert "tracker_version" in cases
     assert "tests/integration/tracker/test_tracker_version.py" in files
     assert not any("/wiki/" in file or "/release/" in file for file in files)
 
 
 def test_helper_selects_modules_that_import_it_indirectly() -> None:
-    files, cases = quick.tests({"plugins/module_utils/wiki/client.py"})
+    files, cases = quick.tests({"plugins/module_utils/_lib/wiki/client.py"})
     assert {"wiki_page", "wiki_tree"} <= set(cases)
     assert "tests/unit/wiki/test_wiki_page.py" in files
 
 
 def test_core_selects_its_unit_tests_and_a_sample_of_the_contract() -> None:
-    files, cases = quick.tests({"plugins/module_utils/core/module/input_check.py"})
+    files, cases = quick.tests({"plugins/module_utils/_lib/core/module/input_check.py"})
     assert cases == ["tracker_version"]
     assert {"tests/unit/core/test_runner.py", "tests/unit/test_slips.py"} <= set(files)
     assert all(file.startswith(("tests/unit/core/", "tests/unit/test_")) for file in files)

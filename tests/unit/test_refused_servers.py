@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 from ansible import constants
 
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.refused_servers import (
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.refused_servers import (
     Server,
     refusal_of,
 )
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import objects
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import Contents
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report import objects
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report.contents import (
+    Contents,
+)
 
 URL = "https://ci.example.com"
 AUTH = {"kind": "auth", "status": 401, "detail": "Unauthorized"}

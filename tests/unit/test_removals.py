@@ -13,7 +13,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.delivery.toolchain.plugins.plugin_utils import (
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import (
     bookkeeping,
     desired_state,
     removals,

@@ -13,8 +13,8 @@ import pytest
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.delivery.toolchain.plugins.filter.findings_page import findings_page
-from ansible_collections.delivery.toolchain.plugins.plugin_utils import findings
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import (
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import findings
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report import (
     ignored,
     links,
     objects,
@@ -22,14 +22,14 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import (
     texts,
     writing,
 )
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import (
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report import (
     recorder as recorder_module,
 )
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import (
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report.contents import (
     KEYS,
     Contents,
 )
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.recorder import (
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report.recorder import (
     Recorder,
 )
 from tools.descriptors import DESCRIPTORS

@@ -11,14 +11,14 @@ from xml.etree import ElementTree
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.plugin_utils import bookkeeping
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import (
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import bookkeeping
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report import (
     ignored,
     since,
     terminal,
     writing,
 )
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import (
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report.contents import (
     COUNTS,
     Contents,
 )

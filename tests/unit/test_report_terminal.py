@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from ansible_collections.delivery.toolchain.plugins.callback import plan, report
-from ansible_collections.delivery.toolchain.plugins.plugin_utils import findings
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import switch, terminal
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import Contents
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.since import Last
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import findings
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report import switch, terminal
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report.contents import (
+    Contents,
+)
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report.since import Last
 
 SERVER = "https://ci.example.com"
 ACTION = "delivery.toolchain.ci_job_build"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from ansible.module_utils.common.yaml import yaml_load
 
-from ansible_collections.delivery.toolchain.plugins.plugin_utils import (
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import (
     enforcement,
     role_variables,
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.plugin_utils import bookkeeping, rotation
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import bookkeeping, rotation
 from tests.unit.arguments import run_of
 
 NEW = {"id": "new", "created": "2026-05-01T08:00:00.000Z"}

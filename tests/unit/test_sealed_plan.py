@@ -16,22 +16,26 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.descriptor import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.descriptor import (
     Descriptor,
     reads,
     writes,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.sealing import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.sealing import (
     PlannedChange,
     Sealing,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Plan
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
-from ansible_collections.delivery.toolchain.plugins.plugin_utils import bookkeeping, collection
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import ignored, sealed
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import Contents
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.since import finding_id
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.plan import Plan
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.secret import Secret
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import bookkeeping, collection
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report import ignored, sealed
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report.contents import (
+    Contents,
+)
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report.since import finding_id
 from tests.unit.arguments import run_of
 
 AT = datetime(2026, 11, 24, 6, tzinfo=timezone.utc)

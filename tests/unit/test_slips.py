@@ -17,13 +17,15 @@ from typing import Any
 import pytest
 from ansible.module_utils.basic import PASSWORD_MATCH
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import (
     input_check,
     runner,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection import options
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.typed_options import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection import options
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.typed_options import (
     argument_spec,
 )
 from tests.helpers import in_process

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.plugin_utils import yaml_edits
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import yaml_edits
 
 KEYS = ("name", "key")
 FOLDER = """\

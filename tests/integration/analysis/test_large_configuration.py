@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.client import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.client import (
     AnalysisClient,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.configuration import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.configuration import (
     analysis_config,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.configuration.object_kinds import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.configuration.object_kinds import (
     KINDS,
     Catalogue,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Plan
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.plan import Plan
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.secret import Secret
 from sandbox.client import Sandbox
 from tests.helpers import configuration, connections
 from tests.helpers.options import build

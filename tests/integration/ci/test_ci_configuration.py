@@ -11,16 +11,18 @@ from typing import Any
 import pytest
 import yaml
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server.casc_comparison import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server.casc_comparison import (
     sections,
     without_failed,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server.ci_configuration import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server.ci_configuration import (
     CiConfigurationOperation,
     CiConfigurationOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import hidden
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.secret import hidden
 from sandbox.client import Sandbox
 from tests.helpers.ci import Ci
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server.ci_export import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server.ci_export import (
     CiExportOperation,
     CiExportOptions,
 )

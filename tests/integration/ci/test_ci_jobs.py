@@ -13,24 +13,26 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import predictions
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds.ci_build_delete import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import predictions
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.builds.ci_build_delete import (
     CiBuildDeleteOperation,
     CiBuildDeleteOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds.ci_job_build import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.builds.ci_job_build import (
     CiJobBuildOperation,
     CiJobBuildOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.jobs.ci_job import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.jobs.ci_job import (
     CiJobOperation,
     CiJobOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.jobs.ci_job_info import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.jobs.ci_job_info import (
     CiJobInfoOperation,
     CiJobInfoOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
 from sandbox.ci.jobs import ciphers
 from sandbox.client import Sandbox
 from tests.helpers.options import build as options_of

@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server.ci_node import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server.ci_node import (
     CiNodeOperation,
     CiNodeOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
 from sandbox.client import Sandbox
 from tests.helpers.ci import Ci
 

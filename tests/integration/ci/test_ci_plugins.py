@@ -11,13 +11,15 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server import update_centre
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server.ci_plugin import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server import update_centre
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server.ci_plugin import (
     CiPluginOperation,
     CiPluginOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.transport import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.http.transport import (
     Transport,
 )
 from sandbox.client import Sandbox

@@ -10,23 +10,25 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds.ci_artifact import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.builds.ci_artifact import (
     CiArtifactOperation,
     CiArtifactOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds.ci_build_stop import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.builds.ci_build_stop import (
     CiBuildStopOperation,
     CiBuildStopOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds.ci_job_build import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.builds.ci_job_build import (
     CiJobBuildOperation,
     CiJobBuildOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.jobs.ci_job import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.jobs.ci_job import (
     CiJobOperation,
     CiJobOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
 from sandbox.client import Sandbox
 from tests.helpers.options import build as options_of
 from tests.unit.ci.tasks import Run

@@ -11,13 +11,15 @@ from typing import Any
 import pytest
 import requests
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.client import ADMINISTER
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.credentials.ci_token import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.client import ADMINISTER
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.credentials.ci_token import (
     CiTokenOperation,
     CiTokenOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
 from sandbox.client import Sandbox
 from tests.helpers.ci import Ci
 from tests.unit.stub import connection_to

@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.jobs.ci_view import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.jobs.ci_view import (
     CiViewOperation,
     CiViewOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
 from sandbox.client import Sandbox
 from tests.helpers.ci import Ci
 

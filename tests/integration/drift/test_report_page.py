@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import page
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import Contents
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.since import (
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report import page
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report.contents import (
+    Contents,
+)
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report.since import (
     Last,
     finding_id,
 )

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import (
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report import (
     sealed as sealed_plans,
 )
 from sandbox.client import Sandbox

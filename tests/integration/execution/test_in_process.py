@@ -331,7 +331,7 @@ def test_unknown_core_runs_separately_with_one_warning(fresh: Fresh, tmp_path: P
     for folder in ("plugins", "meta"):
         unwanted = shutil.ignore_patterns("__pycache__")
         shutil.copytree(source / folder, copy / folder, ignore=unwanted)
-    internals = copy / "plugins" / "plugin_utils" / "ansible_internals.py"
+    internals = copy / "plugins" / "plugin_utils" / "_lib" / "ansible_internals.py"
     text = internals.read_text(encoding="utf-8")
     assert "_global_warnings" in text
     internals.write_text(text.replace("_global_warnings", "_that_is_gone"), encoding="utf-8")

@@ -24,22 +24,24 @@ from artifactory import ArtifactoryBuildManager, ArtifactoryPath
 from dohq_artifactory import RepositoryLocal, RepositoryVirtual, admin
 from dohq_artifactory.exception import ArtifactoryException
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection.options import (
     resolve,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Operation
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items.artifact_deploy import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.plan import Operation
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.items.artifact_deploy import (
     ArtifactDeployOperation,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.transfer.artifact_copy import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.transfer.artifact_copy import (
     ArtifactCopyOperation,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.transfer.artifact_download import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.transfer.artifact_download import (
     ArtifactDownloadOperation,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.transfer.artifact_properties import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.transfer.artifact_properties import (
     ArtifactPropertiesOperation,
 )
 from sandbox.client import Sandbox

@@ -18,7 +18,7 @@ import pytest
 import requests
 from starlette.routing import Route
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci import client
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci import client
 from sandbox.analysis.service import ACTIONS
 from sandbox.ci.actions import job_actions, root_actions
 from sandbox.ci.builds.build_actions import build_actions

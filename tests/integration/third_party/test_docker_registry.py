@@ -16,27 +16,27 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import requests
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.connection import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection.connection import (
     Connection,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.client import RepoClient
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.image_names import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.secret import Secret
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.client import RepoClient
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.image_names import (
     ImageReference,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.images import (
     registry as containers,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images.attached import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.images.attached import (
     Attachments,
     TagState,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images.docker_image_info import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.images.docker_image_info import (
     DockerImageInfoOperation,
     DockerImageInfoOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images.registry import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.images.registry import (
     ManifestContent,
 )
 from sandbox.client import Sandbox

@@ -19,8 +19,8 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci import script_run
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.credentials.ci_token import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci import script_run
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.credentials.ci_token import (
     LISTING,
 )
 from tests.helpers import installed

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci import script_run
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci import script_run
 from tests.helpers import installed
 
 MARKER = "0123456789abcdef"

@@ -14,17 +14,19 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server.ci_plugin_info import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server.ci_plugin_info import (
     CiPluginInfoOperation,
     CiPluginInfoOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server.ci_script import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server.ci_script import (
     CiScriptOperation,
     CiScriptOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Operation
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.plan import Operation
 from tests.helpers import installed, playbook
 from tests.helpers.options import build
 from tests.helpers.ssh_server import SshServer

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.issues.jql_search import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.issues.jql_search import (
     JqlSearchOperation,
     JqlSearchOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.issues.tracker_issue_info import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.issues.tracker_issue_info import (
     TrackerIssueInfoOperation,
     TrackerIssueInfoOptions,
 )

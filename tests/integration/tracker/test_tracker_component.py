@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.projects.tracker_component import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.projects.tracker_component import (
     TrackerComponentOperation,
     TrackerComponentOptions,
 )

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.editing.tracker_issue import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.editing.tracker_issue import (
     TrackerIssueOperation,
     TrackerIssueOptions,
 )

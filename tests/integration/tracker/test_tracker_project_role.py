@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.projects.tracker_project_role import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.projects.tracker_project_role import (
     TrackerProjectRoleOperation,
     TrackerProjectRoleOptions,
 )

@@ -9,21 +9,23 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection.options import (
     resolve,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Operation
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.pages.wiki_page import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.plan import Operation
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.pages.wiki_page import (
     WikiPageOperation,
     WikiPageOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.pages.wiki_page_info import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.pages.wiki_page_info import (
     WikiPageInfoOperation,
     WikiPageInfoOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.tree.wiki_export import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.tree.wiki_export import (
     WikiExportOperation,
     WikiExportOptions,
 )

@@ -12,16 +12,18 @@ from typing import Any
 import pytest
 import yaml
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import typed_options
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import (
+    typed_options,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection.options import (
     resolve,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.pages import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.pages import (
     wiki_restriction,
     wiki_space,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.tree import wiki_export
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.tree import wiki_export
 from sandbox.client import Sandbox
 from tests.helpers import connections
 

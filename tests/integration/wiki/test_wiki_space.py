@@ -8,13 +8,17 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import typed_options
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import (
+    typed_options,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection.options import (
     resolve,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.pages.wiki_space import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.pages.wiki_space import (
     WikiSpaceOperation,
     WikiSpaceOptions,
 )

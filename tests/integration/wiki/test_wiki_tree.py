@@ -11,14 +11,18 @@ from typing import Any
 import pytest
 import requests
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection.options import (
     resolve,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.formats import document
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.tree.existing_pages import KEY
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.tree.wiki_tree import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.formats import document
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.tree.existing_pages import (
+    KEY,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.tree.wiki_tree import (
     WikiTreeOperation,
     WikiTreeOptions,
 )

@@ -7,8 +7,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.secret import Secret
 from tests.unit import stub
 from tests.unit.stub import Reply, Seen, connection_to
 

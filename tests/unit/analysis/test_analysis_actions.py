@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import client
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis import client
 from sandbox.analysis.service import ACTIONS
 
 ROOT = Path(__file__).resolve().parents[3]
 PLUGINS = ROOT / "plugins"
-PACKAGE = PLUGINS / "module_utils" / "analysis"
+PACKAGE = PLUGINS / "module_utils" / "_lib" / "analysis"
 _ROLE = "name create_project manage_roles change_issue_status allowed_status_transitions"
 _SOURCE = "sourceURL sourceAdmin sourcePassword"
 #: Written interface [W4.5]: action to its parameters.

@@ -8,12 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import client
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.client import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis import client
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.client import (
     AnalysisClient,
     Call,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
 from tests.unit.analysis.server import LTOKEN, Stub, lines, refusal, sent, task_for
 from tests.unit.stub import Reply
 

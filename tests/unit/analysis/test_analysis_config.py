@@ -14,15 +14,17 @@ from typing import Any
 import pytest
 import yaml
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.configuration import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.configuration import (
     analysis_config,
     object_kinds,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.typed_options import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.typed_options import (
     argument_spec,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Plan
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.plan import Plan
 from tests.helpers.options import build
 from tests.unit.analysis.fake import Form, Server
 from tests.unit.analysis.server import Stub, refusal, task_for

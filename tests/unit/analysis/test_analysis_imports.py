@@ -9,20 +9,24 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.client import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.client import (
     AnalysisClient,
     Call,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resources import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.resources import (
     import_polling,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resources.import_polling import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.resources.import_polling import (
     Import,
     ImportPolling,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import progress
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress import PollInterval
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core import progress
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.progress import (
+    PollInterval,
+)
 from tests.unit.analysis.server import Stub, lines, refusal, sent, task_for
 from tests.unit.stub import Reply, Seen, Waits
 

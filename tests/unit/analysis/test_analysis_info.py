@@ -7,16 +7,18 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.configuration import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.configuration import (
     analysis_info,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.issues import (
     analysis_report_info,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resources import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.resources import (
     analysis_server_import,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
 from tests.helpers.options import build
 from tests.unit.analysis.server import Stub, lines, refusal, sent, task_for
 from tests.unit.stub import Reply, Seen

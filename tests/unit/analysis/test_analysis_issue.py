@@ -8,15 +8,17 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.issues import (
     issue_details,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues.analysis_issue import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.issues.analysis_issue import (
     AnalysisIssueOperation,
     AnalysisIssueOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Plan
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.plan import Plan
 from tests.helpers.options import build
 from tests.unit.analysis.server import Stub, refusal, sent, task_for
 from tests.unit.stub import Reply, Seen

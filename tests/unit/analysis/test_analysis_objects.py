@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resources import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.resources import (
     analysis_build,
     analysis_defect_type,
     analysis_group,
@@ -21,8 +21,10 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resour
     analysis_user,
     analysis_view,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Plan
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.plan import Plan
 from tests.helpers.options import build
 from tests.unit.analysis.server import Stub, lines, refusal, sent, task_for
 from tests.unit.stub import Reply, Seen

@@ -7,15 +7,17 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resource import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.resource import (
     ResourceOperation,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.resources import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.resources import (
     analysis_module,
     analysis_role,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Plan
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.plan import Plan
 from tests.helpers.options import build
 from tests.unit.analysis.server import VERSION, Stub, lines, refusal, sent, task_for
 from tests.unit.stub import Reply

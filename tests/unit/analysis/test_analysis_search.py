@@ -10,22 +10,26 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.client import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.client import (
     AnalysisClient,
     Call,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues import issue_search
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues.analysis_issue_info import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.issues import (
+    issue_search,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.issues.analysis_issue_info import (
     AnalysisIssueInfoOperation,
     AnalysisIssueInfoOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.analysis.issues.issue_search import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.issues.issue_search import (
     IssueSearch,
     SearchRequest,
     SearchResult,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
 from tests.helpers.options import build
 from tests.unit.analysis.server import Stub, lines, refusal, sent, task_for
 from tests.unit.stub import Reply, connection_to

@@ -10,23 +10,26 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds.ci_job_build import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.builds.ci_job_build import (
     CiJobBuildOperation,
     CiJobBuildOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.masking import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.masking import (
     OptionSecrets,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.typed_options import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.typed_options import (
     argument_spec,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Operation
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.plan import Operation
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.progress import (
     PollInterval,
     progress_to,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret, hidden
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.secret import (
+    Secret,
+    hidden,
+)
 from tests.helpers.options import build as build_options
 from tests.unit.stub import Reply, Seen, Stub, connection_to
 

@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.job_address import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.job_address import (
     job_of,
     same_job,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
 
 BASE = "https://ci.example.com/jenkins"
 NAMES = st.text("abÄ /?#[]\\%+&'. x", min_size=1, max_size=12).filter(

@@ -11,11 +11,13 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds.ci_artifact import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.builds.ci_artifact import (
     CiArtifactOperation,
     CiArtifactOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
 from tests.helpers.options import build as options_of
 from tests.unit.ci.server import build
 from tests.unit.ci.tasks import Run

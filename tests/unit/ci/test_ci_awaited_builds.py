@@ -8,16 +8,18 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds.ci_job_build import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.builds.ci_job_build import (
     CiJobBuildOperation,
     CiJobBuildOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.predictions import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.predictions import (
     FOLDER,
     Predictions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
 from tests.helpers.options import build as options_of
 from tests.unit.ci.server import OPTIONS, Ci, Played, build, left, waiting
 from tests.unit.stub import Reply, Stub

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.jobs.ci_branch_scan import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.jobs.ci_branch_scan import (
     CiBranchScanOperation,
     CiBranchScanOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
 from tests.helpers.options import build as options_of
 from tests.unit.ci.server import Played
 from tests.unit.stub import Reply, Seen, Stub

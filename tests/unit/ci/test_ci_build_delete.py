@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds.ci_build_delete import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.builds.ci_build_delete import (
     CiBuildDeleteOperation,
     CiBuildDeleteOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
 from tests.helpers.options import build as options_of
 from tests.unit.ci.server import STARTED, Played, build
 from tests.unit.stub import Reply, Seen, Stub

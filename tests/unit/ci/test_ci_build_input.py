@@ -10,11 +10,13 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds.ci_build_input import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.builds.ci_build_input import (
     CiBuildInputOperation,
     CiBuildInputOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
 from tests.helpers.options import build as options_of
 from tests.unit.ci.server import Played, build, waiting
 from tests.unit.stub import Reply, Seen, Stub

@@ -9,27 +9,29 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.credentials.ci_credential import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.credentials.ci_credential import (
     CiCredentialOperation,
     CiCredentialOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.jobs.ci_job import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.jobs.ci_job import (
     CiJobOperation,
     CiJobOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.jobs.ci_view import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.jobs.ci_view import (
     CiViewOperation,
     CiViewOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server.ci_configuration import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server.ci_configuration import (
     CiConfigurationOperation,
     CiConfigurationOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server.ci_node import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server.ci_node import (
     CiNodeOperation,
     CiNodeOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
 from tests.helpers.in_process import run
 from tests.helpers.options import build as options_of
 from tests.unit.ci.tasks import Run

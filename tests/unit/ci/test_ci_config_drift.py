@@ -9,8 +9,8 @@ import re
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci import xml_reader
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.jobs import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci import xml_reader
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.jobs import (
     configuration,
     kept_secrets,
 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.client import document_text
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.messages import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.client import document_text
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.http.messages import (
     Request,
     Response,
 )

@@ -11,19 +11,21 @@ from urllib.parse import unquote
 import pytest
 import yaml
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.jobs import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.jobs import (
     configuration,
     kept_secrets,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.jobs.ci_job import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.jobs.ci_job import (
     CiJobOperation,
     CiJobOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server.ci_export import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server.ci_export import (
     CiExportOperation,
     CiExportOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
 from tests.helpers.options import build as options_of
 from tests.unit.ci.tasks import Run
 from tests.unit.stub import Reply, Seen, Stub

@@ -14,7 +14,7 @@ from ansible_collections.delivery.toolchain.plugins.filter.ci_java_support impor
     FilterModule,
     ci_java_support,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server import java_support
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server import java_support
 
 
 @pytest.fixture

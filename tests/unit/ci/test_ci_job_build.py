@@ -10,10 +10,12 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.builds import (
     ci_job_build as job_build,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
 from ansible_collections.delivery.toolchain.plugins.modules import ci_job_build
 from tests.helpers.options import build as options_of
 from tests.unit.arguments import given_to_a_module

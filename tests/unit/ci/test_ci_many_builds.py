@@ -13,7 +13,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
 from tests.unit.ci.server import Played, build, created, definition
 from tests.unit.stub import Reply, Seen, Stub
 

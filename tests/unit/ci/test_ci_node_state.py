@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server.ci_node import NodeStore
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server.ci_node import (
+    NodeStore,
+)
 from tests.unit.ci.tasks import Run
 from tests.unit.stub import Reply, Stub
 

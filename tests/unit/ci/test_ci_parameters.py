@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds import parameters
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.builds import parameters
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
 from tests.unit.ci.server import build, definition
 
 JOB = {

@@ -9,18 +9,20 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.client import server_of
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.client import server_of
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server import (
     baseline,
     plugin_list,
     update_centre,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server.ci_plugin_info import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server.ci_plugin_info import (
     CiPluginInfoOperation,
     CiPluginInfoOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server.plugin_list import Plugin
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server.update_centre import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server.plugin_list import (
+    Plugin,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server.update_centre import (
     CentreState,
     Installation,
     Offer,
@@ -29,7 +31,9 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server.updat
     compared,
     require_offers,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
 from tests.helpers.options import build as options_of
 from tests.unit.ci.tasks import Run
 from tests.unit.stub import Reply, Seen, Stub

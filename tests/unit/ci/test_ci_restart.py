@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server.ci_restart import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server.ci_restart import (
     CiRestartOperation,
     CiRestartOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
 from tests.helpers.options import build as options_of
 from tests.unit.ci.tasks import Clock, Run
 from tests.unit.stub import Reply, Seen, Stub

@@ -14,15 +14,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci import script_run
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.script_run import cut_trace
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server.ci_script import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci import script_run
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.script_run import cut_trace
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server.ci_script import (
     CiScriptOperation,
     CiScriptOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.secret import Secret
 from tests.helpers.options import build as options_of
 from tests.unit.stub import Reply, Seen, Stub, connection_to
 

@@ -12,11 +12,13 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.ssh_commands import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.ssh_commands import (
     SshCommands,
     SshOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
 from tests.helpers.options import build as options_of
 from tests.unit.ci.tasks import TOKEN, Run
 

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds.followed_build import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.builds.followed_build import (
     BuildLog,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
 from tests.unit.ci.server import Ci, Played, build, left
 from tests.unit.stub import Reply, Seen, Stub, transport_to
 

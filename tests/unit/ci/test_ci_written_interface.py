@@ -14,7 +14,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
 from tests.unit.ci.server import STARTED, Played
 from tests.unit.stub import Reply, Seen, Stub
 

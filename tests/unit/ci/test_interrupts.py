@@ -12,17 +12,19 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.waiting import interruptible
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.waiting import (
+    interruptible,
+)
 
 ROOT = Path(__file__).resolve().parents[3]
 #: A worker like the workers of Ansible: forked, a session leader, without a terminal, with
 #: handlers.
 WORKER = """
 import multiprocessing, os, signal, sys, threading, time
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.waiting import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.waiting import (
     interruptible,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress import progress_to
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.progress import progress_to
 
 stderr = os.dup(2)
 

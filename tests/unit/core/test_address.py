@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from requests.adapters import HTTPAdapter
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.address import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.address import (
     NOWHERE,
     Origin,
     has_valid_characters,
@@ -20,7 +20,9 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.address im
     require_address,
     target,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
 
 HOME = "http://home:8080"
 # Characters and strings that parsers are known to interpret differently.

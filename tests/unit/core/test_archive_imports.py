@@ -17,7 +17,9 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import archive_imports
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import (
+    archive_imports,
+)
 
 FILES = {
     "packed/__init__.py": "",

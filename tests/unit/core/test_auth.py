@@ -14,20 +14,25 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.auth import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection.auth import (
     hide,
     login_of,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.connection import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection.connection import (
     Connection,
     OAuth,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.transport import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.http.transport import (
     Transport,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret, hidden
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.secret import (
+    Secret,
+    hidden,
+)
 from tests.unit.stub import Reply, Seen, Stub, connection_to
 
 CONSUMER, TOKEN, TOKEN_SECRET = "toolchain", "access-token", "access-token-secret"

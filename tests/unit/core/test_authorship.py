@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.authorship import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.authorship import (
     MOST,
     UNKNOWN,
     Author,
@@ -16,7 +18,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.aut
     authors_of,
     last_of,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.page import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.page import (
     author_of,
     page_of,
 )

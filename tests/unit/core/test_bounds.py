@@ -16,13 +16,15 @@ import requests
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import errors, json_text
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.http import bodies
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.connections import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core import errors, json_text
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.http import bodies
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.http.connections import (
     DeadlineStream,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.messages import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.http.messages import (
     Accounting,
 )
 from tests.unit.stub import Reply, Stub, transport_to

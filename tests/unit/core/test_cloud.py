@@ -7,20 +7,24 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection import options
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.connection import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection import options
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection.connection import (
     Connection,
     is_cloud,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.secret import Secret
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker import (
     scopes as tracker_scopes,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.client import TrackerClient
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.client import WikiClient
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.scopes import scope_of
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.client import (
+    TrackerClient,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.client import WikiClient
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.scopes import scope_of
 from tests.unit.core.conftest import own_environment
 from tests.unit.stub import Reply, Stub, connection_to
 

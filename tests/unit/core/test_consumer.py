@@ -23,15 +23,17 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_public_key,
 )
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.operations import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.operations import (
     oauth_consumer,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.operations.oauth_consumer import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.operations.oauth_consumer import (
     OauthConsumerOperation,
     OauthConsumerOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Plan
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.plan import Plan
 from tests.helpers import options
 
 START = datetime(2026, 1, 5, 9, 0, 0, 123456, tzinfo=timezone.utc)

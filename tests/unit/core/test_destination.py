@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.files import safe_paths
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.file_download import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.files import safe_paths
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.http.file_download import (
     RemoteContent,
     download_file,
 )

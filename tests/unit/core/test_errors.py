@@ -9,12 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import errors
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core import errors
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
     ToolchainError,
     combined,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import forms, hidden
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.secret import (
+    forms,
+    hidden,
+)
 
 LOGIN_PAGE = """<!DOCTYPE html>
 <html><head><title>Log in &amp; go</title><style>p { color: red }</style></head>

@@ -14,11 +14,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from requests import PreparedRequest, RequestException
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.address import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.address import (
     UnfitRequest,
     prepared_url,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
 from tests.unit.stub import Reply, Stub, transport_to
 
 HOME = "http://home:8080"

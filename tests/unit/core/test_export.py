@@ -13,15 +13,17 @@ from typing import Any
 import pytest
 import yaml
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.operations.export_folder import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.operations.export_folder import (
     ExportFolder,
     FileNames,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.operations.service_export import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.operations.service_export import (
     ServiceState,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.progress import (
     ProgressCounter,
 )
 

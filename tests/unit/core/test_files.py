@@ -12,31 +12,35 @@ from typing import TYPE_CHECKING
 import pytest
 import requests.exceptions
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.files import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.files import (
     atomic_write,
     make_folders,
     read_text,
     require_replaceable,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.file_download import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.http.file_download import (
     download,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.messages import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.http.messages import (
     Response,
     back_off,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items import artifact_info
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki import attachments
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.pages import desired_page
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.pages.desired_page import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.items import (
+    artifact_info,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki import attachments
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.pages import desired_page
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.pages.desired_page import (
     PageOptions,
 )
 from tests.helpers.options import build as options_of
 from tests.unit.stub import Reply, Stub, Waits, transport_to
 
 if TYPE_CHECKING:
-    from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.bodies import (
+    from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.http.bodies import (
         Incoming,
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.connections import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.http.connections import (
     DeadlineAdapter,
 )
 from ansible_collections.delivery.toolchain.plugins.modules import build_promote

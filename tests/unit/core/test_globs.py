@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.globs import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.globs import (
     Patterns,
     crossing,
     hint,

@@ -11,7 +11,7 @@ import pytest
 from ansible.errors import AnsibleError
 from ansible.plugins.lookup import LookupBase
 
-from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookup_cache, lookups
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import lookup_cache, lookups
 
 FOLDER = Path(__file__).parents[3] / "plugins" / "lookup"
 

@@ -12,7 +12,7 @@ from ansible.module_utils.common import parameters
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import masking
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import masking
 
 ROWS = 150
 HIDDEN = "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER"

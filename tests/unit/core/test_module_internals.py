@@ -11,15 +11,18 @@ import pytest
 from ansible.module_utils import basic
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import (
     ansible_internals,
     runner,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import invalid
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.typed_options import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import invalid
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.typed_options import (
     Option,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Plan, ReadOnly
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.plan import (
+    Plan,
+    ReadOnly,
+)
 from tests.unit.arguments import given_to_a_module
 
 

@@ -10,18 +10,18 @@ from typing import Any, ClassVar
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
     ToolchainError,
     invalid,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.operations.objects import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.operations.objects import (
     Item,
     ItemKind,
     Objects,
     attempt_each,
     entries_of,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.plan import (
     Plan,
     plan,
     remaining,

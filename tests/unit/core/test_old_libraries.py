@@ -15,7 +15,9 @@ import pytest
 import urllib3
 from urllib3.util.ssl_match_hostname import CertificateError
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
 from tests.unit.stub import Reply, Stub, transport_to
 
 

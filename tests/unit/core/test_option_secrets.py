@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.masking import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.masking import (
     HIDDEN,
     OptionSecrets,
     has_private,

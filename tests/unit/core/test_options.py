@@ -7,15 +7,17 @@ from typing import Any
 import pytest
 from ansible.module_utils.errors import AnsibleFallbackNotFound
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection import options
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.connection import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection import options
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection.connection import (
     Connection,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection.options import (
     settings_options,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.secret import Secret
 
 URL = "https://host.example:8443/context"
 PEM = "-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----\n"

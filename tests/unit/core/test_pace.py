@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.progress import (
     PollInterval,
     PollTimeout,
 )

@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.messages import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.http.messages import (
     Request,
     Response,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.paged_list import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.http.paged_list import (
     PagedList,
     is_whole,
 )

@@ -14,20 +14,22 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.input_check import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.input_check import (
     check_options,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.typed_options import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.typed_options import (
     argument_spec,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.tracker_token import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.secret import Secret
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.tracker_token import (
     TrackerTokenOperation,
     TrackerTokenOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.wiki_token import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.wiki_token import (
     WikiTokenOperation,
     WikiTokenOptions,
 )

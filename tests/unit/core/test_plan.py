@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import plan
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Change
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core import plan
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.plan import Change
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.concurrency import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.concurrency import (
     bounded,
     first_alone,
     spread,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.connections import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.http.connections import (
     PooledSession,
 )
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import predictions
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.predictions import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import predictions
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.predictions import (
     Predictions,
 )
 

@@ -22,8 +22,10 @@ import trustme
 from urllib3 import HTTPConnectionPool, PoolManager
 from urllib3.connection import HTTPConnection
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.transport import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.http.transport import (
     Transport,
 )
 from tests.unit.stub import Reply, Seen, Stub, transport_to

@@ -11,12 +11,12 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
     ToolchainError,
     invalid,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.rules import Rule
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.typed_options import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.rules import Rule
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.typed_options import (
     NotNegative,
     Option,
     Positive,
@@ -26,7 +26,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.typ
     parse,
 )
 
-UTILS = Path(__file__).parents[3] / "plugins" / "module_utils"
+UTILS = Path(__file__).parents[3] / "plugins" / "module_utils" / "_lib"
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,8 @@ def _classes() -> Iterator[type]:
         if "Rule(" in file.read_text("utf-8") and file.name != "rules.py":
             names = file.relative_to(UTILS).with_suffix("").parts
             module = importlib.import_module(
-                "ansible_collections.delivery.toolchain.plugins.module_utils." + ".".join(names)
+                "ansible_collections.delivery.toolchain.plugins.module_utils._lib."
+                + ".".join(names)
             )
             yield from (kind for kind in vars(module).values() if hasattr(kind, "option_rules"))
 

@@ -14,21 +14,29 @@ from urllib.parse import quote_plus
 import pytest
 from ansible.module_utils import basic
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import diffs, runner
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.job_address import job_of
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.address import require_address
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import (
+    diffs,
+    runner,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.job_address import job_of
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.address import (
+    require_address,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
     ToolchainError,
     invalid,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.messages import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.http.messages import (
     Accounting,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.typed_options import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.typed_options import (
     Option,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Operation, Plan
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.plan import (
+    Operation,
+    Plan,
+)
 from tests.unit.arguments import given_to_a_module
 
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.secret import (
     MASK,
     Hidden,
     Secret,

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import errors
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import hidden
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core import errors
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.secret import hidden
 
 #: Letters that no other part of a page has, and the characters of encodings and markup.
 _LETTERS = st.sampled_from("QZXKJ§ßé<>&'\"/\\%+=; \u202e")

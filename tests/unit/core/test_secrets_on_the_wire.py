@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import secret
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core import secret
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
     ToolchainError,
     single_line,
 )

@@ -7,8 +7,11 @@ import os
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret, hidden
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.secret import (
+    Secret,
+    hidden,
+)
 from tests.unit.stub import Reply, Stub, connection_to, transport_to
 
 

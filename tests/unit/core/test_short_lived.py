@@ -13,16 +13,18 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection import (
     options,
     short_lived,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.connection import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection.connection import (
     Connection,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import hidden
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.secret import hidden
 from tests.unit.core.conftest import own_environment
 from tests.unit.stub import Reply, Seen, Stub
 

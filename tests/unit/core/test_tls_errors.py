@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 import trustme
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
 from tests.unit.stub import Reply, Stub, transport_to
 
 OK = Reply(body=b"ok")

@@ -12,13 +12,19 @@ import pytest
 import requests
 import urllib3
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.bodies import Incoming
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.multipart import Upload
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.transfer_progress import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.http.bodies import (
+    Incoming,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.http.multipart import (
+    Upload,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.transfer_progress import (
     TransferProgress,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress import progress_to
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.progress import (
+    progress_to,
+)
 from tests.unit.stub import connection_to
 
 _SIZE = 4_000_000

@@ -15,21 +15,23 @@ from typing import Any
 import pytest
 import requests.utils
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.auth import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection.auth import (
     Basic,
     FormToken,
     Header,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
     ToolchainError,
     shorten,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.messages import Response
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.transport import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.http.messages import (
+    Response,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.http.transport import (
     Transport,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.secret import Secret
 from tests.unit.stub import Reply, Stub, Waits, connection_to, transport_to
 
 OK = Reply(body={"ok": True})

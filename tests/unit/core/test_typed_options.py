@@ -10,10 +10,10 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.builds.build_request import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.builds.build_request import (
     BuildOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.typed_options import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.typed_options import (
     Option,
     PathText,
     argument_spec,

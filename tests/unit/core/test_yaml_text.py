@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.yaml_text import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.yaml_text import (
     MAX_DEPTH,
     UnreadableYaml,
     parse_yaml,

@@ -11,23 +11,25 @@ from urllib.parse import unquote
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.input_check import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.input_check import (
     check_options,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.predictions import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.predictions import (
     Predictions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.typed_options import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.typed_options import (
     argument_spec,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.plan import (
     Operation,
     Plan,
     Preflight,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.client import RepoClient
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.client import RepoClient
 from tests.helpers.options import build
 from tests.unit.stub import Reply, Seen, Stub, connection_to
 

@@ -10,15 +10,20 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds import records, trace
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds.build_promote import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.builds import (
+    records,
+    trace,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.builds.build_promote import (
     BuildPromoteOperation,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.bundles.release_bundle import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.bundles.release_bundle import (
     ReleaseBundleOperation,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.transfer import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.transfer import (
     artifact_download,
 )
 from tests.unit.repo.conftest import Server

@@ -12,20 +12,22 @@ from urllib.parse import quote
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import times
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core import times
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.builds import (
     build_retention,
     records,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds.build_info import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.builds.build_info import (
     BuildInfoOperation,
     read_list,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds.build_record import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.builds.build_record import (
     BuildRecordOperation,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds.build_retention import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.builds.build_retention import (
     BuildRetentionOperation,
 )
 from tests.unit.repo.conftest import Server

@@ -8,13 +8,15 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds import records
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds.build_promote import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.builds import records
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.builds.build_promote import (
     BuildPromoteOperation,
     BuildPromoteOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds.promotions import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.builds.promotions import (
     promotions,
 )
 from tests.helpers.options import build

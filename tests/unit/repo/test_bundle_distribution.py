@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.bundles.release_bundle_distribute import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.bundles.release_bundle_distribute import (
     ReleaseBundleDistributeOperation,
 )
 from tests.unit.repo.conftest import Server

@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.bundles.release_bundle_promote import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.bundles.release_bundle_promote import (
     ReleaseBundlePromoteOperation,
 )
 from tests.unit.repo.conftest import Server

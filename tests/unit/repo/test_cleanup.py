@@ -12,20 +12,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import progress
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo import aql
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.cleanup import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core import progress
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo import aql
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.cleanup import (
     artifact_cleanup,
     rules,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.cleanup.artifact_cleanup import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.cleanup.artifact_cleanup import (
     ArtifactCleanupOperation,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.cleanup.image_parts import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.cleanup.image_parts import (
     ImageParts,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.cleanup.rules import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.cleanup.rules import (
     CleanupVerdict,
 )
 from tests.helpers.options import build

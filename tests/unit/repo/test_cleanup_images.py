@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.cleanup.artifact_cleanup import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.cleanup.artifact_cleanup import (
     ArtifactCleanupOperation,
 )
 from tests.unit.repo.conftest import Server

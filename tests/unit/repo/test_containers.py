@@ -9,12 +9,14 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.images import (
     pagination,
     registry,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images.docker_promote import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.images.docker_promote import (
     DockerPromoteOperation,
 )
 from tests.unit.repo.conftest import Server

@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import predictions
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.client import RepoClient
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items import listing
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.transfer import artifact_copy
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import predictions
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.client import RepoClient
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.items import listing
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.transfer import (
+    artifact_copy,
+)
 from tests.unit.repo.conftest import Server
 from tests.unit.stub import Reply, Seen
 

@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.client import dialect_of
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items import listing
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items.artifact_deploy import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.client import dialect_of
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.items import listing
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.items.artifact_deploy import (
     ArtifactDeployOperation,
     promoted_builds,
 )

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.transfer import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.transfer import (
     artifact_download,
 )
 from tests.unit.repo.conftest import Server

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.builds import (
     build_publish,
     records,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds.build_promote import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.builds.build_promote import (
     BuildPromoteOperation,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.transfer import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.transfer import (
     artifact_download,
 )
 from tests.unit.repo.conftest import Server

@@ -8,15 +8,17 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.image_names import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.image_names import (
     ImageReference,
     image_of,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images.docker_image_info import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.images.docker_image_info import (
     DockerImageInfoOperation,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images.docker_promote import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.images.docker_promote import (
     DockerPromoteOperation,
 )
 from tests.unit.repo.conftest import Server

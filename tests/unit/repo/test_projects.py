@@ -8,31 +8,36 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Operation
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds import records, trace
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds.build_info import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.plan import Operation
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.builds import (
+    records,
+    trace,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.builds.build_info import (
     BuildInfoOperation,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds.build_promote import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.builds.build_promote import (
     BuildPromoteOperation,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds.build_publish import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.builds.build_publish import (
     BuildPublishOperation,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds.build_record import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.builds.build_record import (
     BuildRecordOperation,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds.build_retention import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.builds.build_retention import (
     BuildRetentionOperation,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.cleanup.artifact_trash import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.cleanup.artifact_trash import (
     ArtifactTrashOperation,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items.repo_info import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.items.repo_info import (
     RepoInfoOperation,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.transfer import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.transfer import (
     artifact_download,
 )
 from tests.unit.repo.conftest import Server

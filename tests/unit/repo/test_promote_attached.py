@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images.docker_promote import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.images.docker_promote import (
     DockerPromoteOperation,
 )
 from tests.unit.repo.conftest import Server

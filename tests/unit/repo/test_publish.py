@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.builds import (
     build_publish,
     records,
 )

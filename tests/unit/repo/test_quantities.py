@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items.repo_info import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.items.repo_info import (
     Quantity,
     RepoInfoOperation,
     quantity,

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo import aql
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items.artifact_info import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo import aql
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.items.artifact_info import (
     ArtifactInfoOperation,
     option_of,
 )

@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds import records
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.bundles.release_bundle import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.builds import records
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.bundles.release_bundle import (
     ReleaseBundleOperation,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.bundles.release_bundle_info import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.bundles.release_bundle_info import (
     ReleaseBundleInfoOperation,
 )
 from tests.unit.repo.conftest import Server

@@ -9,19 +9,19 @@ from typing import Any
 import pytest
 from ansible.module_utils.common.yaml import yaml_load
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.access.repo_group import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.access.repo_group import (
     RepoGroupOperation,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.access.repo_permission import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.access.repo_permission import (
     RepoPermissionOperation,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.access.repo_user import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.access.repo_user import (
     RepoUserOperation,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.configuration.repo_export import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.configuration.repo_export import (
     RepoExportOperation,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.configuration.repo_repository import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.configuration.repo_repository import (
     RepoRepositoryOperation,
 )
 from tests.unit.repo.access import Directory

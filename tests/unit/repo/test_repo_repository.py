@@ -10,8 +10,10 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.configuration import catalogue
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.configuration.repo_repository import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.configuration import (
+    catalogue,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.configuration.repo_repository import (
     RepoRepositoryOperation as Operation,
 )
 from tests.unit.repo.conftest import Server

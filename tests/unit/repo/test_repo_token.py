@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.access.repo_token import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.access.repo_token import (
     RepoTokenOperation,
 )
 from tests.unit.repo.conftest import Server

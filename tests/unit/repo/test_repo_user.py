@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.access.repo_user import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.access.repo_user import (
     RepoUserOperation,
 )
 from tests.unit.repo.access import Directory

@@ -14,16 +14,18 @@ from typing import IO, Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.items import (
     deployment,
     sources,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items.artifact_deploy import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.items.artifact_deploy import (
     ArtifactDeployOptions,
     sources_of,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items.listing import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.items.listing import (
     Digests,
     digests_of,
 )

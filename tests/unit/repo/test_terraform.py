@@ -12,7 +12,7 @@ from ansible.utils.display import Display
 from ansible_collections.delivery.toolchain.plugins.filter.terraform_repositories import (
     terraform_repositories,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.configuration import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.configuration import (
     entry,
     terraform,
 )

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.cleanup.artifact_trash import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.cleanup.artifact_trash import (
     ArtifactTrashOperation,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.cleanup.artifact_trash_info import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.cleanup.artifact_trash_info import (
     ArtifactTrashInfoOperation,
 )
 from tests.unit.repo.conftest import Server

@@ -11,11 +11,13 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo import error_text
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.client import RepoClient
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.secret import Secret
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo import error_text
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.client import RepoClient
 from tests.unit.repo.conftest import Server
 from tests.unit.stub import Reply
 

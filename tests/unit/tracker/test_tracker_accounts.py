@@ -9,14 +9,16 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.editing import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.editing import (
     tracker_issue,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.editing.issue_options import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.editing.issue_options import (
     IssueRemovals,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.projects import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.projects import (
     tracker_component,
     tracker_project_role,
 )

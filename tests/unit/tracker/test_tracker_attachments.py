@@ -15,8 +15,10 @@ from urllib.parse import quote
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.issues.tracker_attachment import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.issues.tracker_attachment import (
     TrackerAttachmentOperation,
     TrackerAttachmentOptions,
 )

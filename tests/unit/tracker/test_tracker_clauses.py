@@ -15,11 +15,13 @@ from ansible_collections.delivery.toolchain.plugins.filter.jql import FilterModu
 from ansible_collections.delivery.toolchain.plugins.filter.jql_quote import (
     FilterModule as QuoteFilters,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.jql import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.jql import (
     require_no_offsets,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.jql_clauses import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.jql_clauses import (
     RESERVED_WORDS,
 )
 from sandbox.tracker.search import jql as server

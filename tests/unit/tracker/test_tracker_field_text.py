@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.issues.documents import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.issues.documents import (
     to_document,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.issues.field_text import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.issues.field_text import (
     field_text,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.issues.jql_search import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.issues.jql_search import (
     IssueFile,
 )
 

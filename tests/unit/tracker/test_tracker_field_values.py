@@ -9,25 +9,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.input_check import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.input_check import (
     Place,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.accounts import Accounts
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.issues.documents import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.accounts import (
+    Accounts,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.issues.documents import (
     is_blank,
     plain_lines,
     same_document,
     text_of,
     to_document,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.issues.field_values import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.issues.field_values import (
     missing,
     same,
     sent,
     shown,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.projects import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.projects import (
     project_objects,
 )
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.issues.tracker_attachment import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.issues.tracker_attachment import (
     safe_names,
 )
 

@@ -9,14 +9,16 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Operation
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.issues.tracker_issue_info import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.plan import Operation
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.issues.tracker_issue_info import (
     TrackerIssueInfoOperation,
     TrackerIssueInfoOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.projects.tracker_project_info import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.projects.tracker_project_info import (
     TrackerProjectInfoOperation,
     TrackerProjectInfoOptions,
 )

@@ -8,10 +8,14 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.client import TrackerClient
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.permissions import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.client import (
+    TrackerClient,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.permissions import (
     lacking,
     require,
 )

@@ -7,12 +7,14 @@ from typing import Any, cast
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.editing.fields import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.editing.fields import (
     FieldsPart,
     WantedField,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.editing.site import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.editing.site import (
     Site,
     TrackerIssue,
 )

@@ -12,16 +12,20 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core import progress
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.predictions import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core import progress
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.predictions import (
     FOLDER,
     Predictions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.client import TrackerClient
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.issues.jql_search import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.secret import Secret
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.client import (
+    TrackerClient,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.issues.jql_search import (
     JqlSearchOperation,
     JqlSearchOptions,
 )

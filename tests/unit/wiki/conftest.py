@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.pages import saving
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.pages import saving
 from tests.unit.core.conftest import own_environment
 from tests.unit.stub import Stub, Waits
 from tests.unit.wiki.server import Wiki, page

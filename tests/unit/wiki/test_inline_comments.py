@@ -11,13 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.formats.inline_comments import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.formats.inline_comments import (
     aligned,
     comment_counts,
     with_comments,
     without_markers,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.formats.parser import parse
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.formats.parser import (
+    parse,
+)
 
 
 def mark(text: str, ref: str = "1") -> str:

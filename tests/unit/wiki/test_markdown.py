@@ -12,11 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.delivery.toolchain.plugins.filter.storage_format import storage_format
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.formats import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.formats import (
     document,
     front_matter,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.formats.parser import parse
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.formats.parser import (
+    parse,
+)
 
 
 def _macro(name: str, content: str) -> str:

@@ -7,9 +7,13 @@ import time
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.formats import converter
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.formats.parser import parse
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.formats import converter
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.formats.parser import (
+    parse,
+)
 
 _STRUCK = '<span style="text-decoration: line-through;">'
 _MARKED = '<span style="background-color: rgb(255,240,179);">'

@@ -12,11 +12,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.formats.comparison import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.formats.comparison import (
     compare,
     readable,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.formats.parser import parse
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.formats.parser import (
+    parse,
+)
 from sandbox.wiki.rewrite import rewrite
 from tests.unit.wiki.documents import BODIES, SPACE, Writer, as_seen, edited, plain, saved
 

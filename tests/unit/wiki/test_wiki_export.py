@@ -12,26 +12,30 @@ from typing import Any
 import pytest
 import yaml
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import typed_options
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.operations.export_folder import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import (
+    typed_options,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.operations.export_folder import (
     FileNames,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.operations.service_export import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.operations.service_export import (
     ServiceState,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.page import Page
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.tree.existing_pages import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.page import Page
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.tree.existing_pages import (
     ExistingTree,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.tree.source_files import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.tree.source_files import (
     read_folder,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.tree.wanted_pages import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.tree.wanted_pages import (
     WantedPages,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.tree.wiki_export import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.tree.wiki_export import (
     ExportedTree,
     TreeLayout,
     WikiExportOperation,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki import attachments
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki import attachments
 from tests.unit.stub import Reply, Seen, Stub
 from tests.unit.wiki.running import Run, methods
 from tests.unit.wiki.server import Wiki

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.pages.wiki_page import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.pages.wiki_page import (
     WikiPageOptions,
 )
 from tests.helpers.options import build

@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki import attachments
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.tree.source_files import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki import attachments
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.tree.source_files import (
     read_folder,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.tree.wanted_pages import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.tree.wanted_pages import (
     WantedPage,
     WantedPages,
 )

@@ -10,14 +10,14 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
     ToolchainError,
     error_text,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki import version2
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.client import WikiClient
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.secret import Secret
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki import version2
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.client import WikiClient
 from tests.unit.stub import Reply, Seen, Stub, connection_to
 
 SPACES = Reply(body={"results": [{"id": "9", "key": "REL", "homepageId": "1"}]})
@@ -155,7 +155,7 @@ def test_cloud_is_asked_for_version_2_once(
     page = {**PAGE, "spaceId": None}
     with Stub(probe, Reply(body=page), Reply(body=page)) as stub:
         monkeypatch.setattr(
-            "ansible_collections.delivery.toolchain.plugins.module_utils.wiki.exchange.is_cloud",
+            "ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.exchange.is_cloud",
             lambda connection: True,
         )
         for _again in range(2):

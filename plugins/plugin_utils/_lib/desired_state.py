@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Read the desired state of all services from a folder, and validate it against JSON schemas.
+
+The schemas are in the role `desired_state`. Error messages contain file and line.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...module_utils._lib.core.yaml_text import reason_of
+from .desired_schema import KEY, SECRET, VARIABLE, schema_of, services, violations
+from .findings import Finding, unmanaged_object
+from .unreadable_yaml import UNREADABLE
+
+_ENDINGS = (".yml", ".yaml")
+#: The folder with the differences of each environment.
+ENVIRONMENTS = "environments"
+#: Values by service and property. Lists contain `_Entry`.
+State = dict[str, dict[str, Any]]
+#: Defaults of the options that identify an entry of a list, by option.
+Key = dict[str, Any]
+
+
+class DesiredStateError(Exception):
+    """The folder cannot be read or violates the schemas. The message contains all errors."""
+
+    kind = "invalid"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The functions that load files and the variables to which files refer.
+
+    :param load: returns the values in the file at a path, with vault secrets decrypted
+    :param variable: returns the value of a variable of the play, or `None` if it is undefined
+    """
+
+    load: Callable[[str], Any]
+    variable: Callable[[str], Any] = lambda name: None
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """An entry of a list.
+
+    :param original: entry as in its file, used to identify it
+    :param resolved: entry with the path in `src` resolved against the folder of its file
+    :param file: path of its file below the folder of the desired state
+    """
+
+    original: Any
+    resolved: Any
+    file: str
+
+
+def variables(state: State) -> dict[str, Any]:
+    """Return the values of the role variables."""
+    return {
+        schema_of(service)["properties"][name][VARIABLE]: value
+        for service, properties in values(state).items()
+        for name, value in properties.items()
+    }
+
+
+def files(state: State) -> list[dict[str, str]]:
+    """Return the file of each object, as dicts with `service`, `kind`, `name` and `file`."""
+    return [
+        {
+            "service": service,
+            "kind": kind_of(name),
+            "name": name_of(entry.original, key),
+            "file": entry.file,
+        }
+        for service, values in state.items()
+        for name, entries in values.items()
+        if (key := key_of(service, name)) and isinstance(entries, list)
+        for entry in entries
+    ]
+
+
+def read(folder: Path, reading: Reading, environment: str | None = None) -> State:
+    """Read a folder, and return its state.
+
+    :param environment: folder below `environments` whose values override those of all environments
+    :raises DesiredStateError: with all errors
+    """
+    if not folder.is_dir():
+        raise DesiredStateError(f"{folder} is not a folder")
+    errors: list[str] = []
+    found = _read(folder, folder, reading, errors)
+    if environment is not None:
+        _override(found, _read(folder, overlay(folder, environment), reading, errors))
+    if errors:
+        raise DesiredStateError("; ".join(errors))
+    if not found:
+        raise DesiredStateError(
+            f"{folder} has no files of a desired state: name files after services"
+            f" ({', '.join(services())}), such as ci.yml"
+        )
+    return found
+
+
+def values(found: State) -> dict[str, dict[str, Any]]:
+    """Return the values of a state by service and property."""
+    return {
+        service: {
+            name: [entry.resolved for entry in value] if isinstance(value, list) else value
+            for name, value in values.items()
+        }
+        for service, values in found.items()
+    }
+
+
+def unmanaged(described: Mapping[str, Any], on_server: Mapping[str, Any]) -> list[Finding]:
+    """Return a finding for each object of the server that the desired state does not name.
+
+    Only the lists of the desired state are compared. The findings have `service`.
+
+    :param described: result of :func:`values`
+    :param on_server: result of :func:`values` for an export of the servers
+    """
+    found = []
+    for service, values in on_server.items():
+        for name, entries in values.items():
+            key = key_of(service, name)
+            wanted = described.get(service, {})
+            if not key or name not in wanted:
+                continue
+            known = {identity_of(entry, key) for entry in wanted[name]}
+            others = {
+                name_of(entry, key) for entry in entries if identity_of(entry, key) not in known
+            }
+            kind = kind_of(name)
+            found += [
+                {"service": service, **unmanaged_object(kind, other)} for other in sorted(others)
+            ]
+    return found
+
+
+def kind_of(name: str) -> str:
+    """Return the kind of the objects in a list, as in findings: `repository` for `repositories`."""
+    if name == "project_roles":
+        return "role"
+    return f"{name[:-3]}y" if name.endswith("ies") else name.removesuffix("s")
+
+
+def overlay(folder: Path, environment: str) -> Path:
+    above = folder / ENVIRONMENTS
+    known = sorted(path.name for path in above.iterdir() if path.is_dir()) if above.is_dir() else []
+    if environment not in known:
+        there = f"it has {', '.join(known)}" if known else f"it has no folder {ENVIRONMENTS}"
+        raise DesiredStateError(f"{folder} has no environment {environment!r}: {there}")
+    return above / environment
+
+
+def _read(base: Path, folder: Path, reading: Reading, errors: list[str]) -> State:
+    """Return the values of the files in a folder. Lists contain `_Entry`.
+
+    :param base: folder to which the paths in messages are relative
+    :param errors: list to which error messages are added
+    """
+    found: State = {}
+    for file, service in files_in(base, folder, errors):
+        place = file.relative_to(base)
+        problems = [f"{place}{violation}" for violation in violations(file, service)]
+        errors += problems
+        if problems:
+            continue
+        values = _loaded(place, file, reading) or {}
+        try:
+            values = _with_secrets(values, schema_of(service), reading)
+        except DesiredStateError as error:
+            errors.append(f"{place}: {error}")
+            continue
+        errors += _merge(found.setdefault(service, {}), service, base, file, values)
+    return found
+
+
+def files_in(base: Path, folder: Path, errors: list[str]) -> Iterator[tuple[Path, str]]:
+    """Yield each file in the folder with its service, sorted by path."""
+    if problem := _unreadable(folder):
+        errors.append(f"{folder} {problem}")
+    for file in sorted(folder.rglob("*")):
+        parts = file.relative_to(folder).parts
+        if any(part.startswith(".") for part in parts):
+            continue
+        if parts[0] in services() and (problem := _problem_of_folder(file)):
+            errors.append(f"{file.relative_to(base)} {problem}")
+        if file.suffix not in _ENDINGS:
+            continue
+        if folder == base and parts[0] == ENVIRONMENTS:
+            continue
+        service = parts[0] if len(parts) > 1 else file.stem
+        if not file.is_file():
+            errors.append(f"{file.relative_to(base)} is not a regular file: move it elsewhere")
+        elif service in services():
+            yield file, service
+        else:
+            known = ", ".join(services())
+            errors.append(
+                f"{file.relative_to(base)} belongs to no service: name it after one of {known}"
+            )
+
+
+def _problem_of_folder(path: Path) -> str:
+    """Return why the files of a folder would be missing without an error, or ""."""
+    if not path.is_dir():
+        return ""
+    if path.is_symlink():
+        return "is a link to a folder: use a folder"
+    return _unreadable(path)
+
+
+def _unreadable(path: Path) -> str:
+    try:
+        os.listdir(path)
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    return ""
+
+
+def _loaded(place: Path, file: Path, reading: Reading) -> Any:
+    try:
+        return reading.load(str(file))
+    except UNREADABLE as error:
+        raise DesiredStateError(f"{place} is not valid YAML: {reason_of(error)}") from None
+
+
+def _with_secrets(value: Any, schema: Mapping[str, Any], reading: Reading, place: str = "") -> Any:
+    """Return a value with each secret `{from: variable}` replaced by the value of the variable."""
+    if schema.get(SECRET):
+        return _secret(value, reading, place) if isinstance(value, Mapping) else value
+    if isinstance(value, list):
+        inner = schema.get("items", {})
+        return [
+            _with_secrets(entry, inner, reading, f"{place}[{number}]")
+            for number, entry in enumerate(value)
+        ]
+    properties = schema.get("properties")
+    if isinstance(value, Mapping) and properties:
+        return {
+            name: _with_secrets(item, properties[name], reading, f"{place}.{name}".lstrip("."))
+            for name, item in value.items()
+        }
+    return value
+
+
+def _secret(value: Mapping[str, Any], reading: Reading, place: str) -> str:
+    name = value["from"]
+    secret = reading.variable(name)
+    if not isinstance(secret, str) or not secret:
+        problem = "not defined" if secret is None else "empty" if secret == "" else "not a string"
+        raise DesiredStateError(f"{place} is taken from the variable {name}, which is {problem}")
+    return secret
+
+
+def _merge(
+    found: dict[str, Any], service: str, base: Path, file: Path, values: Mapping[str, Any]
+) -> list[str]:
+    """Merge the values of a file into `found`, and return error messages.
+
+    Lists from several files are concatenated. All other values may be in a single file only.
+    """
+    errors = []
+    for name, value in values.items():
+        merged = value
+        if isinstance(value, list):
+            place = str(file.relative_to(base))
+            merged = [_Entry(entry, _resolve_src(entry, file.parent), place) for entry in value]
+        if name not in found:
+            found[name] = merged
+        elif isinstance(merged, list) and isinstance(found[name], list):
+            found[name] = [*found[name], *merged]
+        else:
+            errors.append(f"{file.name}: {name} is also set in another file of {service}")
+    return errors
+
+
+def _resolve_src(entry: Any, folder: Path) -> Any:
+    """Return an entry with the path in `src` resolved against `folder`."""
+    if isinstance(entry, dict) and entry.get("src"):
+        return {**entry, "src": str(folder / entry["src"])}
+    return entry
+
+
+def _override(found: State, differences: State) -> None:
+    """Apply the values of an environment.
+
+    Lists of objects are merged by their keys. All other values are replaced.
+    """
+    for service, values in differences.items():
+        base = found.setdefault(service, {})
+        for name, value in values.items():
+            key = key_of(service, name)
+            if key and isinstance(base.get(name), list):
+                base[name] = _merge_entries(base[name], value, key)
+            else:
+                base[name] = value
+
+
+def key_of(service: str, name: str) -> Key:
+    """Return the options that identify an entry of a list, with their defaults."""
+    schema = schema_of(service)["properties"][name]
+    options = schema.get("items", {}).get("properties", {})
+    return {option: options.get(option, {}).get("default") for option in schema.get(KEY, ())}
+
+
+def _merge_entries(base: list[_Entry], differences: list[_Entry], key: Key) -> list[_Entry]:
+    changes = {identity_of(entry.original, key): entry for entry in differences}
+    merged = []
+    for entry in base:
+        change = changes.get(identity_of(entry.original, key))
+        # without the key: if it contains `src`, that path is relative to the file of the base
+        options = {
+            name: value
+            for name, value in (change.resolved if change else {}).items()
+            if name not in key
+        }
+        file = change.file if change else entry.file
+        merged.append(_Entry(entry.original, {**entry.resolved, **options}, file))
+    known = {identity_of(entry.original, key) for entry in base}
+    return [
+        *merged,
+        *(
+            difference
+            for difference in differences
+            if identity_of(difference.original, key) not in known
+        ),
+    ]
+
+
+def identity_of(entry: Mapping[str, Any], key: Key) -> tuple[Any, ...]:
+    """Return the values that identify an entry. Empty values and defaults count as missing."""
+    values = {name: entry.get(name) or None for name in key}
+    return tuple(None if values[name] == key[name] else values[name] for name in key)
+
+
+def name_of(entry: Mapping[str, Any], key: Key) -> str:
+    return "/".join(str(part) for part in identity_of(entry, key) if part is not None)

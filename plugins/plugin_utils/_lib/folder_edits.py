@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Edit the files of a desired state: all edits are computed before the first file is written."""
+
+from __future__ import annotations
+
+import copy
+import os
+import re
+import subprocess
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from difflib import unified_diff
+from pathlib import Path
+from typing import Any
+
+from ...module_utils._lib.core.errors import ToolchainError
+from ...module_utils._lib.core.files import atomic_write, make_folders, open_regular, safe_paths
+from . import yaml_edits
+from .desired_schema import KEY, schema_of, violations_of
+from .desired_state import files_in, overlay
+
+_MAX_NAMED = 10
+_GIT = ("git", "-c", "core.fsmonitor=false")
+
+
+@dataclass
+class EditedFile:
+    """A YAML file of a service.
+
+    :param of_environment: whether the file has the differences of the environment
+    :param values: values of the file, with the edits so far
+    """
+
+    path: Path
+    service: str
+    of_environment: bool
+    text: str
+    values: dict[str, Any]
+
+
+@dataclass
+class EntryPlace:
+    """An entry of a list in a file."""
+
+    file: EditedFile
+    kind: str
+    index: int
+
+    @property
+    def entry(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.file.values[self.kind][self.index]
+        return found
+
+
+@dataclass
+class FolderEdits:
+    """The files of a folder with the edits that are to be written.
+
+    :param environment: name of the environment, or `None`
+    :param others: text of other files by path, `None` for a file to remove
+    """
+
+    folder: Path
+    environment: str | None
+    files: list[EditedFile] = field(default_factory=list)
+    others: dict[Path, str | None] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, folder: Path, environment: str | None) -> FolderEdits:
+        """Read all files of a folder. Raises `ToolchainError`."""
+        if not folder.is_dir():
+            raise ToolchainError("invalid", f"desired_state_folder: {folder} is not a folder")
+        folder = folder.resolve()
+        found = cls(folder, environment)
+        errors: list[str] = []
+        places = [(folder, False)]
+        if environment is not None:
+            places.append((overlay(folder, environment), True))
+        for place, of_environment in places:
+            for path, service in files_in(folder, place, errors):
+                found._add(path, service, of_environment, errors)
+        if errors:
+            raise ToolchainError("invalid", "; ".join(errors))
+        return found
+
+    def _add(self, path: Path, service: str, of_environment: bool, errors: list[str]) -> None:
+        shown = path.relative_to(self.folder)
+        try:
+            text = self.text_of(path) or ""
+            wrong = violations_of(text, service)
+            values = {} if wrong else yaml_edits.load(text)
+        except (yaml_edits.EditError, ToolchainError) as error:
+            wrong = [f": {error}"]
+        errors += [f"{shown}{each}" for each in wrong]
+        if not wrong:
+            self.files.append(
+                EditedFile(path, service, of_environment, text, copy.deepcopy(values))
+            )
+
+    def text_of(self, path: Path) -> str | None:
+        """Return the text of a file with the edits so far, or `None` if there is no such file."""
+        if path in self.others:
+            return self.others[path]
+        self._require_inside(path)
+        try:
+            with open(path, "rb", opener=open_regular) as stream:
+                return stream.read().decode("utf-8")
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "it is not UTF-8"
+            raise ToolchainError("failed", f"cannot read {path}: {reason}") from None
+
+    def _require_inside(self, path: Path) -> None:
+        home, real = os.path.realpath(self.folder), os.path.realpath(path)
+        if os.path.normpath(path) != str(path) or not real.startswith(f"{home}{os.sep}"):
+            raise ToolchainError("invalid", f"{path} is outside of {home}: change it by hand")
+        if path.is_symlink():
+            raise ToolchainError("invalid", f"{path} is a symbolic link: change its target by hand")
+
+    def places(self, service: str, kind: str) -> Iterator[EntryPlace]:
+        """Yield the entries of a list, those of all environments first."""
+        for file in self.files:
+            if file.service == service:
+                entries = file.values.get(kind)
+                for index in range(len(entries) if isinstance(entries, list) else 0):
+                    yield EntryPlace(file, kind, index)
+
+    def file_for(self, service: str, kind: str) -> EditedFile:
+        """Return the file for a new entry: of the environment if there is one."""
+        of_environment = self.environment is not None
+        own = [
+            file
+            for file in self.files
+            if file.service == service and file.of_environment == of_environment
+        ]
+        with_list = [file for file in own if isinstance(file.values.get(kind), list)]
+        if with_list or own:
+            return (with_list or own)[-1]
+        home = self.folder
+        if self.environment is not None:
+            home = overlay(self.folder, self.environment)
+        file = EditedFile(home / f"{service}.yml", service, of_environment, "---\n", {})
+        self.files.append(file)
+        return file
+
+    # -- results
+
+    def texts(self) -> dict[Path, str | None]:
+        """Return the text of each file that changes. Raises `ToolchainError`."""
+        found: dict[Path, str | None] = {}
+        for file in self.files:
+            try:
+                text = yaml_edits.edited(file.text, file.values, _keys(file.service))
+            except yaml_edits.EditError as error:
+                raise ToolchainError("failed", f"cannot edit {file.path}: {error}") from None
+            wrong = violations_of(text, file.service)
+            if wrong:
+                shown = "; ".join(f"{file.path.name}{each}" for each in wrong[:_MAX_NAMED])
+                raise ToolchainError("failed", f"the server's state violates the schema: {shown}")
+            if text != file.text:
+                found[file.path] = text
+        others = {path: text for path, text in self.others.items() if text != _read(path)}
+        return {**found, **others}
+
+    def patch(self, texts: Mapping[Path, str | None]) -> str:
+        """Return a patch that `git apply` accepts in the folder."""
+        parts = []
+        for path, text in texts.items():
+            name = path.relative_to(self.folder).as_posix()
+            before = _read(path)
+            one = "/dev/null" if before is None else f"a/{name}"
+            two = "/dev/null" if text is None else f"b/{name}"
+            lines = unified_diff(
+                _lines(before),
+                _lines(text),
+                one,
+                two,
+            )
+            parts += [
+                line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+                for line in lines
+            ]
+        return "".join(parts)
+
+    def write(self, texts: Mapping[Path, str | None]) -> None:
+        """Write the files, each atomically, with the permissions of the replaced file."""
+        names = [path.relative_to(self.folder).as_posix() for path in texts]
+        at = safe_paths(str(self.folder), names)
+        for name, text in zip(names, texts.values(), strict=True):
+            if text is None:
+                os.unlink(at[name])
+                continue
+            make_folders(os.path.dirname(at[name]))
+            with atomic_write(at[name]) as stream:
+                stream.write(text.encode("utf-8"))
+
+
+def _lines(text: str | None) -> list[str]:
+    return [line for line in re.split(r"(?<=\n)", text or "") if line]
+
+
+def _keys(service: str) -> set[str]:
+    lists = schema_of(service)["properties"].values()
+    return {option for properties in lists for option in properties.get(KEY, ())}
+
+
+def _read(path: Path) -> str | None:
+    try:
+        return path.read_bytes().decode("utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def uncommitted(folder: Path, paths: Collection[Path]) -> list[str]:
+    """Return the files that Git would lose if they were written: those with uncommitted changes.
+
+    Without a repository of Git there are none. Raises `ToolchainError` if Git cannot tell.
+    """
+    if not any(
+        (above / ".git").exists() for above in (folder.resolve(), *folder.resolve().parents)
+    ):
+        return []
+    there = [str(path) for path in paths if os.path.lexists(path)]
+    command = [*_GIT, "-C", str(folder), "status", "--porcelain=v1", "-z", "--untracked-files=all"]
+    try:
+        done = subprocess.run(  # noqa: S603 - no shell
+            [*command, "--", *there], capture_output=True, text=True, check=False
+        )
+    except OSError as error:
+        raise ToolchainError("failed", f"cannot run git: {error.strerror}") from None
+    if done.returncode:
+        reason = " ".join(done.stderr.split())
+        raise ToolchainError("failed", f"git cannot read the state of {folder}: {reason}")
+    return [row[3:] for row in done.stdout.split("\0") if row] if there else []

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Convert the result of a task to findings, one for each object that the task compared [C9].
+
+The descriptor of the module contains the kind and name of the object, or the return value that
+lists several objects. Some modules have a reader in `findings` instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from string import Formatter
+from typing import Any
+
+from ....module_utils._lib.core.module.descriptor import (
+    Descriptor,
+)
+from .. import findings, refused_servers
+from ..descriptors import descriptor_of
+from ..findings import Finding, Result
+
+#: Return value that lists the objects of modules with the option `entries` [C11.1].
+ENTRIES = "results"
+_DONE = {"none", "unchanged", "absent", "kept", "present", "skipped"}
+_MADE = {"create", "created", "uploaded", "exploded", "checksum_deployed", "copied", "installed"}
+_GONE = {"delete", "deleted", "remove", "removed", "trashed", "uninstalled"}
+
+
+def compared(module: str, result: Result, options: Mapping[str, Any], task: str) -> list[Finding]:
+    """Return a finding for each object that a task compared, also for unchanged objects.
+
+    :param options: options of the module, from `invocation` of its result
+    :param task: name for an object without a name: the loop item, or the name of the task
+    """
+    descriptor = descriptor_of(module)
+    if "censored" in result:
+        return [_censored(descriptor.kind, result, task)] if descriptor.writes else []
+    if module == "ci_job_info":
+        return _expected_job(result, options)
+    values = {"name": task, **options, **result}
+    if module == "ci_script":
+        values["name"] = task
+    if module in findings.READERS:
+        return findings.compared(values, module)
+    if not descriptor.kind:
+        return []
+    listed = result.get(descriptor.listed)
+    if isinstance(listed, list):
+        rows = [row for row in listed if isinstance(row, Mapping)]
+        names = [_name_of_row(descriptor, {**options, **row}) or task for row in rows]
+        pairs = zip(names, rows, strict=True)
+        return [_with_unknown(_of_row(descriptor.kind, name, row), row) for name, row in pairs]
+    return [_with_unknown(_of_task(module, result, options, task), result)]
+
+
+def _with_unknown(finding: Finding, returned: Mapping[str, Any]) -> Finding:
+    """Add the fields that the module could not compare, which it lists in `unknown`."""
+    unknown = returned.get("unknown")
+    return findings.with_unknown(finding, unknown if isinstance(unknown, list) else ())
+
+
+def differing(module: str, result: Result) -> list[Finding]:
+    """Return the findings of objects that differ, with their `service`."""
+    if result.get("skipped"):
+        return []
+    if module in findings.READERS:
+        found = findings.compared(result, module)
+    else:
+        found = compared(module, result, result, module)
+    # `ci_java` is not a module: the role `ci_baseline` reads the Java version with `ci_script`
+    service = "ci" if module == "ci_java" else descriptor_of(module).service
+    return [{"service": service, **record} for record in found if record["status"] != "ok"]
+
+
+def expected(module: str, options: Mapping[str, Any]) -> int:
+    """Return the number of objects that a task with these options compares."""
+    if module == "analysis_config":
+        lists: Iterable[str] = findings.LISTS
+    else:
+        lists = ("entries", "plugins", "required", "rules")
+    given = [options[name] for name in lists if isinstance(options.get(name), list)]
+    if given:
+        return sum(map(len, given))
+    return int(module in findings.READERS or bool(descriptor_of(module).kind))
+
+
+def failed(module: str, result: Result, options: Mapping[str, Any], task: str) -> list[Finding]:
+    """Return the findings of a failed task: its planned changes, and the failure."""
+    text = _message_of(result)
+    refused = refused_servers.refusal_of(result.get("error"))
+    if refused and module:
+        count = result.get("not_compared", expected(module, options))
+        return [{**findings.failed("server", "", text), "refused": refused, "count": count}]
+    planned = [] if "censored" in result else _planned_before(module, result, options)
+    if any(record["status"] == "failed" for record in planned):
+        return planned
+    kind, name = object_of(module, options, result, task)
+    return [*planned, findings.failed(kind, name, text)]
+
+
+def _planned_before(module: str, result: Result, options: Mapping[str, Any]) -> list[Finding]:
+    if module == "analysis_config" and result.get("plan"):
+        return findings.compared({**options, **result}, module)
+    if not module or descriptor_of(module).listed != ENTRIES or not result.get(ENTRIES):
+        return []
+    return compared(module, result, options, "")
+
+
+def object_of(
+    module: str, options: Mapping[str, Any], result: Result, task: str
+) -> tuple[str, str]:
+    """Return kind and name of the object of a task.
+
+    If there is no object, return `task` and the name of the task.
+    """
+    descriptor = descriptor_of(module) if module else None
+    if descriptor is None or not descriptor.kind:
+        return "task", task
+    returned = result.get(descriptor.kind)
+    more = returned if isinstance(returned, Mapping) else {}
+    values = {key: value for key, value in options.items() if value is not None}
+    name = _format_name(descriptor.name, {**more, **values})
+    name = name or str(options.get("page_id") or options.get("issue") or "")
+    return ("task", task) if descriptor.listed and not name else (descriptor.kind, name or task)
+
+
+def _format_name(pattern: str, values: Mapping[str, Any]) -> str:
+    """Format the name of an object. A missing value is omitted, with the separator before it.
+
+    Returns "" if all values are missing.
+    """
+    text = ""
+    fields = 0
+    for separator, field, _spec, _conversion in Formatter().parse(pattern):
+        shown = _shown(values.get(field)) if field else ""
+        if shown:
+            text += (separator if text else "") + shown
+        fields += field is not None
+    return text if fields else pattern
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Mapping):  # a return value with the same name as the option
+        value = value.get("name")
+    if isinstance(value, list):
+        return "/".join(map(str, value))
+    return "" if value is None else str(value)
+
+
+def _censored(kind: str, result: Result, task: str) -> Finding:
+    kind = kind or "task"
+    if result.get("changed"):
+        return findings.different(kind, task, "differs, but no_log hides the difference")
+    return findings.wanted(kind, task)
+
+
+def _expected_job(result: Result, options: Mapping[str, Any]) -> list[Finding]:
+    """Return the finding of `ci_job_info`, which compares a job only with `expected_config`."""
+    if not options.get("expected_config"):
+        return []
+    name = str(options.get("job"))
+    if not result.get("config_drift"):
+        return [findings.wanted("job", name)]
+    return [findings.different("job", name, findings.differing(()), *findings.sides(result))]
+
+
+def _name_of_row(descriptor: Descriptor, values: Mapping[str, Any]) -> str:
+    """Return the name of a listed object.
+
+    An object has the same name in `entries` as in a task with a single object.
+    """
+    name = values.get("name") if descriptor.listed == ENTRIES else None
+    return str(name or _format_name(descriptor.name, values))
+
+
+def _of_row(kind: str, name: str, row: Mapping[str, Any]) -> Finding:
+    error = row.get("error")
+    if isinstance(error, Mapping) and error.get("msg"):
+        found = findings.failed(kind, name, str(error["msg"]))
+        refused = refused_servers.refusal_of(error)
+        return {**found, "refused": refused, "count": 1} if refused else found
+    action = str(row.get("action") or "none")
+    if action in _DONE:
+        return findings.wanted(kind, name)
+    changes = row.get("changes")
+    is_listed = isinstance(changes, list) and all(isinstance(change, Mapping) for change in changes)
+    before, after = row.get("before"), row.get("after")
+    if is_listed:
+        before = {change.get("field"): change.get("before") for change in changes or ()}
+        after = {change.get("field"): change.get("after") for change in changes or ()}
+    if action in _MADE:
+        return findings.missing(kind, name, after)
+    if action in _GONE:
+        return findings.unwanted(kind, name, before)
+    if is_listed and isinstance(before, dict):
+        return findings.different(kind, name, findings.differing(map(str, before)), before, after)
+    return findings.different(kind, name, f"differs ({action})", before, after)
+
+
+def _of_task(module: str, result: Result, options: Mapping[str, Any], task: str) -> Finding:
+    kind, name = object_of(module, options, result, task)
+    if not result.get("changed"):
+        return findings.wanted(kind, name)
+    before, after = findings.sides(result)
+    if after is None and before is not None:
+        return findings.unwanted(kind, name, before)
+    if before is None and after is not None:
+        return findings.missing(kind, name, after)
+    if not (isinstance(before, dict) and isinstance(after, dict)):
+        return findings.different(kind, name, "differs", before, after)
+    names = [key for key in {**before, **after} if before.get(key) != after.get(key)]
+    return findings.different(
+        kind,
+        name,
+        findings.differing(names),
+        {key: before.get(key) for key in names},
+        {key: after.get(key) for key in names},
+    )
+
+
+def _message_of(result: Result) -> str:
+    """Return the error message of a failed task."""
+    if "censored" in result:
+        return "failed, but no_log hides the message"
+    return str(result.get("msg") or result.get("module_stderr") or "failed").strip()

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Create `report.html`, a page in a single file that loads no other resources.
+
+Strings from servers are escaped here, or embedded as JSON that a script inserts as text nodes. The
+content security policy allows neither other scripts nor requests.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from html import escape
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from ..report.contents import (
+    Contents,
+    Row,
+)
+from ..report.links import link
+from ..report.texts import columns, titles
+
+#: Classes of the sentence by the result of the run. All other results are differences.
+_TONES = {"as wanted": "fine", "changed": "fine", "failed": "failed"}
+_FOLDER = Path(__file__).resolve().parent
+
+
+def html(contents: Contents, history: list[dict[str, Any]]) -> str:
+    """Return the page of a report.
+
+    :param history: content of `history.json`: all runs including this run, oldest first
+    """
+    style, script = _part("page.css"), _part("page.js")
+    report = contents.as_json()
+    data = {
+        "report": report,
+        "history": history,
+        "links": [link(finding) for finding in report["findings"]],
+        "files": [contents.file_of(finding) for finding in report["findings"]],
+        "compared": contents.compared_with,
+    }
+    policy = (
+        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}';"
+        " base-uri 'none'; form-action 'none'"
+    )
+    sentence, approval = contents.sentence(), contents.approval()
+    values: Mapping[str, str] = {
+        "policy": policy,
+        "title": escape(f"{sentence} {contents.playbook}"),
+        "sentence": escape(sentence),
+        "tone": _TONES.get(contents.result(), "different"),
+        "finished": escape(contents.finished),
+        "playbook": escape(contents.playbook),
+        "mode": "nothing was changed (check mode)"
+        if contents.check
+        else "what differed was changed",
+        "hosts": escape(_shown(contents.hosts)),
+        "approval": f"<p>{escape(approval)}</p>" if approval else "",
+        "heading": "Differences" if contents.check else "Changes",
+        "servers": _servers(contents),
+        "data": _embedded(data),
+        "style": style,
+        "script": script,
+    }
+    return Template(_part("page.html")).substitute(values)
+
+
+@cache
+def _part(name: str) -> str:
+    return (_FOLDER / name).read_text("utf-8")
+
+
+def _digest(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"
+
+
+def _embedded(data: Any) -> str:
+    """Return JSON in which the characters of HTML tags and comments are escaped."""
+    text = json.dumps(data, ensure_ascii=True, separators=(",", ":"), default=str)
+    for sign in "<>&":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text
+
+
+def _servers(contents: Contents) -> str:
+    """Return the section about servers.
+
+    Servers with failures are first, then servers with differences. All others are collapsed.
+    """
+    rows = sorted(contents.rows(), key=lambda row: (-row.failed, -row.drift))
+    busy = [row for row in rows if any(row.counts()[1:])]
+    fine = [row for row in rows if row not in busy]
+    count = f"{len(fine):,} server{' is' if len(fine) == 1 else 's are'} in sync"
+    parts = [_table(busy, contents)] if busy else []
+    if fine:
+        parts.append(f"<details><summary>{count}</summary>{_table(fine, contents)}</details>")
+    return (
+        '<section aria-labelledby="servers-title"><h2 id="servers-title">Servers</h2>'
+        f"{''.join(parts)}</section>"
+    )
+
+
+def _table(rows: list[Row], contents: Contents) -> str:
+    shown = columns(contents)
+    named = ("Service", "Server", *(title.capitalize() for title in titles(contents, shown)))
+    head = "".join(f'<th scope="col">{title}</th>' for title in named)
+    body = "".join(_row(row, shown) for row in rows)
+    return (
+        f'<div class="wide"><table class="servers"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def _row(row: Row, shown: Sequence[str]) -> str:
+    service, where = row.title()
+    address = escape(where)
+    anchor = f'<a href="{address}" rel="noopener noreferrer">{address}</a>'
+    server = anchor if row.server.startswith(("http://", "https://")) else address
+    classes = {"drift": "different", "failed": "failed"}
+    counts = {name: getattr(row, name) for name in shown}
+    cells = "".join(
+        f'<td class="number {classes.get(name, "") if count else ""}">{count:,}</td>'
+        for name, count in counts.items()
+    )
+    return f"<tr><td>{escape(service)}</td><td>{server}</td>{cells}</tr>"
+
+
+def _shown(hosts: list[str]) -> str:
+    return ", ".join(hosts) if len(hosts) <= 3 else f"{len(hosts)} hosts"

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Format the findings at the end of a run, for the terminal and as annotations for GitHub."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ansible.constants import config
+
+from ....module_utils._lib.core.errors import (
+    printable,
+    shorten,
+)
+from ..report.contents import (
+    Contents,
+    Object,
+    place_of,
+)
+from ..report.texts import (
+    changed_by,
+    overview,
+    title_of,
+)
+
+#: The values of `drift_output`.
+OUTPUTS = ("text", "github")
+#: Maximum number of findings of a server in the terminal, and the number of findings after which no
+#: other server is listed.
+MAX_OF_SERVER, MAX_SHOWN = 5, 50
+#: Maximum number of lines for the values of a finding.
+MAX_VALUES, MAX_WIDTH = 10, 300
+#: The sign of a finding and the Ansible setting for its colour, by action.
+_SIGNS = {
+    "create": ("+", "COLOR_DIFF_ADD"),
+    "update": ("~", "COLOR_CHANGED"),
+    "delete": ("-", "COLOR_DIFF_REMOVE"),
+}
+_FAILED = ("!", "COLOR_ERROR")
+_OPEN = ("?", "COLOR_WARN")
+_RESULTS = {"as wanted": "COLOR_OK", "failed": "COLOR_ERROR", "unmanaged": "COLOR_WARN"}
+_GITHUB_DATA = {"%": "%25", "\r": "%0D", "\n": "%0A"}
+
+
+class Line(NamedTuple):
+    """A line, and the name of its colour or ""."""
+
+    text: str
+    colour: str = ""
+
+
+def table(contents: Contents, *, values: bool = False) -> list[Line]:
+    """Return the lines at the end of a run: counts of each server, findings, and totals.
+
+    :param values: list the values that differ below each finding
+    """
+    rows = overview(contents)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    ends = [contents.sentence(), _totals(contents), contents.changes(), contents.approval()]
+    return [
+        *(Line(_aligned(row, widths)) for row in rows),
+        Line(""),
+        *_finding_lines(contents, values=values),
+        *(Line(text) for text in ends if text),
+    ]
+
+
+def result(contents: Contents) -> Line:
+    """Return the last line: the result of the run in one word."""
+    word = contents.result()
+    return Line(f"Result: {word}", _colour(_RESULTS.get(word, "COLOR_CHANGED")))
+
+
+def change(host: str, task: str) -> Line:
+    """Return the line for a task that changed something, for a run without a list of findings."""
+    sign, colour = _SIGNS["update"]
+    return Line(f"{sign} {host}: {task}", _colour(colour))
+
+
+def failure(host: str, task: str, message: object) -> Line:
+    """Return the line for a failed task, for a run without a list of findings."""
+    return Line(f"{_FAILED[0]} {host}: {task}: {shorten(str(message))}", _colour(_FAILED[1]))
+
+
+def _colour(setting: str) -> str:
+    return str(config.get_config_value(setting))
+
+
+def _finding_lines(contents: Contents, *, values: bool) -> Iterator[Line]:
+    """Yield a line for each server, followed by lines for its findings.
+
+    Servers with failures are first. A line contains the host if the run has several hosts.
+    """
+    servers: dict[tuple[str, str, str], list[Object]] = {}
+    for finding in contents.findings:
+        if finding["status"] != "ignored":
+            servers.setdefault(place_of(finding), []).append(finding)
+    several, shown = len(contents.hosts) > 1, 0
+    order = sorted(servers, key=lambda place: (min(map(_rank, servers[place])), place))
+    for number, place in enumerate(order):
+        if shown >= MAX_SHOWN:
+            rest = sum(len(servers[other]) for other in order[number:])
+            yield Line(f"+{rest:,} more on {len(order) - number:,} other servers")
+            break
+        yield Line(" ".join(title_of(place)))
+        found = sorted(servers[place], key=lambda finding: (_rank(finding), finding["kind"]))
+        for record in found[:MAX_OF_SERVER]:
+            host = f" (host {record['host']})" if several and place[1] else ""
+            since = record["since"] if contents.compared_with else ""
+            known = ", ".join(filter(None, [since, changed_by(record)]))
+            seen = f" ({known})" if known else ""
+            yield _line(_sign(record), f"{record['text']}{host}{seen}")
+            if values and record["status"] == "drift":
+                yield from _values(record)
+        if found[MAX_OF_SERVER:]:
+            yield Line(f"+{len(found) - MAX_OF_SERVER:,} more")
+        shown += len(found[:MAX_OF_SERVER])
+    if servers:
+        yield Line("")
+
+
+def _values(finding: Object) -> Iterator[Line]:
+    """Yield the values of a finding that differ, at most :data:`MAX_VALUES` lines."""
+    before, after = finding["before"], finding["after"]
+    one, two = (_texts(side) for side in (before, after))
+    changed = [
+        line.rstrip("\n")
+        for line in difflib.unified_diff(one, two, lineterm="", n=0)
+        if not line.startswith(("---", "+++", "@@"))
+    ]
+    for line in changed[:MAX_VALUES]:
+        colour = _SIGNS["delete" if line.startswith("-") else "create"][1]
+        yield Line(f"    {line[:1]} {printable(line[1:], MAX_WIDTH)}", _colour(colour))
+    if changed[MAX_VALUES:]:
+        yield Line(f"    +{len(changed) - MAX_VALUES:,} more lines")
+
+
+def _texts(side: object) -> list[str]:
+    """Return the lines of one side of a finding: a line for each field of an object."""
+    if side is None:
+        return []
+    if isinstance(side, dict):
+        return [f"{name}: {json.dumps(value, default=str)}" for name, value in side.items()]
+    return str(side).splitlines()
+
+
+def _rank(finding: Object) -> int:
+    """Return the position of a finding: failures first, then new differences, then the rest."""
+    if finding["status"] == "drift":
+        return 1 if finding["since"] == "new" else 2
+    return {"failed": 0, "unmanaged": 3}.get(finding["status"], 4)
+
+
+def _sign(finding: Object) -> tuple[str, str]:
+    if finding["status"] == "failed":
+        return _FAILED
+    if finding["status"] in ("unmanaged", "unknown"):
+        return _OPEN
+    return _SIGNS.get(finding["action"], _SIGNS["update"])
+
+
+def _line(sign: tuple[str, str], text: str) -> Line:
+    return Line(f"{sign[0]} {' '.join(text.split())}", _colour(sign[1]))
+
+
+def _totals(contents: Contents) -> str:
+    """Return the numbers of created, updated and deleted objects as a sentence."""
+    counts = dict.fromkeys(_SIGNS, 0)
+    for finding in contents.findings:
+        if finding["status"] == "drift":
+            counts[finding["action"]] += 1
+    if contents.check:
+        return f"Plan: {', '.join(f'{count:,} to {verb}' for verb, count in counts.items())}."
+    done = ", ".join(f"{count:,} {verb}d" for verb, count in counts.items())
+    ends = f"failed: {contents.counts['failed']:,}, skipped: {contents.skipped:,}"
+    return f"Applied: {done}; {ends}."
+
+
+def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
+    words = [cell.ljust(width) for cell, width in zip(cells[:2], widths[:2], strict=True)]
+    words += [cell.rjust(width) for cell, width in zip(cells[2:], widths[2:], strict=True)]
+    return "  ".join(words)
+
+
+def github(contents: Contents) -> list[Line]:
+    """Return a GitHub workflow command for each failure, difference and unmanaged object."""
+    return [
+        Line(_annotation(finding))
+        for finding in contents.findings
+        if finding["status"] not in ("ignored", "unknown")
+    ]
+
+
+def _annotation(finding: Object) -> str:
+    level = "error" if finding["status"] == "failed" or finding.get("fails") else "warning"
+    title = " ".join(title_of(place_of(finding)))
+    for sign, code in {**_GITHUB_DATA, ":": "%3A", ",": "%2C"}.items():
+        title = title.replace(sign, code)
+    text = f"{_sign(finding)[0]} {' '.join(finding['text'].split())}"
+    for sign, code in _GITHUB_DATA.items():
+        text = text.replace(sign, code)
+    return f"::{level} title={title}::{text}"

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Convert the answers of an AWX survey to variables of a playbook.
+
+Answers are strings. Answers to questions of the type `textarea` are parsed as YAML. Empty answers
+are omitted.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.common.yaml import yaml_load
+
+from ...module_utils._lib.core.yaml_text import UnreadableYaml, parse_yaml
+
+_SURVEYS = Path(__file__).resolve().parents[3] / "playbooks" / "vars" / "awx_surveys.yml"
+_PREFIX = "survey_"
+
+
+class SurveyError(Exception):
+    """An answer is invalid. The message contains the variable of the question."""
+
+
+def answers(playbook: str, variables: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the variables of a playbook for the survey answers in `variables`.
+
+    Raises SurveyError if an answer is invalid or its question is unknown.
+    """
+    questions = _questions(playbook)
+    found = {}
+    for name in sorted(variable for variable in variables if variable.startswith(_PREFIX)):
+        if name not in questions:
+            near = difflib.get_close_matches(name, list(questions), 1)
+            hint = f" (did you mean {near[0]}?)" if near else ""
+            raise SurveyError(f"{name}: the survey of {playbook} has no such question{hint}")
+        value = variables[name]
+        if isinstance(value, str) and not value.strip():
+            continue
+        found[name.removeprefix(_PREFIX)] = _parse(name, questions[name], value)
+    return found
+
+
+def _parse(name: str, kind: str, value: Any) -> Any:
+    """Return the value of an answer. A value that is not a string has been parsed before.
+
+    :param kind: type of the question
+    """
+    if kind != "textarea" or not isinstance(value, str):
+        return value
+    try:
+        read = parse_yaml(value)
+    except UnreadableYaml as error:
+        place = "" if error.line is None else f" in line {error.line}"
+        raise SurveyError(f"{name}: the answer is not valid YAML{place}: {error}") from None
+    if not isinstance(read, list | dict):
+        raise SurveyError(
+            f"{name}: the answer is neither a list nor a mapping; begin list items with '- '"
+        )
+    return read
+
+
+@cache
+def _questions(playbook: str) -> dict[str, str]:
+    """Return the types of the questions in a survey, by variable."""
+    surveys = yaml_load(_SURVEYS.read_text(encoding="utf-8"))["awx_setup_surveys"]
+    if playbook not in surveys:
+        raise SurveyError(f"there is no survey for the playbook {playbook}")
+    return {question["variable"]: question["type"] for question in surveys[playbook]}

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Read connection options from variables such as `toolchain_repo_url` [C1.1]."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from ansible import errors
+from ansible.module_utils.parsing.convert_bool import boolean
+
+from ...module_utils._lib.core.connection.connection import (
+    require_own_server,
+)
+from ...module_utils._lib.core.connection.options import (
+    SERVICES,
+    credential_options,
+    is_credential,
+    settings_options,
+    variable_name,
+)
+from ...module_utils._lib.core.errors import (
+    invalid,
+    single_line,
+)
+from ...module_utils._lib.core.secret import (
+    without_user_info,
+)
+
+_ALIASES = {"user": "username"}
+_PREFIX = "toolchain_"
+#: Variables that concern no single service, or that the playbooks set.
+_GENERAL = (
+    *("toolchain_fail_fast", "toolchain_in_process", "toolchain_not_built"),
+    *("toolchain_report", "toolchain_sealed"),
+)
+#: Prefix of the plans of slices, which AWX passes from one job to the next.
+_PLANS = "toolchain_plan_"
+
+
+class _NeverRaised(Exception):
+    """Stands for an error that older releases of ansible-core do not have."""
+
+
+#: Error of ansible-core 2.19 and newer for a template that results in `omit`.
+_OMITTED: type[Exception] = getattr(errors, "AnsibleValueOmittedError", _NeverRaised)
+
+
+def evaluated(value: Any, template: Callable[[Any], Any]) -> Any:
+    """Return the value of a template, `None` for `omit`.
+
+    :param template: evaluates templates
+    """
+    try:
+        return template(value)
+    except _OMITTED:
+        return None
+
+
+def value_of(name: str, variables: Mapping[str, Any], template: Callable[[Any], Any]) -> Any:
+    """Return the value of a variable, `None` if it is not set, empty or `omit`.
+
+    Raises `invalid` if its value uses an undefined name.
+    """
+    value = variables.get(name)
+    if value is None:
+        return None
+    try:
+        value = evaluated(value, template)
+    except errors.AnsibleUndefinedVariable as error:
+        # until ansible-core 2.18, the string of the error contains the reason twice
+        message = f"the variable {name} cannot be evaluated: {single_line(str(error.args[0]))}"
+        raise invalid(message) from None
+    return None if value in (None, "", variables.get("omit")) else value
+
+
+def is_on(
+    name: str, variables: Mapping[str, Any], template: Callable[[Any], Any], *, default: bool
+) -> bool:
+    """Return the value of a variable that switches something on or off. Raises `invalid`."""
+    value = value_of(name, variables, template)
+    try:
+        return default if value is None else bool(boolean(value))
+    except TypeError:
+        raise invalid(f"the variable {name} is '{value}': set it to true or false") from None
+
+
+@functools.cache
+def _known() -> frozenset[str]:
+    return frozenset(
+        variable_name(service, option)
+        for service in SERVICES
+        for option in (*settings_options(service), *credential_options(service))
+    ).union(_GENERAL)
+
+
+def require_known(names: Iterable[str]) -> None:
+    """Raise `invalid` for a misspelt variable `toolchain_...`, which no task would read.
+
+    :param names: names of all variables of a task
+    """
+    for name in names:
+        if name.startswith(_PREFIX) and name not in _known() and not name.startswith(_PLANS):
+            near = difflib.get_close_matches(name, sorted(_known()), 1, 0.75)
+            hint = f"did you mean {near[0]}?" if near else "no option has this name; rename it"
+            raise invalid(f"the variable {name} is unknown: {hint}")
+
+
+def from_variables(
+    service: str,
+    explicit: Mapping[str, Any],
+    variables: Mapping[str, Any],
+    template: Callable[[Any], Any],
+) -> dict[str, Any]:
+    """Return the connection options from variables that `explicit` does not contain.
+
+    A credential in `explicit`, also in its address, hides all credentials in variables. Empty
+    variables count as unset. Raises `invalid` if `explicit` has the address of another server than
+    the variables with the credentials, and for an unknown variable.
+
+    :param explicit: options of the task or lookup
+    """
+    require_known(variables)
+    named = {_ALIASES.get(name, name) for name, value in explicit.items() if value is not None}
+
+    def values(options: tuple[str, ...]) -> dict[str, Any]:
+        found = {
+            option: value_of(variable_name(service, option), variables, template)
+            for option in options
+            if option not in named
+        }
+        return {option: _unparsed(value) for option, value in found.items() if value is not None}
+
+    options = values(tuple(settings_options(service)))
+    credentials = named.intersection(credential_options(service))
+    if is_credential(service, credentials) or _has_user_info(explicit.get("url")):
+        if "url" in options:
+            options["url"] = without_user_info(str(options["url"]))
+        return options
+    found = values(credential_options(service))
+    if is_credential(service, found) and explicit.get("url"):
+        name = variable_name(service, "url")
+        own = value_of(name, variables, template)
+        require_own_server("variables", name, own, str(explicit["url"]))
+    return {**options, **found}
+
+
+def _unparsed(value: Any) -> Any:
+    """Return a value as text that ansible-core before 2.19 has parsed, because it is JSON."""
+    return json.dumps(value) if isinstance(value, Mapping) else value
+
+
+def _has_user_info(url: Any) -> bool:
+    try:
+        return url is not None and urlsplit(str(url)).username is not None
+    except ValueError:
+        return False  # the parser of the connection rejects the address

@@ -1,0 +1,416 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Edit values in the text of a YAML document, and keep every other byte.
+
+A parser that writes the whole document again would reformat lines that nobody changed. The
+positions of the nodes tell which characters to replace, so comments, order, anchors and quotes
+stay.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from typing import Any
+
+import yaml
+from ansible.module_utils.common import yaml as library
+
+from ...module_utils._lib.core.yaml_text import require_bounds
+from .unreadable_yaml import UNREADABLE
+
+_WIDTH = 1_000_000
+#: Maximum number of passes. A second pass restores the entries that share an anchor with a change.
+_PASSES = 5
+_ANCHOR = re.compile(r"&[^\s,\[\]{}]+")
+_MERGE = "tag:yaml.org,2002:merge"
+
+
+class EditError(Exception):
+    """The text cannot be edited so that it has the wanted values."""
+
+
+@dataclass(frozen=True)
+class Tagged:
+    """A value with a tag such as `!vault`, which is never decrypted here."""
+
+    tag: str
+    text: str
+
+
+class _Values(library.SafeLoader):
+    """Load values without decrypting vaults."""
+
+
+class _Positions(yaml.SafeLoader):
+    """Compose nodes; a repeated node has the position of its alias."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        events: Any = self
+        alias = events.peek_event() if events.check_event(yaml.AliasEvent) else None
+        node = super().compose_node(parent, index)
+        if alias is None:
+            return node
+        repeated: Any = copy.copy(node)
+        repeated.start_mark, repeated.end_mark = alias.start_mark, alias.end_mark
+        repeated.is_alias = True
+        return repeated
+
+
+def _tagged(loader: Any, suffix: str, node: yaml.Node) -> Tagged:
+    return Tagged(f"!{suffix}", str(node.value))
+
+
+_Values.add_multi_constructor("!", _tagged)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Write values without aliases, and strings of several lines as blocks."""
+
+    indented = False
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> Any:
+        return super().increase_indent(flow, indentless and not self.indented)
+
+
+class _Indenting(_Dumper):
+    indented = True
+
+
+def _represent_text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
+    style = "|" if "\n" in value else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+
+def _represent_tagged(dumper: yaml.SafeDumper, value: Tagged) -> yaml.Node:
+    return dumper.represent_scalar(value.tag, value.text, style="|")
+
+
+_Dumper.add_representer(str, _represent_text)
+_Dumper.add_representer(Tagged, _represent_tagged)
+
+
+def load(text: str) -> Any:
+    """Return the values of a document, `{}` if it is empty. Raises `EditError`."""
+    try:
+        require_bounds(text)
+        found = yaml.load(text, Loader=_Values)  # noqa: S506 - a subclass of SafeLoader
+    except UNREADABLE as error:
+        raise EditError(f"it is not valid YAML: {' '.join(str(error).split())}") from None
+    return {} if found is None else found
+
+
+def edited(text: str, wanted: Mapping[str, Any], keys: Collection[str] = ()) -> str:
+    """Return the text of a document with the wanted values.
+
+    :param keys: names of the options that identify an entry of a list
+    :raises EditError: if the result would have other values
+    """
+    found = load(text)
+    for _pass in range(_PASSES):
+        if canonical(found) == canonical(wanted):
+            return text
+        text = _Edits(text, keys).rewritten(found, wanted)
+        try:
+            found = load(text)
+        except EditError:  # an anchor went away, or the layout is unusual
+            break
+    raise EditError("its anchors or its layout do not allow the change: edit it by hand")
+
+
+def canonical(value: Any) -> Any:
+    """Return a form of a value that is equal for equal values only: `1` and `true` differ."""
+    if isinstance(value, Mapping):
+        pairs = ((repr(key), canonical(each)) for key, each in value.items())
+        return ("map", *sorted(pairs, key=lambda pair: pair[0]))
+    if isinstance(value, list | tuple):
+        return ("list", *map(canonical, value))
+    return (type(value).__name__, value)
+
+
+@dataclass
+class _Edits:
+    """The changes of one pass.
+
+    :param keys: names of the options that identify an entry of a list
+    """
+
+    text: str
+    keys: Collection[str]
+    changes: list[tuple[int, int, str]] = field(default_factory=list)
+    dumper: type[_Dumper] = _Dumper
+    flows: list[tuple[int, int]] = field(default_factory=list)
+
+    def rewritten(self, old: Any, new: Any) -> str:
+        """Return the text with all changes of this pass."""
+        root = yaml.compose(self.text, Loader=_Positions)
+        if root is None:
+            return _lines_end(self.text) + self._block(new, "")
+        self.dumper = _Indenting if _is_indented(root) else _Dumper
+        marks = [(each.start_mark, each.end_mark) for each in _nodes(root) if _is_flow(each)]
+        self.flows = [(start.index, end.index) for start, end in marks]
+        self._change(root, old, new, 0)
+        parts, place = [], 0
+        for start, end, replacement in sorted(self.changes, key=lambda change: change[:2]):
+            parts += [self.text[place:start], replacement]
+            place = end
+        return "".join([*parts, self.text[place:]])
+
+    def _change(self, node: Any, old: Any, new: Any, indent: int) -> None:
+        """Change the text of a node. `indent` is the column of its key or dash."""
+        if canonical(old) == canonical(new):
+            return
+        is_own = not getattr(node, "is_alias", False)
+        if is_own and isinstance(node, yaml.MappingNode) and _both(dict, old, new) and new:
+            self._change_mapping(node, old, new, indent)
+        elif is_own and isinstance(node, yaml.SequenceNode) and _both(list, old, new) and new:
+            self._change_list(node, old, new, indent)
+        else:
+            self._replace(node, new, indent)
+
+    # -- mappings
+
+    def _change_mapping(self, node: Any, old: Any, new: Any, indent: int) -> None:
+        own = {key.value: (key, value) for key, value in node.value if key.tag != _MERGE}
+        gone = [name for name in old if name not in new]
+        if any(name not in own for name in gone) or (gone and (node.flow_style or not own)):
+            self._replace(node, new, indent)
+            return
+        rows = [pair for pair in node.value if pair[0].value not in gone or pair[0].tag == _MERGE]
+        if not rows:
+            self._replace(node, new, indent)
+            return
+        for name in gone:
+            self._remove_row(node, [pair[0] for pair in node.value], own[name])
+        column = node.value[0][0].start_mark.column
+        added = {}
+        for name, value in new.items():
+            if name in own and name in old:
+                self._change(own[name][1], old[name], value, column)
+            elif name not in old or canonical(old[name]) != canonical(value):
+                added[name] = value
+        if added:
+            self._add_keys(node, added, column)
+
+    def _add_keys(self, node: Any, added: Mapping[str, Any], column: int) -> None:
+        end = self._end(node.value[-1][1])
+        if node.flow_style:
+            is_json = node.value[0][0].style == '"'
+            inner = (_as_json if is_json else self._flow)(dict(added))[1:-1]
+            self.changes.append((end, end, f", {inner}"))
+        else:
+            self._insert_line(end, self._block(dict(added), " " * column))
+
+    def _remove_row(self, node: Any, keys: Sequence[Any], pair: tuple[Any, Any]) -> None:
+        key, value = pair
+        start, end = key.start_mark.index, self._line_after(self._end(value))
+        begin = self.text.rfind("\n", 0, start) + 1
+        if not self.text[begin:start].strip():
+            start = begin
+        else:  # it follows the dash of its entry
+            later = [other for other in keys if other.start_mark.index > start]
+            end = later[0].start_mark.index if later else end
+        self.changes.append((start, end, ""))
+
+    # -- lists
+
+    def _change_list(self, node: Any, old: list[Any], new: list[Any], indent: int) -> None:
+        if node.flow_style:
+            self._change_flow_list(node, old, new)
+            return
+        dashes = [self.text.rfind("-", 0, item.start_mark.index) for item in node.value]
+        column = dashes[0] - (self.text.rfind("\n", 0, dashes[0]) + 1)
+        matcher = SequenceMatcher(None, [*map(self._name, old)], [*map(self._name, new)], False)
+        for kind, one, two, three, four in matcher.get_opcodes():
+            same = two - one if kind == "equal" else 0
+            for number in range(same):
+                item = node.value[one + number]
+                self._change(item, old[one + number], new[three + number], column)
+            for number in range(one + same, two):
+                self._remove_item(node.value[number], dashes[number])
+            if three + same < four:
+                text = self._block(new[three + same : four], " " * column)
+                if two > 0:
+                    self._insert_line(self._end(node.value[two - 1]), text)
+                else:
+                    begin = self.text.rfind("\n", 0, dashes[0]) + 1
+                    self.changes.append((begin, begin, text))
+
+    def _name(self, entry: Any) -> Any:
+        """Return the values that identify an entry of a list."""
+        if isinstance(entry, Mapping):
+            own = {key: value for key, value in entry.items() if key in self.keys and value}
+            if own:
+                return canonical(own)
+        return canonical(entry)
+
+    def _remove_item(self, item: Any, dash: int) -> None:
+        begin = self.text.rfind("\n", 0, dash) + 1
+        if self.text[begin:dash].strip():
+            raise EditError(f"the list in line {item.start_mark.line + 1} cannot be edited")
+        self.changes.append((begin, self._line_after(self._end(item)), ""))
+
+    def _change_flow_list(self, node: Any, old: list[Any], new: list[Any]) -> None:
+        if [*map(self._name, old)] == [*map(self._name, new)]:
+            for item, before, after in zip(node.value, old, new, strict=True):
+                self._change(item, before, after, 0)
+            return
+        if not node.value:
+            self._replace(node, new, 0)
+            return
+        sources = {
+            canonical(value): self.text[item.start_mark.index : self._end(item)]
+            for value, item in zip(old, node.value, strict=True)
+        }
+        parts = [sources.get(canonical(value)) or self._flow(value) for value in new]
+        start, end = node.value[0].start_mark.index, self._end(node.value[-1])
+        self.changes.append((start, end, ", ".join(parts)))
+
+    # -- whole values
+
+    def _replace(self, node: Any, new: Any, indent: int) -> None:
+        """Replace the text of a value. An anchor stays: the next pass restores its other users."""
+        start, end = node.start_mark.index, self._end(node)
+        anchor = _ANCHOR.match(self.text, start)
+        prefix = f"{anchor[0]} " if anchor else ""
+        if self._is_in_flow(node):
+            text = self._flow(new)
+        elif isinstance(new, str) and _is_block(node, new):
+            text = self._scalar_block(new, indent)
+        elif isinstance(new, dict | list) and new:
+            is_list = isinstance(new, list)
+            deeper = indent + (0 if is_list and self.dumper is _Dumper else 2)
+            text = "\n" + self._block(new, " " * deeper).rstrip("\n")
+            prefix = prefix.rstrip()
+            while start > 0 and self.text[start - 1] in " \n" and not prefix:
+                start -= 1
+        else:
+            text = self._scalar(new, getattr(node, "style", None))
+        if start == end and self.text[start - 1 : start] in (":", "-"):
+            prefix = f" {prefix}" if not text.startswith("\n") else prefix
+        self.changes.append((start, end, f"{prefix}{text}"))
+
+    def _is_in_flow(self, node: Any) -> bool:
+        return any(start < node.start_mark.index < end for start, end in self.flows)
+
+    def _scalar_block(self, value: str, indent: int) -> str:
+        text = yaml.dump(value, Dumper=self.dumper, allow_unicode=True, width=_WIDTH)
+        head, _line, body = text.partition("\n")
+        if not head.startswith("|"):
+            return self._scalar(value, None)
+        spaces = " " * indent
+        lines = [f"{spaces}{line}" if line else line for line in body.rstrip("\n").split("\n")]
+        tail = "\n" * (len(body) - len(body.rstrip("\n")) - 1) if head.endswith("+") else ""
+        return head + "\n" + "\n".join(lines) + tail
+
+    def _scalar(self, value: Any, style: str | None) -> str:
+        if isinstance(value, str):
+            node = yaml.ScalarNode(
+                "tag:yaml.org,2002:str", value, style=style if style in ('"', "'") else None
+            )
+            text = yaml.serialize(node, Dumper=self.dumper, allow_unicode=True, width=_WIDTH)
+        else:
+            text = yaml.dump(
+                value, Dumper=self.dumper, default_flow_style=True, allow_unicode=True, width=_WIDTH
+            )
+        return text.removesuffix("...\n").rstrip("\n")
+
+    def _flow(self, value: Any) -> str:
+        text = yaml.dump(
+            [value],
+            Dumper=_FlowDumper,
+            default_flow_style=True,
+            allow_unicode=True,
+            width=_WIDTH,
+            sort_keys=False,
+        )
+        return text.rstrip("\n")[1:-1]
+
+    def _block(self, value: Any, spaces: str) -> str:
+        text = yaml.dump(
+            value, Dumper=self.dumper, allow_unicode=True, sort_keys=False, width=_WIDTH
+        )
+        lines = text.splitlines(keepends=True)
+        return "".join(f"{spaces}{line}" if line.strip() else line for line in lines)
+
+    # -- places
+
+    def _insert_line(self, place: int, text: str) -> None:
+        """Insert whole lines after the line at a place."""
+        end = self._line_after(place)
+        if not self.text[:end].endswith("\n"):
+            text = f"\n{text}".removesuffix("\n")
+        self.changes.append((end, end, text))
+
+    def _line_after(self, place: int) -> int:
+        end = self.text.find("\n", place)
+        return len(self.text) if end < 0 else end + 1
+
+    def _end(self, node: Any) -> int:
+        """Return the index after the last character of a node, without comments and blanks."""
+        if getattr(node, "is_alias", False) or _is_flow(node):
+            return int(node.end_mark.index)
+        if isinstance(node, yaml.ScalarNode):
+            end = int(node.end_mark.index)
+            start = int(node.start_mark.index)
+            return start + len(self.text[start:end].rstrip()) if node.style in ("|", ">") else end
+        last = node.value[-1]
+        return self._end(last[1] if isinstance(last, tuple) else last)
+
+
+class _FlowDumper(_Dumper):
+    """Write strings of several lines in quotes."""
+
+
+_FlowDumper.add_representer(
+    str, lambda dumper, value: dumper.represent_scalar("tag:yaml.org,2002:str", value)
+)
+
+
+def _as_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _lines_end(text: str) -> str:
+    return text if not text or text.endswith("\n") else f"{text}\n"
+
+
+def _both(kind: type, one: Any, two: Any) -> bool:
+    return isinstance(one, kind) and isinstance(two, kind)
+
+
+def _is_flow(node: Any) -> bool:
+    return isinstance(node, yaml.CollectionNode) and bool(node.flow_style)
+
+
+def _is_block(node: Any, new: str) -> bool:
+    return getattr(node, "style", None) in ("|", ">") or "\n" in new
+
+
+def _nodes(node: Any) -> Iterator[Any]:
+    yield node
+    if getattr(node, "is_alias", False) or not isinstance(node, yaml.CollectionNode):
+        return
+    for each in node.value:
+        for inner in each if isinstance(each, tuple) else (each,):
+            yield from _nodes(inner)
+
+
+def _is_indented(root: Any) -> bool:
+    """Return whether the dashes of lists are further right than the key of the list."""
+    for node in _nodes(root):
+        if isinstance(node, yaml.MappingNode) and not node.flow_style:
+            for key, value in node.value:
+                if (
+                    isinstance(value, yaml.SequenceNode)
+                    and not _is_flow(value)
+                    and not getattr(value, "is_alias", False)
+                ):
+                    return bool(value.start_mark.column > key.start_mark.column)
+    return False
