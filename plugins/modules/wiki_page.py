@@ -106,7 +106,8 @@ options:
       - Whether the page stays the same page when somebody renames it. The task marks the page with O(title), and finds it by the mark if the
         space has no page with the title. The page then gets its title again.
       - The mark is a content property of the page, which readers do not see. A copy of the page is not taken for it.
-      - A search reads the list of pages of the space. On Atlassian Cloud it has only the 250 pages that were changed last.
+      - A search reads the list of pages of the space, once for all O(pages). On Atlassian Cloud it has only the 250 pages that were changed
+        last.
       - With O(page_id) and with O(state=absent) the option has no effect.
     type: bool
     default: false

@@ -95,6 +95,20 @@ def test_two_marked_pages_are_a_conflict_before_any_write(wiki: Cloud) -> None:
 
 
 @SERVERS
+def test_pages_of_a_list_share_one_search(wiki: Cloud) -> None:
+    page_id = _renamed(wiki)
+    titles = ["New 1", "New 2", "Release 1.0"]
+    pages = [{**WANTED, "title": title} for title in titles]
+    begin = wiki.sandbox.mark()
+    rows = wiki.page(pages=pages)[1]["pages"]
+    assert [row["page"]["title"] for row in rows] == titles
+    assert rows[2]["page"]["id"] == page_id
+    searches = ("/content/page", "/pages")
+    read = [each["path"] for each in wiki.sandbox.requests(since=begin, writes=False)]
+    assert len([path for path in read if path.endswith(searches) and "space" in path]) == 1, read
+
+
+@SERVERS
 def test_renamed_page_is_not_removed(wiki: Cloud) -> None:
     page_id = _renamed(wiki)
     assert not wiki.page(**{**WANTED, "state": "absent"})[0]

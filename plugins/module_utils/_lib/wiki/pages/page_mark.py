@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import Any
 
 from ...core.concurrency import spread
@@ -28,20 +29,38 @@ def _same(one: str, other: str) -> bool:
     return composed(one).lower() == composed(other).lower()
 
 
-def find_renamed(client: WikiClient, space: str, title: str, parallel: int) -> Page | None:
-    """Return the page that is marked with a title although it has another one now, or None.
+class MarkedPages:
+    """The marked pages of spaces. All pages of a task share one search in each space."""
 
-    Raises `conflict` if several pages are.
-    """
-    purpose = f"searching for the renamed page '{title}' in the space {space}"
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._marked: dict[str, list[tuple[str, Page]]] = {}
+
+    def find(self, client: WikiClient, space: str, title: str, parallel: int) -> Page | None:
+        """Return the page that is marked with a title although it has another one now, or None.
+
+        Raises `conflict` if several pages are.
+        """
+        purpose = f"searching for the renamed page '{title}' in the space {space}"
+        with self._lock:
+            marked = self._marked.get(space.lower())
+            if marked is None:
+                marked = self._marked[space.lower()] = _marked_in(client, purpose, space, parallel)
+        found = [page for known, page in marked if _same(known, title)]
+        if len(found) > 1:
+            names = ", ".join(f"'{page.title}' ({page.id})" for page in found)
+            message = f"the pages {names} in the space {space} are all marked as the page '{title}'"
+            raise ToolchainError("conflict", f"{message}: set page_id")
+        return client.require(purpose, found[0].id, space) if found else None
+
+
+def _marked_in(
+    client: WikiClient, purpose: str, space: str, parallel: int
+) -> list[tuple[str, Page]]:
+    """Return the titles in the marks of a space, with their pages."""
     listed = client.possibly_renamed(purpose, space, EXPANSION)
     pages = spread(parallel, lambda page: properties.with_property(client, page, KEY), listed)
-    found = [page for page in pages if _same(_title_on(page) or "", title)]
-    if len(found) > 1:
-        names = ", ".join(f"'{page.title}' ({page.id})" for page in found)
-        message = f"the pages {names} in the space {space} are all marked as the page '{title}'"
-        raise ToolchainError("conflict", f"{message}: set page_id")
-    return client.require(purpose, found[0].id, space) if found else None
+    return [(title, page) for page in pages if (title := _title_on(page)) is not None]
 
 
 class PageMark:

@@ -22,7 +22,7 @@ from ..labels import PageLabels
 from ..page import Page, composed, of_the_page, require
 from . import page_mark
 from .desired_page import DesiredPage, PageOptions, desired_page
-from .page_mark import PageMark, find_renamed
+from .page_mark import MarkedPages, PageMark
 from .restrictions import (
     EXPANSION,
     PageAddition,
@@ -70,13 +70,17 @@ def _wanted(page: Page, desired: DesiredPage, comparison: BodyComparison) -> Pag
 class SinglePage:
     """Compare and write a page, found by id or by space and title.
 
+    :param marked: the marked pages, the same for all pages of the task
     :param connections: maximum number of connections for all pages of the task
     """
 
-    def __init__(self, task: Task, options: PageOptions, *, connections: int = 10) -> None:
+    def __init__(
+        self, task: Task, options: PageOptions, marked: MarkedPages, *, connections: int = 10
+    ) -> None:
         options.require()
         require_segment("parent_id", options.parent_id)
         self.task, self._options, self._connections = task, options, connections
+        self._marked = marked
         self._removes = removes = options.state == "absent"
         # a page that somebody renamed may have another purpose now: it is not removed
         self._follows = options.follow_renames and options.page_id is None and not removes
@@ -142,7 +146,7 @@ class SinglePage:
             space, title = options.space_and_title()
             page = self._client.find(f"searching for {named}", space, title)
             if page is None and self._follows:
-                page = find_renamed(self._client, space, title, self._connections)
+                page = self._marked.find(self._client, space, title, self._connections)
             if page is None and self._removes:
                 self._client.require_space(space)
             if page is None and (self._desired.body is None or self._desired.heading is not None):

@@ -19,6 +19,7 @@ from ...core.plan import Plan, unchanged
 from ..formats.parser import excerpt, joined
 from ..page import Page, author_of
 from .desired_page import PageFields, PageOptions
+from .page_mark import MarkedPages
 from .single_page import SinglePage
 
 _BODY = ["body", "src"]
@@ -77,6 +78,7 @@ class PageKind(ItemKind[PageOptions, Page]):
         self.parallel = parallel
         self._warnings: dict[str, list[str]] = {}
         self._pages: dict[str, SinglePage] = {}
+        self._marked = MarkedPages()
         problems = []
         for index, page in enumerate(pages):
             try:
@@ -94,7 +96,9 @@ class PageKind(ItemKind[PageOptions, Page]):
             warn = self._warnings.setdefault(page.named.lower(), []).append
             accounting = Accounting(total=task.accounting)
             task, connections = replace(task, warn=warn, accounting=accounting), self.parallel
-        self._pages[page.named.lower()] = SinglePage(task, page, connections=connections)
+        self._pages[page.named.lower()] = SinglePage(
+            task, page, self._marked, connections=connections
+        )
 
     def name(self, entry: PageOptions) -> str:
         return entry.named
