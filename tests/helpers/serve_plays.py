@@ -11,16 +11,21 @@ from __future__ import annotations
 import atexit
 import gc
 import importlib
+import inspect
 import json
 import os
 import pkgutil
 import signal
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from unittest import mock
 
 from ansible import constants, template
 from ansible.cli import playbook
+from ansible.parsing.dataloader import DataLoader
 from ansible.plugins import loader
 from ansible.utils.path import cleanup_tmp_file
 
@@ -57,6 +62,7 @@ def main() -> None:
     for name in (*_IMPORTS, *modules):
         importlib.import_module(f"{_PLUGINS}.{name}")
     _load_plugins()
+    _read_files()
     # every play initializes the loader again
     warnings.filterwarnings("ignore", "AnsibleCollectionFinder has already been configured")
     # the parent removes the temporary folder of this process; a play must not
@@ -93,6 +99,40 @@ def _load_plugins() -> None:
     # core 2.16 to 2.18 compile every string as a template
     trusted = getattr(template, "trust_as_template", str)
     template.Templar(loader=None).template(trusted("{{ 1 | string }}"))
+
+
+def _read_files() -> None:
+    """Parse the files of roles and playbooks once, for all plays.
+
+    A play gets the parsed file itself, and may change it: its process has its own copy. If it loads
+    the file again, it parses it.
+    """
+    # the loader of plugins must have been initialized before this import
+    utils = f"{_PLUGINS}.plugin_utils._lib"
+    role_variables = importlib.import_module(f"{utils}.role_variables")
+    survey = importlib.import_module(f"{utils}.survey")
+    for owner in role_variables.owners():
+        role_variables.known_to(owner)
+    for name in ("drift", "enforce"):
+        survey.answers(name, {})
+    load: Callable[..., Any] = DataLoader.load_from_file
+    # core loads tasks, roles and playbooks in this way; 2.16 to 2.18 trust every file
+    known = inspect.signature(load).parameters
+    options = dict.fromkeys({"trusted_as_template"} & known.keys(), True)
+    root = Path(importlib.import_module(_PLUGINS).__path__[0]).parent
+    parsed = {
+        str(path): load(DataLoader(), str(path), **options)
+        for pattern in ("playbooks/*.yml", "playbooks/tasks/**/*.yml", "roles/*/*/*.yml")
+        for path in root.glob(pattern)
+    }
+
+    def load_once(loader: DataLoader, file_name: str, **given: Any) -> Any:
+        path = loader.path_dwim(file_name)
+        if given == options and path in parsed:
+            return parsed.pop(path)
+        return load(loader, file_name, **given)
+
+    mock.patch.object(DataLoader, "load_from_file", load_once).start()
 
 
 def _play(

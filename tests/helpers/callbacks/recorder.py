@@ -35,6 +35,8 @@ class CallbackModule(CallbackBase):
         super().__init__()
         self._controls: dict[str, str] = json.loads(os.environ["RECORDER_CONTROLS"])
         self._since: dict[str, int] = {}
+        #: The number of the last request in the log, by control address.
+        self._last: dict[str, int] = {}
         self._started = 0.0
         self._failed_items: dict[str, list[bool]] = {}
         self._play = ""
@@ -50,12 +52,16 @@ class CallbackModule(CallbackBase):
                 _call("POST", f"{control}/reset")
                 _call("PATCH", f"{control}/settings", task.vars["sandbox_reset"])
                 _call("POST", f"{control}/seed", task.vars.get("sandbox_seed", {}))
+                self._last.pop(control, None)
             if self._has_faults:
                 _call("DELETE", f"{control}/faults")
             if faults:
                 _call("POST", f"{control}/faults", faults)
         self._has_faults = bool(faults)
-        self._since = {host: self._log(host, 2**60)["last"] for host in self._controls}
+        for host, control in self._controls.items():
+            if control not in self._last:
+                self._log(host, 2**60)
+            self._since[host] = self._last[control]
         self._failed_items = {}
         self._started = time.monotonic()
 
@@ -106,7 +112,9 @@ class CallbackModule(CallbackBase):
         return result
 
     def _log(self, host: str, since: int) -> dict[str, Any]:
-        log: dict[str, Any] = _call("GET", f"{self._controls[host]}/requests?since={since}")
+        control = self._controls[host]
+        log: dict[str, Any] = _call("GET", f"{control}/requests?since={since}")
+        self._last[control] = log["last"]
         return log
 
 
