@@ -40,7 +40,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.forma
     parser,
 )
 
-SIZE = 200_000
+SIZE = 100_000
 ESCAPED = {ord("<"): "&lt;", ord("&"): "&amp;", ord('"'): "&quot;", 0x1B: " "}
 REQUEST = messages.Request("reading x", "GET", "http://host/x", reads=True)
 
@@ -150,7 +150,7 @@ UNITS = [
         "Exception",
         "?",
     ),
-    *("<a", '<a"', "<a '", '<a b="c" ', "<![CDATA[", "<!--", "&amp", "&amp;", "</a", "<p></p>"),
+    *("<a", '<a"', "<a '", '<a b="c" ', "<![CDATA[", "<!--", "&amp", "</a", "<p></p>"),
 ]
 
 
@@ -159,7 +159,7 @@ UNITS = [
 def test_long_input_is_parsed_in_linear_time(reader: Callable[[str], object], unit: str) -> None:
     begun = time.process_time()
     reader(unit * (SIZE // len(unit)))
-    assert time.process_time() - begun < 3, "quadratic: minutes"
+    assert time.process_time() - begun < 1, "quadratic: minutes"
 
 
 def test_error_text_in_xml_is_found() -> None:
