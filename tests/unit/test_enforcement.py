@@ -96,6 +96,7 @@ def test_folder_is_applied_before_roles() -> None:
         ({"desired_state_unmanaged": "fail"}, "compares the servers with a folder: set desired_s"),
         ({"enforce_connections": "wiki"}, "enforce_connections is not a mapping"),
         ({"enforce_connections": {"wiki": 1.5}}, "connections.wiki is not a mapping"),
+        ({"enforce_connections": {"wiki": "https://w"}}, "connections.wiki is not a mapping"),
         ({"enforce_connections": {"wiki": "{{ two }}"}}, "connections.wiki is not a mapping"),
     ],
 )

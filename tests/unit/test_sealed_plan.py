@@ -519,6 +519,31 @@ def test_seal_age_and_servers_are_verified() -> None:
         verify({**made, "created": "?"}, max_age=timedelta(1))
 
 
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"enforce_plan_max_age": 0}, "enforce_plan_max_age: '0' is not an age"),
+        ({"enforce_plan_rest": "all"}, "enforce_plan_rest must be fail or skip, not 'all'"),
+        ({"enforce_plan_key": "k"}, "has no seal: set drift_plan_key to the same key"),
+        *(
+            ({"enforce_plan_key": key}, "enforce_plan_key is set, but is empty")
+            for key in ("", "  ", None, False, True, 0, ["k"])
+        ),
+        ({"enforce_plan": []}, "is missing, because enforce_plan is an empty list"),
+        ({"enforce_plan": "none.json"}, "cannot be read: No such file or directory"),
+        ({"enforce_plan": "/"}, "cannot be read: Is a directory"),
+        ({"enforce_plan": 1.5}, "cannot be read: No such file or directory"),
+    ],
+)
+def test_unusable_plan_is_reported(given: dict[str, Any], words: str) -> None:
+    run = run_of(
+        **{"enforce_plan": plan("a"), "inventory_hostname": "h", "hostvars": {"h": {}}, **given}
+    )
+    with pytest.raises((bookkeeping.StepError, sealed.PlanError)) as raised:
+        bookkeeping.perform("open_plan", run, {})
+    assert words in str(raised.value)
+
+
 def test_key_in_a_vault_is_a_key() -> None:
     """Verify a value of a vault, which is not a `str` up to ansible-core 2.18."""
 
