@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sandbox.client import Sandbox
-from tests.helpers import connections, playbook
+from tests.helpers import connections, in_process, playbook
 
 Fresh = Callable[[str], Sandbox]
 
@@ -46,8 +46,7 @@ class Nights:
 
     def version(self, name: str, **options: Any) -> None:
         arguments = {"project": "REL", "name": name, **options, **self.login}
-        task = playbook.task("tracker_version", arguments, "x")
-        assert playbook.run(self.folder, [playbook.play([task])]).code == 0
+        assert in_process.run("tracker_version", arguments)["changed"]
 
     def issues(self) -> list[tuple[str, str, int]]:
         """Return summary, status and number of comments of each issue of drift."""
@@ -56,8 +55,7 @@ class Nights:
             "fields": ["summary", "status", "comment"],
             **self.login,
         }
-        task = playbook.task("jql_search", arguments, "Search")
-        found = playbook.run(self.folder, [playbook.play([task])]).event("Search").result["issues"]
+        found = in_process.run("jql_search", arguments)["issues"]
         return [
             (
                 one["fields"]["summary"].split(" on ")[0],
