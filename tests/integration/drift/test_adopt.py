@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from sandbox.client import Sandbox
-from tests.helpers import connections, playbook
+from tests.helpers import connections, in_process, playbook
+from tests.helpers.cases import CASES
 
 #: A line of a difference that was removed or added.
 SIGN = re.compile(r"[+-](?![+-])")
@@ -140,7 +141,6 @@ class Servers:
             name: connections.connection(name, url) for name, url in sandbox.urls.items()
         }
         self._logins["repo"]["token"] = ADMIN
-        self._defaults = connections.module_defaults(sandbox.urls, repo={"token": ADMIN})
 
     def export(self) -> None:
         exporting = {
@@ -195,8 +195,9 @@ class Servers:
         ).stdout
 
     def edit(self, edits: Sequence[Edit]) -> None:
-        tasks = [playbook.task(*edit[:2], "By hand", ignore_errors=False) for edit in edits]
-        self._run(playbook.play(tasks, module_defaults=self._defaults))
+        for module, options, *_finding in edits:
+            login = self._logins[CASES[module]["service"]]
+            assert in_process.run(module, {**options, **login})["changed"], module
 
     def _run(self, play: dict[str, Any]) -> None:
         run = playbook.run(self._folder, [play], seconds=900)
