@@ -413,7 +413,7 @@ def idempotence(checkout: Checkout) -> list[str]:
     problems = []
     for module in checkout.modules:
         attribute = _attributes(module).get("idempotent", {})
-        if attribute.get("support", "full") != "full" and not attribute.get("description"):
+        if attribute.get("support", "full") != "full" and not attribute.get("details"):
             problems.append(f"{module} does not say why it is not idempotent")
     return problems
 
