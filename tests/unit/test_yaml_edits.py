@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import difflib
 import random
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -172,3 +173,58 @@ def _mutate(chance: random.Random, wanted: dict[str, Any], values: list[Any]) ->
     else:
         entry = chance.choice(repositories)
         entry[chance.choice([*entry, "extra"])] = copy.deepcopy(chance.choice(values))
+
+
+FLOW = "g: [\n  {name: a, m: [x,\n     y]}, # ca\n  {name: b}, # cb\n  {name: d} # cd\n]\n"
+JSON = '{\n  "g": [\n    {"name": "a", "d": "old", "m": ["x", "y"]},\n    {"name": "b"}\n  ]\n}\n'
+BLOCK = "g:\n- name: a\n  m: # members\n    - x\n    - y # d\n  # e\n- name: b\n"
+CRLF = BLOCK.replace("\n", "\r\n")
+KEEP = "g:\n- name: a\n  d: |+\n    one\n\n- name: b\n"
+DASH = "g:\n-  # some - comment\n  name: a\n- name: b\n"
+EDITS: list[tuple[str, Callable[[Any], Any], str, str]] = [
+    # all members of a list go
+    (
+        BLOCK,
+        lambda g: g[0].update(m=[]),
+        "m: # members\n    - x\n    - y # d\n",
+        "m: [] # members\n",
+    ),
+    (BLOCK, lambda g: g.clear(), BLOCK, "g: []\n"),
+    # new lines end as the others
+    (CRLF, lambda g: g[0]["m"].append("z"), "y # d\r\n", "y # d\r\n    - z\r\n"),
+    (CRLF, lambda g: g[1].update(d="one\ntwo\n"), "b\r\n", "b\r\n  d: |\r\n    one\r\n    two\r\n"),
+    # a JSON file stays one, with an object a line
+    (JSON, lambda g: g[0].update(d="new"), '"old"', '"new"'),
+    (JSON, lambda g: g[0].update(m=["y", "z"]), '["x", "y"]', '["y", "z"]'),
+    (
+        JSON,
+        lambda g: g.append({"name": "c", "is": True}),
+        '{"name": "b"}',
+        '{"name": "b"},\n    {"name": "c", "is": true}',
+    ),
+    (JSON, lambda g: g.pop(), ',\n    {"name": "b"}', ""),
+    # lists in brackets keep lines, comments and quotes
+    (FLOW, lambda g: g.pop(1), "{name: b}, # cb\n  ", ""),
+    (FLOW, lambda g: g.append({"name": "e"}), "{name: d}", "{name: d},\n  {name: e}"),
+    (FLOW, lambda g: g.insert(0, {"name": "e"}), "{name: a", "{name: e},\n  {name: a"),
+    ("g:\n- {name: a, d: 'old'}\n", lambda g: g[0].update(d="new"), "'old'", "'new'"),
+    # dashes in comments
+    (DASH, lambda g: g.pop(0), "-  # some - comment\n  name: a\n", ""),
+    (DASH, lambda g: g.append({"name": "c"}), "- name: b\n", "- name: b\n- name: c\n"),
+    # blank lines that are a part of a value
+    (KEEP, lambda g: g[0].update(n="x"), "one\n\n", "one\n\n  n: x\n"),
+    (BLOCK, lambda g: g[1].update(n="x\n\n"), "- name: b\n", "- name: b\n  n: |+\n    x\n\n"),
+    (
+        "g:\n- name: a\n  d: >-\n    one\n",
+        lambda g: g[0].update(d="x\n\n"),
+        ">-\n    one\n",
+        "|+\n    x\n\n",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "change", "old", "new"), EDITS)
+def test_layouts_stay(text: str, change: Callable[[Any], Any], old: str, new: str) -> None:
+    wanted = copy.deepcopy(yaml_edits.load(text))
+    change(wanted["g"])
+    assert yaml_edits.edited(text, wanted, ["name"]) == text.replace(old, new, 1)

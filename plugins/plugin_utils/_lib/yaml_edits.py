@@ -11,6 +11,7 @@ from __future__ import annotations
 import copy
 import json
 import re
+from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
@@ -27,6 +28,9 @@ _WIDTH = 1_000_000
 _PASSES = 5
 _ANCHOR = re.compile(r"&[^\s,\[\]{}]+")
 _MERGE = "tag:yaml.org,2002:merge"
+_QUOTES = ('"', "'")
+_COMMENT = re.compile(r"[ \t]*#[^\n]*")
+_BEFORE_VALUES = (yaml.BlockEntryToken, yaml.ValueToken)
 
 
 class EditError(Exception):
@@ -112,6 +116,8 @@ def edited(text: str, wanted: Mapping[str, Any], keys: Collection[str] = ()) -> 
     :param keys: names of the options that identify an entry of a list
     :raises EditError: if the result would have other values
     """
+    if "\r\n" in text and text.count("\r\n") == text.count("\n"):
+        return edited(text.replace("\r\n", "\n"), wanted, keys).replace("\n", "\r\n")
     found = load(text)
     for _pass in range(_PASSES):
         if canonical(found) == canonical(wanted):
@@ -139,6 +145,8 @@ class _Edits:
     """The changes of one pass.
 
     :param keys: names of the options that identify an entry of a list
+    :param flows: start and end of each collection in brackets
+    :param starts: index of the dash or colon before each value, sorted
     """
 
     text: str
@@ -146,6 +154,8 @@ class _Edits:
     changes: list[tuple[int, int, str]] = field(default_factory=list)
     dumper: type[_Dumper] = _Dumper
     flows: list[tuple[int, int]] = field(default_factory=list)
+    starts: list[int] = field(default_factory=list)
+    is_json: bool = False
 
     def rewritten(self, old: Any, new: Any) -> str:
         """Return the text with all changes of this pass."""
@@ -155,6 +165,9 @@ class _Edits:
         self.dumper = _Indenting if _is_indented(root) else _Dumper
         marks = [(each.start_mark, each.end_mark) for each in _nodes(root) if _is_flow(each)]
         self.flows = [(start.index, end.index) for start, end in marks]
+        tokens = yaml.scan(self.text, Loader=yaml.SafeLoader)
+        self.starts = [each.start_mark.index for each in tokens if isinstance(each, _BEFORE_VALUES)]
+        self.is_json = _is_json(root)
         self._change(root, old, new, 0)
         parts, place = [], 0
         for start, end, replacement in sorted(self.changes, key=lambda change: change[:2]):
@@ -201,8 +214,7 @@ class _Edits:
     def _add_keys(self, node: Any, added: Mapping[str, Any], column: int) -> None:
         end = self._end(node.value[-1][1])
         if node.flow_style:
-            is_json = node.value[0][0].style == '"'
-            inner = (_as_json if is_json else self._flow)(dict(added))[1:-1]
+            inner = (_as_json if _is_json(node) else self._flow)(dict(added))[1:-1]
             self.changes.append((end, end, f", {inner}"))
         else:
             self._insert_line(end, self._block(dict(added), " " * column))
@@ -224,7 +236,7 @@ class _Edits:
         if node.flow_style:
             self._change_flow_list(node, old, new)
             return
-        dashes = [self.text.rfind("-", 0, item.start_mark.index) for item in node.value]
+        dashes = [self._start(item) for item in node.value]
         column = dashes[0] - (self.text.rfind("\n", 0, dashes[0]) + 1)
         matcher = SequenceMatcher(None, [*map(self._name, old)], [*map(self._name, new)], False)
         for kind, one, two, three, four in matcher.get_opcodes():
@@ -257,30 +269,45 @@ class _Edits:
         self.changes.append((begin, self._line_after(self._end(item)), ""))
 
     def _change_flow_list(self, node: Any, old: list[Any], new: list[Any]) -> None:
-        if [*map(self._name, old)] == [*map(self._name, new)]:
-            for item, before, after in zip(node.value, old, new, strict=True):
-                self._change(item, before, after, 0)
-            return
         if not node.value:
             self._replace(node, new, 0)
             return
-        sources = {
-            canonical(value): self.text[item.start_mark.index : self._end(item)]
-            for value, item in zip(old, node.value, strict=True)
-        }
-        parts = [sources.get(canonical(value)) or self._flow(value) for value in new]
-        start, end = node.value[0].start_mark.index, self._end(node.value[-1])
-        self.changes.append((start, end, ", ".join(parts)))
+        starts = [item.start_mark.index for item in node.value]
+        ends = [self._end(item) for item in node.value]
+        # items in lines of their own stay so
+        gap = _COMMENT.sub("", self.text[ends[0] : starts[1]]) if len(starts) > 1 else ", "
+        matcher = SequenceMatcher(None, [*map(self._name, old)], [*map(self._name, new)], False)
+        for kind, one, two, three, four in matcher.get_opcodes():
+            added = gap.join(map(self._flow, new[three:four]))
+            if kind == "equal":
+                for number in range(two - one):
+                    item = node.value[one + number]
+                    self._change(item, old[one + number], new[three + number], 0)
+            elif kind == "replace":
+                self.changes.append((starts[one], ends[two - 1], added))
+            elif kind == "insert" and one > 0:
+                self.changes.append((ends[one - 1], ends[one - 1], f"{gap}{added}"))
+            elif kind == "insert":
+                self.changes.append((starts[0], starts[0], f"{added}{gap}"))
+            elif two < len(starts):
+                self.changes.append((starts[one], starts[two], ""))
+            else:
+                self.changes.append((ends[one - 1], ends[two - 1], ""))
 
     # -- whole values
 
     def _replace(self, node: Any, new: Any, indent: int) -> None:
         """Replace the text of a value. An anchor stays: the next pass restores its other users."""
         start, end = node.start_mark.index, self._end(node)
+        style = getattr(node, "style", None)
         anchor = _ANCHOR.match(self.text, start)
         prefix = f"{anchor[0]} " if anchor else ""
         if self._is_in_flow(node):
-            text = self._flow(new)
+            is_quoted = isinstance(new, str) and style in _QUOTES and not self.is_json
+            text = self._scalar(new, style) if is_quoted else self._flow(new)
+        elif not new and isinstance(node, yaml.CollectionNode) and self._is_below(node):
+            self._empty(node, self._scalar(new, None))
+            return
         elif isinstance(new, str) and _is_block(node, new):
             text = self._scalar_block(new, indent)
         elif isinstance(new, dict | list) and new:
@@ -291,17 +318,28 @@ class _Edits:
             while start > 0 and self.text[start - 1] in " \n" and not prefix:
                 start -= 1
         else:
-            text = self._scalar(new, getattr(node, "style", None))
+            text = self._scalar(new, style)
         if start == end and self.text[start - 1 : start] in (":", "-"):
             prefix = f" {prefix}" if not text.startswith("\n") else prefix
         self.changes.append((start, end, f"{prefix}{text}"))
+
+    def _is_below(self, node: Any) -> bool:
+        """Return whether a value begins in a line below its key or dash."""
+        return "\n" in self.text[self._start(node) : node.start_mark.index]
+
+    def _empty(self, node: Any, text: str) -> None:
+        """Remove the lines of a collection, and write its new text after its key or dash."""
+        place = self._start(node) + 1
+        begin = self.text.rfind("\n", 0, node.start_mark.index) + 1
+        self.changes.append((place, place, f" {text}"))
+        self.changes.append((begin, self._line_after(self._end(node)), ""))
 
     def _is_in_flow(self, node: Any) -> bool:
         return any(start < node.start_mark.index < end for start, end in self.flows)
 
     def _scalar_block(self, value: str, indent: int) -> str:
         text = yaml.dump(value, Dumper=self.dumper, allow_unicode=True, width=_WIDTH)
-        head, _line, body = text.partition("\n")
+        head, _line, body = text.removesuffix("...\n").partition("\n")
         if not head.startswith("|"):
             return self._scalar(value, None)
         spaces = " " * indent
@@ -312,7 +350,7 @@ class _Edits:
     def _scalar(self, value: Any, style: str | None) -> str:
         if isinstance(value, str):
             node = yaml.ScalarNode(
-                "tag:yaml.org,2002:str", value, style=style if style in ('"', "'") else None
+                "tag:yaml.org,2002:str", value, style=style if style in _QUOTES else None
             )
             text = yaml.serialize(node, Dumper=self.dumper, allow_unicode=True, width=_WIDTH)
         else:
@@ -322,6 +360,8 @@ class _Edits:
         return text.removesuffix("...\n").rstrip("\n")
 
     def _flow(self, value: Any) -> str:
+        if self.is_json:
+            return _as_json(value)
         text = yaml.dump(
             [value],
             Dumper=_FlowDumper,
@@ -336,7 +376,8 @@ class _Edits:
         text = yaml.dump(
             value, Dumper=self.dumper, allow_unicode=True, sort_keys=False, width=_WIDTH
         )
-        lines = text.splitlines(keepends=True)
+        # a document that ends with blank lines has an end marker
+        lines = re.findall(r"[^\n]*\n", text.removesuffix("...\n"))
         return "".join(f"{spaces}{line}" if line.strip() else line for line in lines)
 
     # -- places
@@ -352,6 +393,10 @@ class _Edits:
         end = self.text.find("\n", place)
         return len(self.text) if end < 0 else end + 1
 
+    def _start(self, node: Any) -> int:
+        """Return the index of the dash or colon before a value."""
+        return self.starts[bisect_left(self.starts, node.start_mark.index) - 1]
+
     def _end(self, node: Any) -> int:
         """Return the index after the last character of a node, without comments and blanks."""
         if getattr(node, "is_alias", False) or _is_flow(node):
@@ -359,7 +404,12 @@ class _Edits:
         if isinstance(node, yaml.ScalarNode):
             end = int(node.end_mark.index)
             start = int(node.start_mark.index)
-            return start + len(self.text[start:end].rstrip()) if node.style in ("|", ">") else end
+            if node.style not in ("|", ">"):
+                return end
+            text = self.text[start:end]
+            if "+" in text.partition("\n")[0]:  # blank lines are a part of the value
+                return start + len(text.removesuffix("\n"))
+            return start + len(text.rstrip())
         last = node.value[-1]
         return self._end(last[1] if isinstance(last, tuple) else last)
 
@@ -375,6 +425,12 @@ _FlowDumper.add_representer(
 
 def _as_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _is_json(node: Any) -> bool:
+    return isinstance(node, yaml.MappingNode) and any(
+        bool(node.flow_style) and key.style == '"' for key, _value in node.value[:1]
+    )
 
 
 def _lines_end(text: str) -> str:
