@@ -184,7 +184,8 @@ def test_notes_of_a_released_version_are_published(
         rulebook.wait_for("localhost")
     assert "failed=0" in rulebook.output
     assert rulebook.output.count("PLAY [Release]") == 1
-    assert len(sandbox.requests("wiki", writes=True)) == 1
+    # the page, and its mark
+    assert len(sandbox.requests("wiki", writes=True)) == 2
     assert [request for request in sandbox.requests() if "OPS" in json.dumps(request)] == []
 
 
@@ -205,7 +206,8 @@ def test_version_is_resolved_from_the_project_key(fresh: Fresh, tmp_path: Path) 
         assert rulebook.post(payload, _signed(payload, "X-Hub-Signature")) == 200
         rulebook.wait_for("PLAY RECAP")
         rulebook.wait_for("failed=0")
-    assert len(sandbox.requests("wiki", writes=True)) == 1
+    # the page, and its mark
+    assert len(sandbox.requests("wiki", writes=True)) == 2
 
 
 def test_deletion_starts_drift(fresh: Fresh, tmp_path: Path) -> None:
