@@ -6,8 +6,10 @@ from __future__ import annotations
 import io
 import json
 import os
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +160,38 @@ def test_one_exchange_serves_tasks_threads_and_forked_workers() -> None:
         tasks = [task(stub, read_only=True) for _ in range(8)]
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(lambda each: each.transport().read("reading", "x"), tasks))
+    assert len(server.exchanges) == 1
+
+
+def test_threads_that_wait_for_a_rejected_exchange_do_not_repeat_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    server, waiting, tokens = Server(), threading.Semaphore(0), short_lived.shared_tokens()
+    server.answers = [Reply(401, {"errors": [{"message": "no"}]})] * 9
+
+    class Counting:
+        """The shared tokens; counts the threads that are about to wait for them."""
+
+        def locked(self) -> AbstractContextManager[dict[str, short_lived.AccessToken]]:
+            waiting.release()
+            return tokens.locked()
+
+    def respond(seen: Seen) -> Reply:
+        assert all(waiting.acquire(timeout=10) for _thread in range(8))
+        return server(seen)
+
+    with monkeypatch.context() as patched, Stub(response=respond) as stub:
+        patched.setattr(short_lived, "shared_tokens", Counting)
+        transport = task(stub).transport()
+
+        def read(_number: int) -> str:
+            with pytest.raises(ToolchainError) as caught:
+                transport.read("reading", "x")
+            return caught.value.message
+
+        with ThreadPoolExecutor(8) as pool:
+            messages = set(pool.map(read, range(8)))
+    assert len(messages) == 1
     assert len(server.exchanges) == 1
 
 

@@ -120,6 +120,8 @@ class ShortLived:
         self._token: AccessToken | None = None
         #: A token of a renewal after a 401 that no request has proven yet.
         self._unproven = ""
+        #: Failed exchanges. Threads that waited for one of them do not repeat it.
+        self._failures: list[ToolchainError] = []
 
     def __call__(self, request: Outgoing) -> None:
         """Add the access token."""
@@ -129,8 +131,13 @@ class ShortLived:
         """Return a fresh token. The first call of the run exchanges the login for it."""
         token = self._token
         if token is None or not token.is_fresh():
+            failures = len(self._failures)
             with shared_tokens().locked() as known:
-                token = self._token = known[self._name] = self._fresh(known.get(self._name))
+                current = known.get(self._name)
+                if len(self._failures) > failures and (current is None or not current.is_fresh()):
+                    last = self._failures[-1]
+                    raise last.with_message(last.message)
+                token = self._token = known[self._name] = self._fresh(current)
         hidden.add(token.text)
         return token
 
@@ -172,7 +179,9 @@ class ShortLived:
             data, failure = self._post(exchange, purpose, body)
             return _token_of(data, started, failure)
         except ToolchainError as error:
-            raise _failed_login(error, exchange.remedy) from None
+            failed = _failed_login(error, exchange.remedy)
+            self._failures.append(failed)
+            raise failed from None
 
 
 def _failed_login(cause: ToolchainError, remedy: str) -> ToolchainError:
