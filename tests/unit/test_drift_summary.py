@@ -187,6 +187,6 @@ def test_unwritable_folder_is_reported_in_one_sentence(
     )
     assert "Not a directory" in writing.problem(tmp_path / "file/below")
     monkeypatch.chdir(tmp_path)
-    ours = Path(writing.__file__).parents[3] / "playbooks"
+    ours = Path(writing.__file__).parents[4] / "playbooks"
     assert writing.resolved("report", {"playbook_dir": str(ours)}) == tmp_path / "report"
     assert writing.resolved("report", {"playbook_dir": "/plays"}) == Path("/plays/report")

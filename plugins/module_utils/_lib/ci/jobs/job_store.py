@@ -13,6 +13,7 @@ from ...core.errors import ToolchainError, invalid, shorten
 from ...core.http.messages import json_or_none
 from ...core.http.transport import Transport
 from ...core.http.writes import Verify
+from ...core.json_text import as_text
 from ...core.module.authorship import Author
 from ...core.module.predictions import Predictions
 from ..client import objects, part
@@ -168,7 +169,9 @@ class JobStore:
         gone = self._predictions.all("deleted job", self.job.stored_name.casefold())
         if jobs and gone:
             jobs = objects(part(self._shown(self.job.path, "jobs[name]")).get("jobs"))
-        return "jobs" if any(str(job.get("name")).casefold() not in gone for job in jobs) else ""
+        return (
+            "jobs" if any(as_text(job.get("name")).casefold() not in gone for job in jobs) else ""
+        )
 
     def require_folder(self) -> None:
         """Check the parent folder.
