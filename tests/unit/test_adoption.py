@@ -7,6 +7,7 @@ import copy
 import json
 import random
 import re
+import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -395,3 +396,85 @@ def test_a_page_keeps_its_front_matter() -> None:
     assert text == "---\ntitle: One  # the first\nlabels: [a, c]\n---\n<p>new</p>"
     with pytest.raises(CannotAdopt, match=r"one.md is not in storage format"):
         adoption.page_text(own, "<p>new</p>", Path("one.md"), None)
+
+
+_JOB = {"ci.yml": "jobs:\n- {job: j, src: j.xml}\n", "j.xml": "<project>\n  <a>1</a>\n</project>\n"}
+_OTHERS = {
+    "ci.yml": "jobs:\n- {job: j, src: a.xml}\n",
+    "a.xml": "<project><a>0</a></project>",
+    "environments/test/ci.yml": "jobs:\n- {job: k, src: ../../a.xml}\n",
+}
+_RENAMED = "components:\n- {project: P, name: old, new_name: new, description: x}\n"
+
+
+def _trial(
+    path: Path,
+    one: Mapping[str, Any],
+    folder: Mapping[str, str],
+    export: Mapping[str, str],
+    **variables: Any,
+) -> Trial:
+    trial = Trial(path, one, **variables)
+    for place, files in ((trial.folder, folder), (trial.export, export)):
+        shutil.rmtree(place)
+        write(place, files)
+    return trial
+
+
+def test_file_of_another_environment_stays(tmp_path: Path) -> None:
+    trial = _trial(tmp_path, finding("ci", "job", "j"), _OTHERS, _JOB)
+    trial.adopt()
+    assert (trial.folder / "a.xml").read_text("utf-8") == _OTHERS["a.xml"]
+    assert "<a>1</a>" in (trial.folder / "ci/jobs/a.xml").read_text("utf-8")
+
+
+def test_file_of_another_environment_is_not_removed(tmp_path: Path) -> None:
+    gone = {**_OTHERS, "ci.yml": "jobs:\n- {job: z, src: a.xml}\n- {job: q}\n"}
+    one = finding("ci", "job", "z", action="create")
+    trial = _trial(tmp_path, one, gone, _JOB, adopt_deletions=True)
+    trial.adopt()
+    assert (trial.folder / "a.xml").exists()
+    assert "job: z" not in (trial.folder / "ci.yml").read_text("utf-8")
+
+
+def test_absent_job_gets_its_configuration(tmp_path: Path) -> None:
+    one = finding("ci", "job", "j", action="delete")
+    trial = _trial(tmp_path, one, {"ci.yml": "jobs:\n- {job: j, state: absent}\n"}, _JOB)
+    trial.adopt()
+    text = (trial.folder / "ci.yml").read_text("utf-8")
+    assert "state: present" in text
+    assert (trial.folder / text.split("src: ")[1].split("}")[0].strip(" ,\n")).is_file()
+
+
+@pytest.mark.parametrize(
+    ("one", "folder", "export", "words"),
+    [
+        (
+            finding("ci", "job", "j"),
+            {"ci.yml": "jobs:\n- {job: j, src: ci.yml}\n"},
+            _JOB,
+            "its src ci.yml is a YAML file",
+        ),
+        *(
+            (
+                finding("tracker", "component", f"P/{name}"),
+                {"tracker.yml": _RENAMED},
+                {"tracker.yml": f"components:\n- {{project: P, name: {name}, description: y}}\n"},
+                "its entry has a new_name",
+            )
+            for name in ("old", "new")
+        ),
+    ],
+)
+def test_entry_that_cannot_be_edited_is_named(
+    tmp_path: Path,
+    one: dict[str, Any],
+    folder: dict[str, str],
+    export: dict[str, str],
+    words: str,
+) -> None:
+    trial = _trial(tmp_path, one, folder, export)
+    kind, message = trial.fails()
+    assert kind == "failed"
+    assert words in message
+    assert {name: (trial.folder / name).read_text("utf-8") for name in folder} == folder

@@ -23,6 +23,7 @@ from .desired_schema import (
     services,
 )
 from .desired_state import (
+    YAML_ENDINGS,
     key_of,
     kind_of,
     name_of,
@@ -254,6 +255,14 @@ def _covers(row: str, name: str) -> bool:
     return row == name or row.startswith((f"{name}:", f"{name}.", f"{name}["))
 
 
+def _names_of(service: str, kind: str, entry: Mapping[str, Any]) -> set[str]:
+    """Return the names of the object of an entry, before and after it is renamed."""
+    names = {entry_name(service, kind, entry)}
+    if entry.get("new_name"):
+        names.add(entry_name(service, kind, {**entry, "name": entry["new_name"]}))
+    return names
+
+
 def entry_name(service: str, kind: str, entry: Mapping[str, Any]) -> str:
     """Return the name of the object of an entry, as in findings."""
     if kind == _SECTIONS:
@@ -309,8 +318,10 @@ class Adoption:
             place
             for kind in kinds
             for place in self.edits.places(service, kind)
-            if entry_name(service, kind, place.entry) == name
+            if name in _names_of(service, kind, place.entry)
         ]
+        if any(place.entry.get("new_name") for place in places):
+            raise CannotAdopt("its entry has a new_name: rename the entry by hand, and run drift")
         if present is None:
             if reasons:
                 raise CannotAdopt(f"the export left it out ({'; '.join(reasons)})")
@@ -339,7 +350,7 @@ class Adoption:
         present = (
             dict(present) if text is None else {**adopted_entry.from_xml(kind, text), **present}
         )
-        present.pop("src", None)
+        source = str(present.pop("src", ""))
         body = present.pop("body", None) if kind == "pages" else text
         if kind == "pages" and "section" in entry:
             raise CannotAdopt("the entry describes a section of the page: change it by hand")
@@ -348,7 +359,12 @@ class Adoption:
         target.entry.update(changes)
         if "src" in entry and kind == _SECTIONS:
             raise CannotAdopt("its sections are in a file: change that file by hand")
-        if body is not None:
+        if body is not None and entry.get("state") == "absent":
+            if kind == "pages":
+                target.entry["body"] = body
+            else:
+                target.entry["src"] = self._new_file(target.file.path.parent, source, body)
+        elif body is not None:
             self._write_body(target, base, body)
         left = named.intersection(entry).difference(
             present, changes, ("config", "src", "body", "state")
@@ -373,6 +389,8 @@ class Adoption:
             return
         path = owner.file.path.parent / str(owner.entry["src"])
         path = Path(os.path.normpath(path))
+        if path.suffix in YAML_ENDINGS:
+            raise CannotAdopt(f"its src {path.name} is a YAML file: change it by hand")
         own = self.edits.text_of(path)
         if target.kind == "pages":
             text = page_text(own or "", text, path, None)
@@ -389,14 +407,18 @@ class Adoption:
             self.edits.others[path] = text
 
     def _users(self, path: Path) -> int:
-        """Return the number of entries that use a file."""
-        return sum(
+        """Return the number of entries that use a file.
+
+        In files of other environments, which are not parsed, the name of the file counts.
+        """
+        own = sum(
             os.path.normpath(place.file.path.parent / str(place.entry["src"])) == str(path)
             for file in self.edits.files
             for kind in file.values
             for place in self.edits.places(file.service, kind)
             if place.file is file and isinstance(place.entry, dict) and "src" in place.entry
         )
+        return own + sum(path.name in text for text in self.edits.texts_of_others())
 
     def _update_tree_page(self, name: str, present: Mapping[str, Any]) -> str:
         """Write a page into the file of its tree."""

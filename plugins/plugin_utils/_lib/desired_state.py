@@ -17,7 +17,7 @@ from .desired_schema import KEY, SECRET, VARIABLE, schema_of, services, violatio
 from .findings import Finding, unmanaged_object
 from .unreadable_yaml import UNREADABLE
 
-_ENDINGS = (".yml", ".yaml")
+YAML_ENDINGS = (".yml", ".yaml")
 #: The folder with the differences of each environment.
 ENVIRONMENTS = "environments"
 #: Values by service and property. Lists contain `_Entry`.
@@ -191,7 +191,7 @@ def files_in(base: Path, folder: Path, errors: list[str]) -> Iterator[tuple[Path
             continue
         if parts[0] in services() and (problem := _problem_of_folder(file)):
             errors.append(f"{file.relative_to(base)} {problem}")
-        if file.suffix not in _ENDINGS:
+        if file.suffix not in YAML_ENDINGS:
             continue
         if folder == base and parts[0] == ENVIRONMENTS:
             continue

@@ -17,7 +17,7 @@ from ...module_utils._lib.core.errors import ToolchainError
 from ...module_utils._lib.core.files import atomic_write, make_folders, open_regular, safe_paths
 from . import yaml_edits
 from .desired_schema import KEY, schema_of, violations_of
-from .desired_state import files_in, overlay
+from .desired_state import YAML_ENDINGS, files_in, overlay
 
 _MAX_NAMED = 10
 _GIT = ("git", "-c", "core.fsmonitor=false")
@@ -110,6 +110,15 @@ class FolderEdits:
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "it is not UTF-8"
             raise ToolchainError("failed", f"cannot read {path}: {reason}") from None
+
+    def texts_of_others(self) -> list[str]:
+        """Return the texts of the YAML files that are not edited: those of other environments."""
+        edited = {file.path for file in self.files}
+        return [
+            path.read_bytes().decode("utf-8", "replace")
+            for path in sorted(self.folder.rglob("*"))
+            if path.suffix in YAML_ENDINGS and path.is_file() and path not in edited
+        ]
 
     def _require_inside(self, path: Path) -> None:
         home, real = os.path.realpath(self.folder), os.path.realpath(path)
