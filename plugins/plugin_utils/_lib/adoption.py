@@ -11,28 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ...module_utils._lib.core.errors import (
-    ToolchainError,
-    invalid,
-)
+from ...module_utils._lib.core.errors import ToolchainError, invalid
 from ...module_utils._lib.core.files import open_regular
 from . import adopted_entry, yaml_edits
 from .adopted_entry import CannotAdopt
-from .desired_schema import (
-    schema_of,
-    services,
-)
-from .desired_state import (
-    YAML_ENDINGS,
-    key_of,
-    kind_of,
-    name_of,
-)
+from .desired_schema import schema_of, services
+from .desired_state import YAML_ENDINGS, key_of, kind_of, name_of
 from .findings import LISTS
-from .folder_edits import (
-    EntryPlace,
-    FolderEdits,
-)
+from .folder_edits import EntryPlace, FolderEdits
 from .report import ignored
 from .report.since import finding_id
 

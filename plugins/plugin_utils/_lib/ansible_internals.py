@@ -25,12 +25,8 @@ from ansible.plugins.action.normal import ActionModule as NormalAction
 from ansible.plugins.lookup import LookupBase
 from ansible.release import __version__
 
-from ...module_utils._lib.core.module.ansible_internals import (
-    MODULE_MASKS_RESULTS,
-)
-from ...module_utils._lib.core.module.masking import (
-    mask_values,
-)
+from ...module_utils._lib.core.module.ansible_internals import MODULE_MASKS_RESULTS
+from ...module_utils._lib.core.module.masking import mask_values
 
 _BASIC = "ansible.module_utils.basic"
 _JSON = "ansible.module_utils.common.json"

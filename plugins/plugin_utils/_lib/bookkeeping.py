@@ -28,21 +28,9 @@ from typing import Any
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.utils.display import Display
 
-from ...module_utils._lib.core.connection.options import (
-    SERVICES,
-    environment_name,
-    variable_name,
-)
-from ...module_utils._lib.core.errors import (
-    ToolchainError,
-    invalid,
-    listed,
-    printable,
-    shorten,
-)
-from ...module_utils._lib.core.secret import (
-    without_user_info,
-)
+from ...module_utils._lib.core.connection.options import SERVICES, environment_name, variable_name
+from ...module_utils._lib.core.errors import ToolchainError, invalid, listed, printable, shorten
+from ...module_utils._lib.core.secret import without_user_info
 from ...module_utils._lib.core.times import age_of
 from . import (
     adoption,

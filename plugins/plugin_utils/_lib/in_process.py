@@ -25,26 +25,13 @@ from ansible.errors import AnsibleActionFail
 from ansible.utils.display import Display
 
 from ...module_utils._lib.core.connection import short_lived
-from ...module_utils._lib.core.errors import (
-    ToolchainError,
-    printable,
-)
-from ...module_utils._lib.core.http.messages import (
-    Accounting,
-)
+from ...module_utils._lib.core.errors import ToolchainError, printable
+from ...module_utils._lib.core.http.messages import Accounting
 from ...module_utils._lib.core.module import predictions
-from ...module_utils._lib.core.module.input_check import (
-    require_whole_characters,
-)
+from ...module_utils._lib.core.module.input_check import require_whole_characters
 from ...module_utils._lib.core.module.sealing import ARGUMENT
 from ...module_utils._lib.core.progress import progress_to
-from . import (
-    ansible_internals,
-    interpreters,
-    lookup_cache,
-    refused_servers,
-    variables,
-)
+from . import ansible_internals, interpreters, lookup_cache, refused_servers, variables
 from .report import objects, switch
 
 # Import the runner and `requests` before Ansible forks the workers, to save time in each worker.

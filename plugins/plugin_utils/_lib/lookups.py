@@ -15,30 +15,13 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.plugins.lookup import LookupBase
 from ansible.utils.display import Display
 
-from ...module_utils._lib.core.connection.options import (
-    argument_spec,
-    resolve,
-)
-from ...module_utils._lib.core.errors import (
-    ToolchainError,
-    printable,
-)
-from ...module_utils._lib.core.http.connections import (
-    REQUESTS_MISSING,
-)
-from ...module_utils._lib.core.module import (
-    input_check,
-    typed_options,
-)
+from ...module_utils._lib.core.connection.options import argument_spec, resolve
+from ...module_utils._lib.core.errors import ToolchainError, printable
+from ...module_utils._lib.core.http.connections import REQUESTS_MISSING
+from ...module_utils._lib.core.module import input_check, typed_options
 from ...module_utils._lib.core.module.task import Task
-from ...module_utils._lib.core.secret import (
-    hidden,
-    secrets_in_addresses,
-)
-from . import (
-    ansible_internals,
-    lookup_cache,
-)
+from ...module_utils._lib.core.secret import hidden, secrets_in_addresses
+from . import ansible_internals, lookup_cache
 from .variables import from_variables
 
 Options = TypeVar("Options")

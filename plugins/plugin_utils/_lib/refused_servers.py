@@ -20,13 +20,8 @@ from typing import Any
 
 from ansible import constants
 
-from ...module_utils._lib.core.connection.options import (
-    credential_options,
-    environment_name,
-)
-from ...module_utils._lib.core.secret import (
-    without_user_info,
-)
+from ...module_utils._lib.core.connection.options import credential_options, environment_name
+from ...module_utils._lib.core.secret import without_user_info
 
 #: Variable of the tasks that take part.
 VARIABLE = "toolchain_fail_fast"

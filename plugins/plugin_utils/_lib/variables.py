@@ -13,9 +13,7 @@ from urllib.parse import urlsplit
 from ansible import errors
 from ansible.module_utils.parsing.convert_bool import boolean
 
-from ...module_utils._lib.core.connection.connection import (
-    require_own_server,
-)
+from ...module_utils._lib.core.connection.connection import require_own_server
 from ...module_utils._lib.core.connection.options import (
     SERVICES,
     credential_options,
@@ -23,13 +21,8 @@ from ...module_utils._lib.core.connection.options import (
     settings_options,
     variable_name,
 )
-from ...module_utils._lib.core.errors import (
-    invalid,
-    single_line,
-)
-from ...module_utils._lib.core.secret import (
-    without_user_info,
-)
+from ...module_utils._lib.core.errors import invalid, single_line
+from ...module_utils._lib.core.secret import without_user_info
 
 _ALIASES = {"user": "username"}
 _PREFIX = "toolchain_"

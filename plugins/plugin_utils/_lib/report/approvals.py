@@ -21,11 +21,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ....module_utils._lib.core.errors import (
-    shorten,
-)
+from ....module_utils._lib.core.errors import shorten
 from ....module_utils._lib.core.files import open_regular
-from ..report.sealed import PlanError
+from .sealed import PlanError
 
 NAMESPACE = "delivery.toolchain.plan"
 _PROGRAM = "ssh-keygen"

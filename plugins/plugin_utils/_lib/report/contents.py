@@ -9,14 +9,8 @@ from datetime import datetime, timezone
 from typing import Any
 
 from ..findings import done
-from ..report import ignored
-from ..report.since import (
-    NO_RUN,
-    Last,
-    Read,
-    finding_id,
-    split,
-)
+from . import ignored
+from .since import NO_RUN, Last, Read, finding_id, split
 
 FORMAT = 1
 #: The keys of a finding, in the order of `report.json`.

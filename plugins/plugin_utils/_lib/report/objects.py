@@ -11,9 +11,7 @@ from collections.abc import Iterable, Mapping
 from string import Formatter
 from typing import Any
 
-from ....module_utils._lib.core.module.descriptor import (
-    Descriptor,
-)
+from ....module_utils._lib.core.module.descriptor import Descriptor
 from .. import findings, refused_servers
 from ..descriptors import descriptor_of
 from ..findings import Finding, Result

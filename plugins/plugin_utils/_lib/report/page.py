@@ -17,12 +17,9 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from ..report.contents import (
-    Contents,
-    Row,
-)
-from ..report.links import link
-from ..report.texts import columns, titles
+from .contents import Contents, Row
+from .links import link
+from .texts import columns, titles
 
 #: Classes of the sentence by the result of the run. All other results are differences.
 _TONES = {"as wanted": "fine", "changed": "fine", "failed": "failed"}

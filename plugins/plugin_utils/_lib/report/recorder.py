@@ -19,13 +19,8 @@ except ImportError:  # older releases mask the secrets in the result of a module
         return value
 
 
-from ....module_utils._lib.core.connection.options import (
-    SERVICES,
-)
-from ....module_utils._lib.core.errors import (
-    printable,
-    shorten,
-)
+from ....module_utils._lib.core.connection.options import SERVICES
+from ....module_utils._lib.core.errors import printable, shorten
 from ....module_utils._lib.core.secret import (
     MASK,
     Hidden,
@@ -35,11 +30,8 @@ from ....module_utils._lib.core.secret import (
 )
 from .. import ansible_internals, findings
 from ..descriptors import descriptor_of
-from ..report import objects
-from ..report.contents import (
-    Contents,
-    now,
-)
+from . import objects
+from .contents import Contents, now
 
 _NAME = "delivery.toolchain."
 #: Task variable. `none` excludes the task from the report, `failures` reports only its failures.

@@ -14,11 +14,8 @@ from typing import Any
 from ....module_utils._lib.core.errors import shorten
 from ....module_utils._lib.core.files import open_regular
 from .. import collection
-from ..report.contents import Contents
-from ..report.since import (
-    PLACE,
-    finding_id,
-)
+from .contents import Contents
+from .since import PLACE, finding_id
 
 FORMAT = 1
 _MAX_NAMED = 50

@@ -9,12 +9,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from ..report.contents import (
-    FORMAT,
-    KEYS,
-)
-from ..report.since import finding_id
-from ..report.writing import RUNNING
+from .contents import FORMAT, KEYS
+from .since import finding_id
+from .writing import RUNNING
 
 _FILE = "report.json"
 _ACTIONS = ("create", "update", "delete")

@@ -10,9 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..report.contents import (
-        Contents,
-    )
+    from .contents import Contents
 
 #: Makes ansible-core 2.21 and newer return `invocation` in results, as older releases do. Reports
 #: read the server and the name of an object from it.

@@ -10,20 +10,9 @@ from typing import NamedTuple
 
 from ansible.constants import config
 
-from ....module_utils._lib.core.errors import (
-    printable,
-    shorten,
-)
-from ..report.contents import (
-    Contents,
-    Object,
-    place_of,
-)
-from ..report.texts import (
-    changed_by,
-    overview,
-    title_of,
-)
+from ....module_utils._lib.core.errors import printable, shorten
+from .contents import Contents, Object, place_of
+from .texts import changed_by, overview, title_of
 
 #: The values of `drift_output`.
 OUTPUTS = ("text", "github")

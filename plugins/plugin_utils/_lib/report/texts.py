@@ -9,14 +9,7 @@ from html import escape
 from typing import Any
 from xml.etree import ElementTree
 
-from ..report.contents import (
-    COUNTS,
-    TITLES,
-    Contents,
-    Object,
-    Row,
-    place_of,
-)
+from .contents import COUNTS, TITLES, Contents, Object, Row, place_of
 
 #: Maximum number of findings in Markdown and in the wiki. The number of all others is added.
 MAX_LISTED = 500

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ..report.since import finding_id
+from .since import finding_id
 
 #: The common label of all issues. Each issue also has the label of its finding or server.
 LABEL = "drift"

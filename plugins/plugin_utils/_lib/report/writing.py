@@ -13,8 +13,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from ..report import page, texts
-from ..report.contents import Contents
+from . import page, texts
+from .contents import Contents
 
 #: Maximum number of runs in `history.json`.
 MAX_RUNS = 365
