@@ -37,7 +37,10 @@ from ansible.plugins.callback import CallbackBase
 from ansible.template import Templar
 from ansible.utils.display import Display
 
-from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import ansible_internals
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import (
+    ansible_internals,
+    collection,
+)
 from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report import (
     ignored,
     since,
@@ -53,7 +56,6 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report.rec
     Recorder,
 )
 
-_COLLECTION = Path(__file__).resolve().parents[2]
 _VARIABLES = ("drift_report", "drift_table", "drift_ignore", "drift_output", "drift_written")
 
 
@@ -253,4 +255,4 @@ def _today() -> date:
 
 
 def _is_playbooks_of_collection(folder: Path) -> bool:
-    return folder.resolve() == _COLLECTION / "playbooks"
+    return folder.resolve() == collection.ROOT / "playbooks"

@@ -15,9 +15,10 @@ import yaml
 from ...module_utils._lib.core.files import open_regular
 from ...module_utils._lib.core.module.input_check import longer_name
 from ...module_utils._lib.core.yaml_text import UnreadableYaml, reason_of, require_bounds
+from . import collection
 from .unreadable_yaml import UNREADABLE
 
-_SCHEMAS = Path(__file__).resolve().parents[3] / "roles" / "desired_state" / "files"
+_SCHEMAS = collection.ROOT / "roles" / "desired_state" / "files"
 #: JSON types by YAML tag.
 _TYPES = {
     "tag:yaml.org,2002:str": "string",

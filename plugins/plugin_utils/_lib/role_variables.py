@@ -12,7 +12,8 @@ from typing import Any
 
 from ansible.module_utils.common.yaml import yaml_load
 
-_COLLECTION = Path(__file__).resolve().parents[3]
+from . import collection
+
 #: The steps of the playbooks, which read some variables.
 _STEPS = Path(__file__).with_name("bookkeeping.py")
 #: Prefixes of variables, by playbook, if they differ from the name of the playbook. For example,
@@ -26,7 +27,7 @@ _PREFIXES = {
 
 def is_role(owner: str) -> bool:
     """Return whether the collection has a role with this name."""
-    return (_COLLECTION / "roles" / owner).is_dir()
+    return (collection.ROOT / "roles" / owner).is_dir()
 
 
 def unknown(owner: str, names: Iterable[str]) -> list[str]:
@@ -63,8 +64,8 @@ def _with_suggestion(name: str, known: Iterable[str]) -> str:
 @cache
 def owners() -> frozenset[str]:
     """Return the prefixes of the variables of roles and playbooks."""
-    roles = {path.name for path in (_COLLECTION / "roles").iterdir() if path.is_dir()}
-    playbooks = {path.stem for path in (_COLLECTION / "playbooks").glob("*.yml")}
+    roles = {path.name for path in (collection.ROOT / "roles").iterdir() if path.is_dir()}
+    playbooks = {path.stem for path in (collection.ROOT / "playbooks").glob("*.yml")}
     return frozenset(roles | {_PREFIXES.get(name, (name,))[0] for name in playbooks})
 
 
@@ -72,7 +73,7 @@ def owners() -> frozenset[str]:
 def known_to(owner: str) -> frozenset[str]:
     """Return the variables of a role or playbook with its prefix, including those that it sets."""
     if not is_role(owner):
-        files = [*(_COLLECTION / "playbooks").rglob("*.yml"), _STEPS]
+        files = [*(collection.ROOT / "playbooks").rglob("*.yml"), _STEPS]
         texts = [file.read_text("utf-8") for file in files]
         return frozenset(re.findall(rf"\b{re.escape(owner)}_\w+", "\n".join(texts)))
     return frozenset({*_options(owner), f"{owner}_in_check_mode"} | set_by(owner))
@@ -90,7 +91,7 @@ def _options(role: str) -> Mapping[str, Any]:
     """Return the options of a role; a playbook has none."""
     if not is_role(role):
         return {}
-    file = _COLLECTION / "roles" / role / "meta" / "argument_specs.yml"
+    file = collection.ROOT / "roles" / role / "meta" / "argument_specs.yml"
     (specs,) = _loaded(file)["argument_specs"].values()
     options: Mapping[str, Any] = specs["options"]
     return options
@@ -99,7 +100,7 @@ def _options(role: str) -> Mapping[str, Any]:
 @cache
 def set_by(owner: str) -> frozenset[str]:
     """Return the variables with the prefix of a role that the role sets and that are no options."""
-    role = _COLLECTION / "roles" / owner
+    role = collection.ROOT / "roles" / owner
     found: set[str] = set()
     for file in (role / "vars").glob("*.yml"):
         found.update(_loaded(file))

@@ -10,14 +10,14 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.common.yaml import yaml_load
 
 from ...module_utils._lib.core.yaml_text import UnreadableYaml, parse_yaml
+from . import collection
 
-_SURVEYS = Path(__file__).resolve().parents[3] / "playbooks" / "vars" / "awx_surveys.yml"
+_SURVEYS = collection.ROOT / "playbooks" / "vars" / "awx_surveys.yml"
 _PREFIX = "survey_"
 
 

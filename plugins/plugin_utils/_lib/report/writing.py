@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from .. import collection
 from . import page, texts
 from .contents import Contents
 
@@ -22,7 +23,7 @@ _HISTORY = "history.json"
 _PLAN = "plan.json"
 #: In the folder while a run is under way. It stays there if the run is interrupted.
 RUNNING = "running"
-_PLAYBOOKS = Path(__file__).resolve().parents[4] / "playbooks"
+_PLAYBOOKS = collection.ROOT / "playbooks"
 
 
 def resolved(path: str, variables: Mapping[str, Any]) -> Path:
