@@ -25,6 +25,11 @@ def composed(title: str) -> str:
     return unicodedata.normalize("NFC", title.strip())
 
 
+def same_title(one: str, other: str) -> bool:
+    """Return whether two titles are equal for the server, which ignores case."""
+    return composed(one).lower() == composed(other).lower()
+
+
 def decomposed(title: str) -> str:
     return unicodedata.normalize("NFD", title.strip())
 

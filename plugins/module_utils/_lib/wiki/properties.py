@@ -37,24 +37,28 @@ def with_property(client: WikiClient, page: Page, key: str) -> Page:
 def write_property(client: WikiClient, page: Page, key: str, value: Any) -> None:
     """Write a property. After a conflict, read the current one before the next attempt."""
     try:
-        _write(client, page, key, value)
+        _write(client, page, key, value, known(page, key))
     except ToolchainError as error:
         if error.status != 409:
             raise
-        content = {name: part for name, part in page.content.items() if name != "metadata"}
-        now = with_property(client, replace(page, content=content), key)
-        if member(known(now, key), "value") != value:
-            _write(client, now, key, value)
+        found = client.read_property(_purpose(page), page.id, key)
+        if member(found, "value") != value:
+            _write(client, page, key, value, found)
 
 
-def _write(client: WikiClient, page: Page, key: str, value: Any) -> None:
-    purpose, before = f"marking the page '{page.title}' ({page.id})", known(page, key)
+def _write(client: WikiClient, page: Page, key: str, value: Any, before: Any) -> None:
     sent: dict[str, Any] = {"key": key, "value": value}
     version = number(member(before, "version", "number"))
     if version is not None:
         sent["version"] = {"number": version + 1}
 
     def is_written() -> bool:
-        return bool(member(client.read_property(purpose, page.id, key), "value") == value)
+        found = client.read_property(_purpose(page), page.id, key)
+        return bool(member(found, "value") == value)
 
-    client.write_property(purpose, page.id, sent, None if version is None else before, is_written)
+    current = None if version is None else before
+    client.write_property(_purpose(page), page.id, sent, current, is_written)
+
+
+def _purpose(page: Page) -> str:
+    return f"marking the page '{page.title}' ({page.id})"

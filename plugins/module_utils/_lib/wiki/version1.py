@@ -16,7 +16,7 @@ from ..core.http.messages import Response, json_or_none
 from ..core.http.writes import Verify
 from ..core.json_text import member
 from .exchange import CONTENT, WikiExchange, content_route, results_of, space_of
-from .page import Page, composed, page_of
+from .page import Page, page_of, same_title
 
 _BODY = "body.storage"
 #: Key in `memory`: the server rejected the parameter `expand`.
@@ -273,4 +273,4 @@ def _is_no_route(response: Response) -> bool:
 def _has_title(content: Any, title: str) -> bool:
     found = member(content, "title")
     is_page = member(content, "type") in (None, "page")
-    return is_page and isinstance(found, str) and composed(found).lower() == composed(title).lower()
+    return is_page and isinstance(found, str) and same_title(found, title)

@@ -19,7 +19,7 @@ from ..core.http.paged_list import PagedList
 from ..core.http.writes import Verify
 from ..core.json_text import as_text, member
 from .exchange import WikiExchange, results_of, space_of
-from .page import Page, composed, whole_results
+from .page import Page, same_title, whole_results
 
 _PAGES, _SPACES, _FOLDERS = "api/v2/pages", "api/v2/spaces", "api/v2/folders"
 #: Maximum number of entries in a part of a list, and of levels in a list of descendants.
@@ -75,7 +75,7 @@ class PagesOfVersion2:
         found = [
             result
             for result in results_of(response, "a list of pages")
-            if composed(as_text(result.get("title"))).lower() == composed(title).lower()
+            if same_title(as_text(result.get("title")), title)
             and result.get("status") in ("current", "archived")
         ]
         found.sort(key=lambda one: one["status"] != "current")

@@ -12,7 +12,7 @@ from ...core.json_text import member
 from ...core.plan import Change
 from .. import properties
 from ..client import WikiClient
-from ..page import Page, composed
+from ..page import Page, composed, same_title
 
 KEY = "delivery-toolchain-page"
 EXPANSION = f"{properties.EXPANSION}.{KEY}"
@@ -23,10 +23,6 @@ def _title_on(page: Page) -> str | None:
     value = member(properties.known(page, KEY), "value")
     title = member(value, "title")
     return title if isinstance(title, str) and member(value, "page") == page.id else None
-
-
-def _same(one: str, other: str) -> bool:
-    return composed(one).lower() == composed(other).lower()
 
 
 class MarkedPages:
@@ -46,7 +42,7 @@ class MarkedPages:
             marked = self._marked.get(space.lower())
             if marked is None:
                 marked = self._marked[space.lower()] = _marked_in(client, purpose, space, parallel)
-        found = [page for known, page in marked if _same(known, title)]
+        found = [page for known, page in marked if same_title(known, title)]
         if len(found) > 1:
             names = ", ".join(f"'{page.title}' ({page.id})" for page in found)
             message = f"the pages {names} in the space {space} are all marked as the page '{title}'"
@@ -82,7 +78,7 @@ class PageMark:
 
     @property
     def change(self) -> Change | None:
-        if self._current is not None and _same(self._current, self._title):
+        if self._current is not None and same_title(self._current, self._title):
             return None
         return Change("mark", self._current, self._title)
 
