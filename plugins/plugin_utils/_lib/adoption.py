@@ -404,7 +404,7 @@ class Adoption:
             for place in self.edits.places(file.service, kind)
             if place.file is file and isinstance(place.entry, dict) and "src" in place.entry
         )
-        return own + sum(path.name in text for text in self.edits.texts_of_others())
+        return own + sum(path.name in text for text in self.edits.texts_of_others)
 
     def _update_tree_page(self, name: str, present: Mapping[str, Any]) -> str:
         """Write a page into the file of its tree."""

@@ -506,8 +506,7 @@ def open_plan(run: Run) -> Result:
     if rest not in _RESTS:
         raise StepError(f"enforce_plan_rest must be {' or '.join(_RESTS)}, not '{rest}'.")
     max_age = None if limit is None else age_of("enforce_plan_max_age", str(limit))
-    approved: dict[str, approvals.Approval] = {}
-    plans, key = _plans(run, approved), _key(run, "enforce_plan_key")
+    (plans, approved), key = _plans(run), _key(run, "enforce_plan_key")
     configured = _configured(run, run.value("enforce_connections"))
     for plan in plans.plans:
         at = datetime.now(timezone.utc)
@@ -519,7 +518,7 @@ def open_plan(run: Run) -> Result:
             f" or {_KEY} to the key of drift."
         )
     rest = "skip" if plans.only else rest
-    names = [asdict(approval) for approval in approved.values()]
+    names = [asdict(approval) for approval in approved]
     return {"sealed": {**plans.of_host(run.host), "rest": rest}, "report": {"approvals": names}}
 
 
@@ -532,7 +531,8 @@ def compare(run: Run) -> Result:
     unread = sealed.failed_comparison(found)
     if unread:
         raise StepError(unread, {"is_known": True})
-    differences = _plans(run).differences(found, run.hosts)
+    plans, _approved = _plans(run)
+    differences = plans.differences(found, run.hosts)
     if differences and run.value("enforce_plan_rest", "fail") == "fail":
         raise StepError(sealed.conflict(differences, found))
     return {"left_out": differences, "report": {"restart": True}}
@@ -542,11 +542,8 @@ def _found() -> contents.Contents:
     return switch.so_far() or contents.Contents(check=True).since()
 
 
-def _plans(run: Run, approved: dict[str, approvals.Approval] | None = None) -> sealed.Plans:
-    """Read the plans, and check their approvals.
-
-    :param approved: receives the approvals, by person
-    """
+def _plans(run: Run) -> tuple[sealed.Plans, list[approvals.Approval]]:
+    """Return the plans, and the approvals that they have."""
     plan, given = run.value("enforce_plan"), run.value("enforce_only")
     if plan is None:
         raise StepError(
@@ -565,14 +562,14 @@ def _plans(run: Run, approved: dict[str, approvals.Approval] | None = None) -> s
         )
     ids = [str(one).strip() for one in only]
     rules = _approval_rules(run)
+    approved: list[approvals.Approval] = []
     if rules is None:
-        return sealed.read(plan, run.path, ids)
+        return sealed.read(plan, run.path, ids), approved
 
     def approve(file: Path, content: bytes) -> None:
-        for found in approvals.verify(rules, file, content, Display().warning):
-            (approved if approved is not None else {})[f"{found.name} {found.file}"] = found
+        approved.extend(approvals.verify(rules, file, content, Display().warning))
 
-    return sealed.read(plan, run.path, ids, approve)
+    return sealed.read(plan, run.path, ids, approve), approved
 
 
 def _approval_rules(run: Run) -> approvals.Rules | None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import os
 import re
 import subprocess
@@ -17,7 +18,7 @@ from ...module_utils._lib.core.errors import ToolchainError
 from ...module_utils._lib.core.files import atomic_write, make_folders, open_regular, safe_paths
 from . import yaml_edits
 from .desired_schema import KEY, schema_of, violations_of
-from .desired_state import YAML_ENDINGS, files_in, overlay
+from .desired_state import ENVIRONMENTS, files_in, overlay
 
 _MAX_NAMED = 10
 _GIT = ("git", "-c", "core.fsmonitor=false")
@@ -111,13 +112,16 @@ class FolderEdits:
             reason = getattr(error, "strerror", None) or "it is not UTF-8"
             raise ToolchainError("failed", f"cannot read {path}: {reason}") from None
 
+    @functools.cached_property
     def texts_of_others(self) -> list[str]:
-        """Return the texts of the YAML files that are not edited: those of other environments."""
-        edited = {file.path for file in self.files}
+        """The texts of the YAML files of other environments, which are not edited."""
+        above = self.folder / ENVIRONMENTS
+        others = [path for path in above.iterdir() if path.is_dir()] if above.is_dir() else []
         return [
-            path.read_bytes().decode("utf-8", "replace")
-            for path in sorted(self.folder.rglob("*"))
-            if path.suffix in YAML_ENDINGS and path.is_file() and path not in edited
+            file.read_bytes().decode("utf-8", "replace")
+            for place in others
+            if place.name != self.environment
+            for file, _service in files_in(self.folder, place, [])
         ]
 
     def _require_inside(self, path: Path) -> None:

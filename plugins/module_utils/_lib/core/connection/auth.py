@@ -16,6 +16,9 @@ from ..errors import ToolchainError, invalid
 from ..secret import Secret, hidden
 from .connection import Connection, OAuth
 
+#: A value that a header may have without being encoded.
+HEADER_VALUE = re.compile(r"[!-~]+")
+
 
 class Streamed(Protocol):
     """A request body that is read while it is sent."""
@@ -176,7 +179,7 @@ def _basic(username: str, password: Secret) -> str:
 
 def _is_header(name: str, value: str) -> bool:
     """Return whether name and value form a valid header."""
-    return bool(re.fullmatch(r"[A-Za-z0-9._-]+", name) and re.fullmatch(r"[!-~]+", value))
+    return bool(re.fullmatch(r"[A-Za-z0-9._-]+", name) and HEADER_VALUE.fullmatch(value))
 
 
 class Crumb:

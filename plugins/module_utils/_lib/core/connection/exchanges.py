@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from ipaddress import ip_address
 from typing import Any
@@ -11,9 +10,8 @@ from typing import Any
 from ..address import origin
 from ..errors import invalid
 from ..secret import Secret
+from .auth import HEADER_VALUE
 from .connection import GATEWAY_HOST, TOKENS, Exchange, is_cloud_host, platform_of
-
-_HEADER_VALUE = re.compile(r"[!-~]+")
 
 
 def secret_of(service: str, option: str, text: str) -> Secret:
@@ -21,7 +19,7 @@ def secret_of(service: str, option: str, text: str) -> Secret:
 
     Raises `invalid` for an invalid value. Otherwise the HTTP library would print it in its error.
     """
-    if _HEADER_VALUE.fullmatch(text) is None:
+    if HEADER_VALUE.fullmatch(text) is None:
         raise invalid(
             f"the {option} for the {service} service is empty, or contains a space, a line break or"
             " a non-ASCII character"

@@ -13,7 +13,6 @@ import hashlib
 import json
 import mmap
 import os
-import re
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -25,7 +24,7 @@ from .. import json_text
 from ..errors import ToolchainError, invalid
 from ..files import open_regular
 from ..secret import hidden
-from .auth import Outgoing
+from .auth import HEADER_VALUE, Outgoing
 from .connection import Exchange
 
 #: Bytes of the shared memory, and of its first field, the length of the rest.
@@ -36,7 +35,6 @@ _LONGEST_TOKEN = 64 * 1024
 _MARGIN, _LONGEST_MARGIN = 0.1, 60.0
 #: Maximum lifetime in seconds; a longer one is as good as none.
 _LONGEST_LIFE = 10.0 * 365 * 24 * 3600
-_TOKEN = re.compile(r"[!-~]+")
 #: Statuses of a token service that do not reject the login: a later exchange may succeed.
 _LATER = frozenset({408, 429})
 
@@ -210,7 +208,7 @@ def _secret_of(exchange: Exchange) -> str:
         reason = getattr(error, "strerror", None) or "its name is invalid"
         raise invalid(f"{exchange.option}: cannot read {file}: {reason}") from None
     hidden.add(text)
-    if len(text) > _LONGEST_TOKEN or _TOKEN.fullmatch(text) is None:
+    if len(text) > _LONGEST_TOKEN or HEADER_VALUE.fullmatch(text) is None:
         wanted = "must contain the identity token and nothing else"
         raise invalid(f"{exchange.option}: {file} {wanted if text else f'is empty, but {wanted}'}")
     return text
@@ -226,7 +224,7 @@ def _token_of(data: bytes, started: float, failure: Callable[[str], ToolchainErr
     except ValueError:
         found = None
     text = found.get("access_token") if isinstance(found, Mapping) else None
-    if not isinstance(text, str) or _TOKEN.fullmatch(text) is None:
+    if not isinstance(text, str) or HEADER_VALUE.fullmatch(text) is None:
         raise failure("without an access_token")
     hidden.add(text)
     life = _seconds(found.get("expires_in")) if isinstance(found, Mapping) else None
