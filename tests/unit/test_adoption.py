@@ -437,6 +437,30 @@ def test_file_of_another_environment_is_not_removed(tmp_path: Path) -> None:
     assert "job: z" not in (trial.folder / "ci.yml").read_text("utf-8")
 
 
+@pytest.mark.parametrize(
+    ("start", "end", "line"),
+    [
+        ("---", "---", "\r\n"),
+        ("--- ", "---\t", "\n"),
+        ("---", "...", "\n"),
+        ("\ufeff---", "---", "\n"),
+    ],
+)
+def test_page_of_a_tree_keeps_its_layout(start: str, end: str, line: str, tmp_path: Path) -> None:
+    head = f"{start}{line}title: One  # first{line}labels: a, c{line}{end}{line}"
+    folder = {"wiki.yml": "trees:\n- {src: docs, space: REL}\n"}
+    export = {
+        "wiki.yml": "trees:\n- {src: wiki/One, space: REL}\n",
+        "wiki/One/index.xml": "---\ntitle: One\nlabels: [c, a]\n---\n<p>new</p>\n",
+    }
+    trial = _trial(tmp_path, finding("wiki", "page", "REL/One"), folder, export)
+    page = trial.folder / "docs/one.xml"
+    page.parent.mkdir()
+    page.write_bytes(f"{head}<p>old</p>{line}".encode())
+    trial.adopt()
+    assert page.read_bytes().decode() == f"{head}<p>new</p>{line}"
+
+
 def test_absent_job_gets_its_configuration(tmp_path: Path) -> None:
     one = finding("ci", "job", "j", action="delete")
     trial = _trial(tmp_path, one, {"ci.yml": "jobs:\n- {job: j, state: absent}\n"}, _JOB)

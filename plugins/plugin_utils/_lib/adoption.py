@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import os
-import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 
 from ...module_utils._lib.core.errors import ToolchainError, invalid
 from ...module_utils._lib.core.files import open_regular
+from ...module_utils._lib.core.front_matter import block_of
 from . import adopted_entry, yaml_edits
 from .adopted_entry import CannotAdopt
 from .desired_schema import schema_of, services
@@ -23,7 +24,6 @@ from .report import ignored
 from .report.since import finding_id
 
 _REPORT = "report.json"
-_HEAD = re.compile(r"---\n(.*?\n)---\n", re.DOTALL)
 #: Endings of page files in storage format. Other pages are written in Markdown.
 _STORAGE = (".xml", ".html", ".xhtml")
 _RULES = ("item", "build", "trash", "script", "java", "server", "task")
@@ -220,10 +220,11 @@ class Exported:
     def _page(self, name: str) -> dict[str, Any] | None:
         for tree in self.values.get("wiki", {}).get("trees") or []:
             text = (self.folder / tree["src"] / "index.xml").read_bytes().decode()
-            head, body = split_page(text)
-            if f"{tree['space']}/{head.get('title')}" == name:
+            block = block_of(text)
+            if block and f"{tree['space']}/{block.values.get('title')}" == name:
                 parent = {"parent_id": tree["parent_id"]} if "parent_id" in tree else {}
-                return {"body": body, "labels": head.get("labels", []), **parent}
+                labels = block.values.get("labels", [])
+                return {"body": text[block.content :], "labels": labels, **parent}
         return None
 
     def reasons(self, name: str) -> list[str]:
@@ -259,12 +260,11 @@ def entry_name(service: str, kind: str, entry: Mapping[str, Any]) -> str:
     return name_of(entry, key_of(service, kind))
 
 
-def split_page(text: str) -> tuple[dict[str, Any], str]:
-    """Return the front matter and the body of a page file."""
-    head = _HEAD.match(text)
-    if head is None:
-        return {}, text
-    return yaml_edits.load(head[1]), text[head.end() :]
+def _title_in(text: str) -> str:
+    """Return the title in the front matter of a page file, as its publisher reads it."""
+    block = block_of(text)
+    title = "" if block is None else str(block.values.get("title") or "")
+    return " ".join(unicodedata.normalize("NFC", title).split())
 
 
 # -- adopting -------------------------------------------------------------------------------------
@@ -411,7 +411,7 @@ class Adoption:
         space, _slash, title = name.partition("/")
         for path in self._tree_files(space):
             own = self.edits.text_of(path) or ""
-            if split_page(own)[0].get("title") == title:
+            if _title_in(own) == title:
                 text = page_text(own, str(present["body"]), path, present["labels"])
                 self.edits.others[path] = text
                 return "updated"
@@ -483,17 +483,23 @@ def page_text(own: str, body: str, path: Path, labels: Sequence[str] | None) -> 
     """
     if path.suffix not in _STORAGE:
         raise CannotAdopt(f"{path.name} is not in storage format: change the file by hand")
-    head = _HEAD.match(own)
-    if head is None:
+    if "\r\n" in own and own.count("\r\n") == own.count("\n"):
+        body = body.replace("\n", "\r\n")
+    block = block_of(own)
+    if block is None:
         return body
-    values = yaml_edits.load(head[1])
+    head = own[block.start : block.end]
+    values = yaml_edits.load(head)
+    given = values.get("labels")
+    given = given.split(",") if isinstance(given, str) else given or []
     if (
         labels is not None
         and "labels" in values
-        and sorted(values["labels"] or []) != sorted(labels)
+        and sorted(str(label).strip() for label in given) != sorted(labels)
     ):
         values["labels"] = list(labels)
-    return f"---\n{yaml_edits.edited(head[1], values)}---\n{body}"
+    content = own[block.end : block.content]
+    return f"{own[: block.start]}{yaml_edits.edited(head, values)}{content}{body}"
 
 
 def _fields(side: Any) -> list[str]:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from urllib.parse import quote, unquote
 
 from ...core.errors import ToolchainError, invalid
+from ...core.front_matter import FrontMatter, split_front_matter
 from ..formats.converter import StorageRenderer
 from ..formats.document import (
     MarkdownDocument,
@@ -26,7 +27,6 @@ from ..formats.document import (
     title_of,
 )
 from ..formats.elements import Element
-from ..formats.front_matter import FrontMatter, split_front_matter
 from ..formats.markup import AttachmentNames, LinkTarget, is_external, no_target
 from ..formats.parser import Malformed
 from ..page import composed, wrong_label, wrong_title

@@ -10,13 +10,27 @@ from typing import Any
 
 from ansible.module_utils.common.yaml import HAS_YAML
 
-from ...core.errors import excerpt, invalid
-from ...core.yaml_text import UnreadableYaml, parse_yaml
+from .errors import excerpt, invalid
+from .yaml_text import UnreadableYaml, parse_yaml
 
 _BLOCK = re.compile(
-    r"---[ \t]*\r?\n(?P<yaml>(?:(?!---|\.\.\.).*\n)*)(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)"
+    r"\ufeff?---[ \t]*\r?\n(?P<yaml>(?:(?!---|\.\.\.).*\n)*)(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)"
 )
 _QUOTES = "put it in quotation marks"
+
+
+@dataclass(frozen=True)
+class Block:
+    """Place of the front matter in a file.
+
+    :param values: values of its YAML, which is `source[start:end]`
+    :param content: index of the first character below
+    """
+
+    values: Mapping[Any, Any]
+    start: int
+    end: int
+    content: int
 
 
 @dataclass(frozen=True)
@@ -33,20 +47,30 @@ class FrontMatter:
     attachments: dict[str, str | None] = field(default_factory=dict)
 
 
-def split_front_matter(source: str) -> FrontMatter:
-    """Split front matter and content. A block that is not a YAML mapping is content.
+def block_of(source: str) -> Block | None:
+    """Find the front matter of a file. A block that is not a YAML mapping is content.
 
-    Raises `invalid` if it is not valid YAML, or has an invalid title, labels or attachments.
+    Raises `invalid` if it is not valid YAML.
     """
     found = _BLOCK.match(source)
     if found is None:
-        return FrontMatter(source)
+        return None
     if not HAS_YAML:
         raise invalid("front matter requires the Python library PyYAML")
     values = _loaded(found["yaml"])
-    if not isinstance(values, Mapping):
+    return Block(values, *found.span("yaml"), found.end()) if isinstance(values, Mapping) else None
+
+
+def split_front_matter(source: str) -> FrontMatter:
+    """Split front matter and content.
+
+    Raises `invalid` if it is not valid YAML, or has an invalid title, labels or attachments.
+    """
+    block = block_of(source)
+    if block is None:
         return FrontMatter(source)
-    text = "\n" * found[0].count("\n") + source[found.end() :]
+    values = block.values
+    text = "\n" * source.count("\n", 0, block.content) + source[block.content :]
     title = values.get("title")
     is_given = title is not None and (not isinstance(title, str) or title.strip() != "")
     shown = _text("title", title) if is_given else None
