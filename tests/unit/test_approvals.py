@@ -15,6 +15,9 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
+)
 from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import bookkeeping
 from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report import (
     approvals,
@@ -95,6 +98,7 @@ def test_names_with_blanks_and_options_in_the_file(desk: Desk) -> None:
     desk.signers(
         f'"Alice A" valid-before="20990101",namespaces="{approvals.NAMESPACE}" {key} a comment',
         "bob",
+        "carol",
     )
     desk.sign("alice")
     desk.sign("bob")
@@ -107,44 +111,81 @@ WORTHLESS: dict[str, tuple[Callable[[Desk], object], str]] = {
     "another plan": (lambda desk: desk.sign("alice", of=b"{}"), "does not accept it"),
     "another person": (lambda desk: desk.signers("bob", "carol"), "its key is not in"),
     "expired": (
-        lambda desk: desk.signers(f'alice valid-before="20200101" {desk.public("alice")}', "bob"),
+        lambda desk: desk.signers(
+            f'alice valid-before="20200101" {desk.public("alice")}', "bob", "carol"
+        ),
         "does not accept it",
     ),
     "not yet valid": (
-        lambda desk: desk.signers(f'alice valid-after="20990101" {desk.public("alice")}', "bob"),
+        lambda desk: desk.signers(
+            f'alice valid-after="20990101" {desk.public("alice")}', "bob", "carol"
+        ),
         "does not accept it",
     ),
     "only for other namespaces": (
-        lambda desk: desk.signers(f'alice namespaces="git" {desk.public("alice")}', "bob"),
+        lambda desk: desk.signers(f'alice namespaces="git" {desk.public("alice")}', "bob", "carol"),
         "does not accept it",
     ),
     "a pattern": (
-        lambda desk: desk.signers(f"a* {desk.public('alice')}", "bob"),
+        lambda desk: desk.signers(f"a* {desk.public('alice')}", "bob", "carol"),
         "line 3 of signers names a pattern or several persons",
     ),
     "several persons": (
-        lambda desk: desk.signers(f"alice,dave {desk.public('alice')}", "bob"),
+        lambda desk: desk.signers(f"alice,dave {desk.public('alice')}", "bob", "carol"),
         "line 3 of signers names a pattern or several persons",
     ),
     "negation": (
-        lambda desk: desk.signers(f"!bob {desk.public('alice')}", "bob"),
+        lambda desk: desk.signers(f"!bob {desk.public('alice')}", "bob", "carol"),
         "line 3 of signers names a pattern or several persons",
     ),
     "an authority": (
-        lambda desk: desk.signers(f"alice cert-authority {desk.public('alice')}", "bob"),
+        lambda desk: desk.signers(f"alice cert-authority {desk.public('alice')}", "bob", "carol"),
         "line 3 of signers is a certificate authority",
     ),
     "a shared key": (
-        lambda desk: desk.signers("alice", f"dave {desk.public('alice')}", "bob"),
+        lambda desk: desk.signers("alice", f"dave {desk.public('alice')}", "bob", "carol"),
         "several persons share its key",
     ),
     "the requester": (
-        lambda desk: desk.signers(f"CAROL {desk.public('alice')}", "bob"),
+        lambda desk: desk.signers(f"CAROL {desk.public('alice')}", "bob", "carol"),
         "CAROL has requested the run",
     ),
+    "the requester by address": (
+        lambda desk: desk.signers(f"Carol@example.com {desk.public('alice')}", "bob", "carol"),
+        "Carol@example.com may be carol, who has requested the run",
+    ),
+    "the requester by another name of the line": (
+        lambda desk: desk.signers(
+            f"c.smith {desk.public('alice')}", "bob", f"carol,c.smith {desk.public('carol')}"
+        ),
+        "c.smith has requested the run",
+    ),
+    "the requester by another name of the key": (
+        lambda desk: desk.signers(
+            f"c.smith {desk.public('alice')}",
+            "bob",
+            f"carol {desk.public('carol')}",
+            f"c.smith {desk.public('carol')}",
+        ),
+        "c.smith has requested the run",
+    ),
     "the same person with two keys": (
-        lambda desk: desk.signers(f"Bob {desk.public('alice')}", "bob"),
+        lambda desk: desk.signers(f"Bob {desk.public('alice')}", "bob", "carol"),
         "has signed already",
+    ),
+    "the same person by address": (
+        lambda desk: desk.signers(f"bob@example.com {desk.public('alice')}", "bob", "carol"),
+        "bob may be bob@example.com, who has signed already",
+    ),
+    "a quoted pattern": (
+        lambda desk: desk.signers(f'"*@example.com" {desk.public("alice")}', "bob", "carol"),
+        "names a pattern or several persons",
+    ),
+    "a line after a lone CR": (
+        lambda desk: desk.file.write_bytes(
+            f"# note\ralice {desk.public('alice')}\nbob {desk.public('bob')}\r\ncarol x\n".encode()
+        ),
+        "its key is not in",
     ),
     "no signature": (
         lambda desk: (desk.plan.parent / "plan.json.alice.sig").write_text("x"),
@@ -196,6 +237,30 @@ def test_requester_is_compared_in_every_spelling(desk: Desk) -> None:
         assert "has 0 of 1 approvals" in desk.fails(1, requester)
 
 
+@pytest.mark.parametrize(
+    ("lines", "requester", "similar"),
+    [
+        (("release-team@example.com {}",), "release-team", "release-team@example.com"),
+        (("release-team {}",), "Release-Team@example.com", "release-team"),
+        (("release-team {}", "bob {}"), "relaese-team", "release-team"),
+        (("*@example.com {}", "alice {}"), "carol@example.com", ""),
+        (("!carol,* {}",), "carol", ""),
+        (("# carol {}",), "carol", ""),
+        ((), "carol", ""),
+    ],
+)
+def test_requester_who_is_not_in_the_file_is_invalid(
+    desk: Desk, lines: tuple[str, ...], requester: str, similar: str
+) -> None:
+    desk.signers(*(line.format(desk.public("alice")) for line in lines))
+    desk.sign("alice")
+    with pytest.raises(ToolchainError) as caught:
+        desk.verify(1, requester)
+    assert caught.value.kind == "invalid"
+    assert f"no line of {desk.file} names {requester}." in caught.value.message
+    assert (f"Similar names there: {similar}." in caught.value.message) == bool(similar)
+
+
 @pytest.mark.parametrize("mode", [0o622, 0o660])
 def test_signers_that_others_may_write_are_rejected(desk: Desk, mode: int) -> None:
     desk.sign("alice")
@@ -219,6 +284,44 @@ def test_signers_behind_a_link_into_a_folder_of_others_are_rejected(desk: Desk) 
     assert desk.verify(1) == ["alice"]
     shared.chmod(0o777)
     assert f"others may write {shared}" in desk.fails(1)
+
+
+def test_every_folder_and_link_on_the_way_is_verified(desk: Desk) -> None:
+    """Verify chains of links: `etc` leads through `shared/link` to `trusted`."""
+    desk.sign("alice")
+    above = desk.file.parent
+    for name in ("trusted/deep", "shared", "other"):
+        (above / name).mkdir(parents=True)
+    desk.file.rename(above / "trusted/deep/signers")
+    (above / "shared/link").symlink_to("../other/../trusted")
+    (above / "etc").symlink_to(above / "shared/link")
+    desk.file = above / "etc/deep/signers"
+    assert desk.verify(1) == ["alice"]
+    for name in ("shared", "trusted", "trusted/deep", "other", "."):
+        (above / name).chmod(0o770)
+        assert f"others may write {above / name}: chmod go-w" in desk.fails(1)
+        (above / name).chmod(0o755)
+    (above / "shared/link").unlink()
+    (above / "shared/link").symlink_to("link")
+    assert "Too many levels of symbolic links" in desk.fails(1)
+
+
+def test_link_of_another_account_is_rejected(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Verify that others cannot lead to their own file from a folder such as /tmp."""
+    desk.sign("alice")
+    link = desk.file.parent / "link"
+    link.symlink_to(desk.file)
+    lstat = Path.lstat
+
+    def others(path: Path) -> os.stat_result:
+        found = lstat(path)
+        return (
+            os.stat_result([*found[:4], os.geteuid() + 1, *found[5:10]]) if path == link else found
+        )
+
+    monkeypatch.setattr(Path, "lstat", others)
+    desk.file = link
+    assert f"{link} belongs neither to root nor" in desk.fails(1)
 
 
 def test_signers_of_another_account_are_rejected(
@@ -245,7 +348,9 @@ def test_folder_of_a_read_only_mount_is_accepted(
 
 def test_key_has_a_line_for_each_period(desk: Desk) -> None:
     key = desk.public("alice")
-    desk.signers(f'alice valid-before="20200101" {key}', f'alice valid-after="20200101" {key}')
+    desk.signers(
+        f'alice valid-before="20200101" {key}', f'alice valid-after="20200101" {key}', "carol"
+    )
     desk.sign("alice")
     assert desk.verify(1) == ["alice"]
 
@@ -283,7 +388,7 @@ def test_unreadable_signers_and_a_missing_program_are_errors(
 
 
 def test_name_is_no_option_of_the_program(desk: Desk) -> None:
-    desk.signers(f"-Ofoo {desk.public('alice')}", f"-n {desk.public('bob')}")
+    desk.signers(f"-Ofoo {desk.public('alice')}", f"-n {desk.public('bob')}", "carol")
     desk.sign("alice")
     desk.sign("bob")
     assert desk.verify() == ["-Ofoo", "-n"]

@@ -84,7 +84,9 @@ def _approved(folder: Path) -> dict[str, Any]:
     for command in commands:
         subprocess.run(["ssh-keygen", "-q", *command], check=True, stdin=subprocess.DEVNULL)
     signers = folder / "signers"
-    signers.write_text(f"alice {(folder / 'key.pub').read_text('utf-8')}", "utf-8")
+    key = (folder / "key.pub").read_text("utf-8")
+    # bob may request a run, and not approve one
+    signers.write_text(f"alice {key}bob ssh-ed25519 AAAA\n", "utf-8")
     signers.chmod(0o644)
     return {
         "enforce_approvals": 1,

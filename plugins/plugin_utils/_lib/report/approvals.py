@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import base64
 import binascii
+import difflib
+import errno
 import os
 import re
 import shutil
@@ -17,11 +19,11 @@ import struct
 import subprocess
 import tempfile
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ....module_utils._lib.core.errors import shorten
+from ....module_utils._lib.core.errors import invalid, listed, shorten
 from ....module_utils._lib.core.files import open_regular
 from .sealed import PlanError
 
@@ -32,8 +34,10 @@ _SECONDS = 60
 _MAX_BYTES, _MAX_SIGNATURES = 64 * 1024, 100
 #: Longest message and name in characters.
 _SHOWN = 500
+#: Links that a path may have. Linux allows as many.
+_MAX_LINKS = 40
 #: A word of a line of `allowed_signers`. Quoted parts may contain blanks.
-_WORD = re.compile(r'(?:"(?:\\.|[^"\\])*"|[^\s"])+')
+_WORD = re.compile(r'(?:"(?:\\.|[^"\\])*"|[^ \t"])+')
 _KEY_TYPE = re.compile(r"(?:sk-)?(?:ssh|ecdsa)-")
 _ARMOUR = re.compile(
     r"\s*-----BEGIN SSH SIGNATURE-----([A-Za-z0-9+/=\s]+)-----END SSH SIGNATURE-----\s*"
@@ -72,6 +76,13 @@ class _Signer:
     key: bytes
     problem: str = ""
 
+    @property
+    def persons(self) -> set[str]:
+        """Return the literal names of the line, for comparisons."""
+        return {
+            _folded(name) for name in self.name.split(",") if name and not set(name) & set("*?!")
+        }
+
 
 def verify(rules: Rules, plan: Path, content: bytes, warn: Callable[[str], None]) -> list[Approval]:
     """Return the approvals of a plan that count. Warn about each signature that does not.
@@ -84,13 +95,14 @@ def verify(rules: Rules, plan: Path, content: bytes, warn: Callable[[str], None]
     if program is None:
         raise PlanError(f"cannot be verified without {_PROGRAM}: install the client of OpenSSH")
     signers = _signers(rules.signers)
+    requesters = _requesters(rules, signers)
     persons: dict[str, Approval] = {}
     for file in _signatures(plan):
         try:
             signature = _bytes_of(file)
             signer = _signer_of(signature, signers, rules)
-            if _folded(signer.name) in persons:
-                raise _NoApprovalError(f"{signer.name} has signed already")
+            _require_another(signer, requesters, "has requested the run")
+            _require_another(signer, persons, "has signed already")
             _require_valid(program, signer, signature, content)
         except _NoApprovalError as reason:
             warn(shorten(f"The signature {file} is no approval: {reason}.", _SHOWN))
@@ -112,6 +124,50 @@ class _NoApprovalError(Exception):
 def _folded(name: str) -> str:
     """Return a name for comparisons: the same for all spellings of a person."""
     return unicodedata.normalize("NFKC", name).casefold().strip()
+
+
+def _requesters(rules: Rules, signers: Sequence[_Signer]) -> set[str]:
+    """Return all names of the requester: those of the lines and keys that have one of them.
+
+    :raises ToolchainError: `invalid`, if no line names the requester. A name that is spelt in
+        another way would otherwise let the requester approve
+    """
+    names, keys = {_folded(rules.requester)}, set[bytes]()
+    if not any(names & signer.persons for signer in signers):
+        known = sorted({signer.name for signer in signers if signer.persons})
+        near = [name for name in known if _look_alike(name, rules.requester)]
+        hint = f" Similar names there: {listed(near)}." if near else ""
+        raise invalid(
+            f"enforce_requester: no line of {rules.signers} names {shorten(rules.requester)}."
+            f"{hint} Set it to the name that this person has in the file, or add a line"
+        )
+    before = -1
+    while before != len(names) + len(keys):
+        before = len(names) + len(keys)
+        for signer in signers:
+            if names & signer.persons or signer.key in keys:
+                names |= signer.persons
+                keys |= {signer.key} - {b""}
+    return names
+
+
+def _look_alike(name: str, requester: str) -> bool:
+    """Return whether a name in the file may be meant."""
+    one, other = _folded(name), _folded(requester)
+    if one.partition("@")[0] == other.partition("@")[0]:
+        return True
+    return bool(difflib.get_close_matches(other, [one, *one.split(",")], 1, 0.75))
+
+
+def _require_another(signer: _Signer, persons: Iterable[str], reason: str) -> None:
+    """Raise `_NoApprovalError` for one of `persons`, also by a name with or without a domain."""
+    name = _folded(signer.name)
+    for person in persons:
+        if person == name:
+            raise _NoApprovalError(f"{signer.name} {reason}")
+        (one, at, _domain), (other, other_at, _other) = person.partition("@"), name.partition("@")
+        if one == other and not (at and other_at):
+            raise _NoApprovalError(f"{signer.name} may be {person}, who {reason}")
 
 
 def _signatures(plan: Path) -> list[Path]:
@@ -147,12 +203,12 @@ def _bytes_of(file: Path) -> bytes:
 def _signers(file: Path) -> list[_Signer]:
     """Read the file of signers once. Raises `PlanError` if others may write it."""
     try:
-        # whoever may write the folder of the file, or of a link to it, can replace the signers
-        for folder in (file.parent, file.resolve().parent):
-            _require_own(folder, folder.stat(), file)
-        with open(file, encoding="utf-8", opener=open_regular) as stream:
+        for path in _on_the_way(file):
+            _require_own(path, path.lstat(), file)
+        # without newline, a lone CR in a comment would begin a line
+        with open(file, encoding="utf-8", newline="\n", opener=open_regular) as stream:
             _require_own(file, os.fstat(stream.fileno()), file)
-            lines = stream.read().split("\n")
+            lines = [line.strip(" \t\r") for line in stream.read().split("\n")]
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise PlanError(
@@ -160,27 +216,53 @@ def _signers(file: Path) -> list[_Signer]:
             " of allowed_signers"
         ) from None
     found = [
-        _parsed(line.strip(), f"line {number} of {file.name}")
+        _parsed(line, f"line {number} of {file.name}")
         for number, line in enumerate(lines, 1)
-        if line.strip() and not line.strip().startswith("#")
+        if line and not line.startswith("#")
     ]
     return list(_with_own_keys(found))
 
 
+def _on_the_way(file: Path) -> Iterator[Path]:
+    """Yield each folder and link that leads to a file, from the root on.
+
+    Whoever may write one of the folders can replace what is in it, and so the signers.
+    """
+    left, path, links = [*reversed(file.absolute().parts[1:])], Path(file.absolute().anchor), 0
+    yield path
+    while left:
+        part = left.pop()
+        inner = path.parent if part == ".." else path / part
+        if not inner.is_symlink():
+            path = inner
+            if left:
+                yield path
+            continue
+        yield inner
+        links += 1
+        if links > _MAX_LINKS:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+        target = inner.readlink()
+        if target.is_absolute():
+            path = Path(target.anchor)
+        left += reversed(target.parts[1:] if target.is_absolute() else target.parts)
+
+
 def _require_own(path: Path, status: os.stat_result, file: Path) -> None:
-    """Raise `PlanError` for a file or folder that other accounts may write.
+    """Raise `PlanError` for a file, folder or link that other accounts may write.
 
     On a read-only mount, such as a volume of Kubernetes, the owner and the mode of a folder do not
-    matter.
+    matter. In a sticky folder, such as /tmp, nobody can replace what belongs to others.
     """
     is_folder = stat.S_ISDIR(status.st_mode)
-    mounted = os.statvfs(path).f_flag & os.ST_RDONLY
+    is_link = stat.S_ISLNK(status.st_mode)
+    mounted = os.statvfs(path.parent if is_link else path).f_flag & os.ST_RDONLY
     sticky = is_folder and status.st_mode & stat.S_ISVTX
-    if is_folder and mounted:
+    if (is_folder or is_link) and mounted:
         return
     if not mounted and status.st_uid not in (0, os.geteuid()):
         reason = f"{path} belongs neither to root nor to the account that runs Ansible"
-    elif status.st_mode & 0o022 and not sticky:
+    elif status.st_mode & 0o022 and not sticky and not is_link:
         reason = f"others may write {path}: chmod go-w"
     else:
         return
@@ -233,8 +315,6 @@ def _signer_of(signature: bytes, signers: Sequence[_Signer], rules: Rules) -> _S
     signer = valid[0] if valid else lines[0]
     if signer.problem:
         raise _NoApprovalError(signer.problem)
-    if _folded(signer.name) == _folded(rules.requester):
-        raise _NoApprovalError(f"{signer.name} has requested the run")
     # a person may have a line for each period of validity of a key
     periods = [other.line for other in valid if other.name == signer.name]
     return replace(signer, line="\n".join(periods))
