@@ -213,11 +213,14 @@ def _issues(
     if not keys:
         return None if commits is None and not lists else []
     known = _read(tracker, keys)
-    return [
-        _issue(key, recorded.get(key, {}), None if known is None else known.get(key))
-        for key in keys
-        if known is None or key in known or key in recorded
-    ]
+    found: dict[str, dict[str, Any]] = {}
+    for key in keys:
+        shown = None if known is None else known.get(key)
+        if known is None or shown is not None or key in recorded:
+            # a commit may name the key that an issue had before it was moved
+            identity = str((shown or {}).get("id") or key)
+            found.setdefault(identity, _issue(key, recorded.get(key, {}), shown))
+    return list(found.values())
 
 
 def _read(tracker: Options | None, keys: list[str]) -> dict[str, dict[str, Any]] | None:

@@ -63,7 +63,7 @@ options:
       - The field of a sprint takes the ID of the sprint. C(parent) takes the key of an issue. A time needs an offset, such as
         V(2026-01-05T09:00:00+01:00). A cascading select takes a mapping with C(value) and C(child). C(timetracking) takes a mapping with
         C(originalEstimate) and C(remainingEstimate), such as V(2d 4h).
-      - A string for a list of components, versions, accounts or choices is a single entry. Other strings are split at their commas.
+      - A string for a list of components, versions, accounts or choices has an entry in each line. Other strings are also split at their commas.
       - Accounts are named as in O(assignee). A document for Jira Cloud, given as a mapping, is compared by its nodes, marks and attributes. A
         string is compared by its text.
     type: dict
@@ -72,11 +72,11 @@ options:
     type: list
     elements: str
   fix_versions:
-    description: Complete list of the names of fix versions. A string is a single name.
+    description: Complete list of the names of fix versions. Each line of a string is a name.
     type: list
     elements: str
   components:
-    description: Complete list of the names of components. A string is a single name.
+    description: Complete list of the names of components. Each line of a string is a name.
     type: list
     elements: str
   add:
@@ -143,7 +143,7 @@ options:
     description: Whether O(comment) is internal, so that customers of a service project cannot see it.
     type: bool
   watchers:
-    description: Accounts that watch the issue, as in O(assignee). Other watchers are kept. A string is a single account.
+    description: Accounts that watch the issue, as in O(assignee). Other watchers are kept. Each line of a string is an account.
     type: list
     elements: str
   links:

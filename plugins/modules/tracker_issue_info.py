@@ -61,11 +61,14 @@ EXAMPLES = r"""
 
 RETURN = r"""
 issues:
-  description: Unchanged issues of the server, in the requested order.
+  description:
+    - Unchanged issues of the server, in the requested order, with the member C(requested). It lists the requested keys that lead to the
+      issue.
+    - Several keys may lead to one issue, such as its key before it was moved. The issue is returned once.
   returned: success
   type: list
   elements: dict
-  sample: [{"id": "10001", "key": "REL-1", "fields": {"summary": "Deploy a folder of files in one task"}}]
+  sample: [{"id": "10001", "key": "REL-1", "fields": {"summary": "Deploy a folder of files in one task"}, "requested": ["REL-1"]}]
 http:
   description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always

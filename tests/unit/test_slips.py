@@ -144,6 +144,8 @@ def text(option: Mapping[str, Any], value: Any) -> Any:
         may = option.get("empty", option.get("default") == "")
         as_it_is = option.get("whole") or option.get("no_log")
         value = value if as_it_is else value.removesuffix("\n")
+        if value and not value.strip() and not as_it_is:
+            return REFUSED
         return value if value.strip() or may else REFUSED
     whole = isinstance(value, int) and not isinstance(value, bool)
     return str(value) if whole else REFUSED
@@ -210,6 +212,9 @@ def _slips_of_lists(option: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
         words = list(option.get("choices") or ("ab*", "c"))[:2]
         names = f"{words[0]} , {words[1]}"
         yield f" {names}", [names] if option.get("single") else words
+        yield f"{words[0]}\r\n\n {words[1]}\n", words
+        listed = f"{words[0]},\n{words[1]}"
+        yield listed, [f"{words[0]},", words[1]] if option.get("single") else words
         if not option.get("single"):
             yield f"{words[0]},,", REFUSED
         yield from (([words[0], " "], REFUSED), ([1.1], REFUSED), ([True], REFUSED))

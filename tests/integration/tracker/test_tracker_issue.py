@@ -130,7 +130,7 @@ def test_values_in_the_form_of_the_server_are_set_once(
     assert changes(done)["Sprint"] == (None, 7)
     gone = thrice(tracker, issue="REL-22", fields={"Area": "UI", "Sprint": None})
     assert changes(gone) == {"Area": ("UI - Menu", "UI"), "Sprint": (7, None)}
-    words = "Area cannot be 'Side'; allowed values: Menu, Bar"
+    words = "Area cannot be 'Side'; allowed values: 'Menu', 'Bar'"
     wrong = {"Area": {"value": "UI", "child": {"value": "Side"}}}
     tracker.refused("rejected", words, issue="REL-22", fields=wrong, check=True)
 
@@ -223,12 +223,12 @@ def test_value_not_accepted_by_a_field_is_rejected(tracker: Tracker, check: bool
     for given, words in (
         (
             {"fix_versions": ["9.9"]},
-            "fix_versions cannot be '9.9'; allowed values: 1.0.0, 1.1.0, 2.0.0",
+            "fix_versions cannot be '9.9'; allowed values: '1.0.0', '1.1.0', '2.0.0'",
         ),
         ({"priority": "Urgent"}, "priority cannot be 'Urgent'"),
         (
             {"fields": {"Target": "moon"}},
-            "Target cannot be 'moon'; allowed values: test, production",
+            "Target cannot be 'moon'; allowed values: 'test', 'production'",
         ),
     ):
         tracker.refused("rejected", words, issue="REL-22", check=check, **given)
@@ -294,7 +294,7 @@ def test_named_transition_is_used(tracker: Tracker, transition: str) -> None:
 
 @each_mode
 def test_required_fields_of_a_transition_are_reported(tracker: Tracker, check: bool) -> None:
-    message = "the transition 'Close' of the issue 'REL-22' requires Resolution"
+    message = "the transition 'Close' of the issue 'REL-22' requires 'Resolution'"
     tracker.refused("rejected", message, issue="REL-22", status="Done", check=check)
     steps = [
         {

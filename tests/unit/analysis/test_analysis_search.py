@@ -494,13 +494,13 @@ def test_unknown_criterion_is_rejected(name: str) -> None:
     assert error.kind == "invalid"
     place = f"thresholds[1].{name}[{SLIPS[name].index(wrong)}] is '{wrong}'"
     assert str(error).startswith(place)
-    assert ("New, Existing, Fixed" in str(error)) == (name == "state")
+    assert ("'New', 'Existing', 'Fixed'" in str(error)) == (name == "state")
 
 
 def test_message_about_an_unknown_criterion_has_the_labels_of_the_project() -> None:
     renamed = issue(9, severity="Blocker", severityCode=1)
     error = gate(lines(renamed, summary(1)), thresholds=[{"severity": ["Bloker"]}])
-    assert "use one of Blocker, Critical, Error" in str(error)
+    assert "use one of 'Blocker', 'Critical', 'Error'" in str(error)
 
 
 @pytest.mark.parametrize("number", range(5, 11))

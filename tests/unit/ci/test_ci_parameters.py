@@ -85,7 +85,7 @@ def test_values_are_sent_in_the_format_of_the_server(
     ("given", "kind", "words"),
     [
         ({"VERSOIN": 1}, "rejected", "VERSOIN: it has VERSION, PUBLISH"),
-        ({"CHANNEL": "nightly"}, "rejected", "one of stable, beta"),
+        ({"CHANNEL": "nightly"}, "rejected", "one of .stable., .beta."),
         ({"PUBLISH": "yes"}, "rejected", "true or false"),
     ],
 )

@@ -192,7 +192,7 @@ def test_shown_address_and_part_of_a_name_are_no_match(name: str) -> None:
 @pytest.mark.parametrize("kind", ["Cloud", "Server"])
 @pytest.mark.parametrize("option", ["assignee", "fields"])
 def test_empty_name_takes_the_assignee_off(kind: str, option: str) -> None:
-    values: dict[str, Any] = {"assignee": "", "fields": {"Assignee": " "}}
+    values: dict[str, Any] = {"assignee": "", "fields": {"Assignee": ""}}
     options = Options(issue="APP-1", **{option: values[option]})
     people = [ANN]
     current = {"accountId": "a1", "name": "ann"}

@@ -200,9 +200,11 @@ SENT: list[tuple[Any, dict[str, Any], Any]] = [
     ("prod", {"type": "option"}, {"value": "prod"}),
     (5, {"type": "option"}, {"value": "5"}),
     ("ann", {"type": "user"}, {"name": "ann"}),
-    (" ", {"type": "user"}, None),
+    ("", {"type": "user"}, None),
     ("1.0", {"type": "version"}, {"name": "1.0"}),
     ("a, b", {"type": "array", "items": "string"}, ["a", "b"]),
+    ("a, b,\nc\n", {"type": "array", "items": "string"}, ["a", "b", "c"]),
+    ("a, b\nc", {"type": "array", "items": "version"}, [{"name": "a, b"}, {"name": "c"}]),
     (["A"], {"type": "array", "items": "option"}, [{"value": "A"}]),
     (None, {"type": "array", "items": "option"}, []),
     (None, {"type": "string"}, None),
@@ -223,7 +225,7 @@ def test_text_area_of_the_cloud_is_a_document() -> None:
     site = Accounts(no_client, print, cloud=True)
     assert sent("a", area, PLACE, site) == to_document("a")
     assert sent("a", area, PLACE, None) == "a"
-    assert sent(" ", area, PLACE, site) is None
+    assert sent("", area, PLACE, site) is None
 
 
 @pytest.mark.parametrize(
@@ -252,3 +254,10 @@ def test_value_shown() -> None:
 def test_similar_version_names_are_compared() -> None:
     assert project_objects.same_name("Fr\u00fchling ", "fru\u0308hling")
     assert not project_objects.same_name("1.1.0", "1.1.1")
+
+
+@pytest.mark.parametrize("kind", ["user", "string", "option", "datetime", "array"])
+def test_blanks_are_not_an_empty_value(kind: str) -> None:
+    with pytest.raises(ToolchainError, match=r"fields\.x contains only blanks: write ''") as caught:
+        sent(" ", {"type": kind, "items": "version"}, PLACE, None)
+    assert caught.value.kind == "invalid"

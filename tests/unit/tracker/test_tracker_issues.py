@@ -54,7 +54,7 @@ def test_issue_is_read_by_key() -> None:
     with Stub(response=by_key) as stub:
         found = read_issues(stub, {"accept_language": "en"}, issue="REL-1")
         (seen,) = stub.seen
-    assert found == [{"id": "1", "key": "REL-1", "fields": {}}]
+    assert found == [{"id": "1", "key": "REL-1", "fields": {}, "requested": ["REL-1"]}]
     assert (seen.method, seen.target) == ("GET", "/base/rest/api/2/issue/REL-1")
     assert seen.headers["Accept"] == "application/json"
     assert seen.headers["Accept-Language"] == "en"
@@ -79,6 +79,19 @@ def test_issues_keep_the_requested_order() -> None:
         assert stub.connections <= 3
     expected = ["REL-7", "REL-3", "REL-300", "REL-1", "REL-299", "REL-2"]
     assert [issue["key"] for issue in found] == expected
+
+
+def test_issue_of_several_keys_is_returned_once() -> None:
+    with Stub(response=by_key) as stub:
+        found = read_issues(stub, issues=["OLD-1", "REL-2", "rel-1", "REL-1", "OLD-1"])
+    assert [issue["requested"] for issue in found] == [["OLD-1", "rel-1", "REL-1"], ["REL-2"]]
+    assert [issue["key"] for issue in found] == ["REL-1", "REL-2"]
+
+
+def test_issue_without_an_id_is_known_by_its_key() -> None:
+    with Stub(response=lambda _seen: Reply(body={"key": "REL-1", "fields": {}})) as stub:
+        found = read_issues(stub, issues=["OLD-1", "REL-1"])
+    assert found == [{"key": "REL-1", "fields": {}, "requested": ["OLD-1", "REL-1"]}]
 
 
 def test_empty_list_of_issues_takes_no_request() -> None:

@@ -183,7 +183,7 @@ def test_ignored_parent_is_an_error() -> None:
         ("Start", "2026-01-05 10:00", "invalid", "its offset from UTC"),
         ("Start", "2026-13-05T10:00Z", "invalid", "its offset from UTC"),
         ("Original estimate", "2d", "invalid", "use the option fields.timetracking.original"),
-        ("Area", {"value": "UI", "child": {"value": "X"}}, "rejected", "allowed values: Menu"),
+        ("Area", {"value": "UI", "child": {"value": "X"}}, "rejected", "allowed values: 'Menu'"),
     ],
 )
 def test_impossible_value_fails_before_a_write(

@@ -182,6 +182,11 @@ def listed(names: Iterable[str], limit: int = 10) -> str:
     return ", ".join(shown[:limit]) + more
 
 
+def quoted(names: Iterable[object], limit: int = 10) -> str:
+    """Return names that may contain commas for a message: each in quotation marks, or `none`."""
+    return listed((f"'{name}'" for name in names), limit) or "none"
+
+
 def invalid(message: str) -> ToolchainError:
     """Return an error for invalid input, to be raised before the first request."""
     return ToolchainError("invalid", message)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import ToolchainError, invalid, quoted
 from ...core.globs import crossing, matcher
 from ...core.module.typed_options import NotNegative, Option
 from ..responses import Record
@@ -128,7 +128,7 @@ class Word:
         labels = sorted(value for value in self.used if value.lower() not in lower)
         return invalid(
             f"{self.place} is '{self.text}', but this {self.name} does not exist in the project:"
-            f" use one of {', '.join((*labels, *default))}"
+            f" use one of {quoted((*labels, *default), len(labels) + len(default))}"
         )
 
 

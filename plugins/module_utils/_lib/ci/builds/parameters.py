@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import ToolchainError, invalid, quoted
 from ...core.http.multipart import FilePart
 from ...core.json_text import as_text
 from ...core.module.typed_options import Option
@@ -232,7 +232,7 @@ def _accepted(
         if value not in ("true", "false"):
             raise _rejected(job_name, f"the parameter '{name}' is a boolean: use true or false")
     if definition.is_a("Choice") and definition.choices and text(value) not in definition.choices:
-        allowed = ", ".join(definition.choices)
+        allowed = quoted(definition.choices)
         raise _rejected(job_name, f"the parameter '{name}' must be one of {allowed}")
     return value
 

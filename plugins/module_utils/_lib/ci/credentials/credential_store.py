@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ...core.address import path
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import ToolchainError, invalid, quoted
 from ...core.http.writes import Verify
 from ...core.json_text import as_text
 from ...core.module.task import Task
@@ -172,5 +172,5 @@ def _missing_message(location: CredentialLocation, known: set[str] | None) -> st
             f"the folder '{location.folder}' does not exist or has no credential store, or the"
             " account cannot see it"
         )
-    domains = ", ".join(sorted(known))
+    domains = quoted(sorted(known))
     return f"the domain '{location.domain}' does not exist: create it, or use one of {domains}"

@@ -7,8 +7,8 @@ An argument spec may contain keys that Ansible does not have (:data:`EXTRA_KEYS`
   default, because they come from a file or from the output of a command.
 - `empty`: whether the option may be empty. By default, lists may be empty, and strings only if
   their default is.
-- `single`: a string is the only entry of a list, for names that may contain commas. By default, it
-  is split at its commas.
+- `single`: each line of a string is an entry of a list, for names that may contain commas. By
+  default, lines are also split at their commas.
 - `values`: type of the values in a `dict` without `options` or in a `raw` option: `text` for
   strings, `json` for any type. For a `str` option, `json` means that the string is JSON.
 - `private`: which values of the option are secrets depends on their names or on the account; see
@@ -84,6 +84,9 @@ class Place:
         :param show: quote the value in the message, unless it is a secret
         """
         return invalid(f"{self.name} is {_describe(value, show and not self.secret)}: {hint}")
+
+    def blank(self) -> ToolchainError:
+        return invalid(f"{self.name} contains only blanks: write '' to clear the value, or omit it")
 
     def empty(self, expected: str) -> ToolchainError:
         return invalid(f"{self.name} is empty: specify {expected}, or leave the option out (omit)")
@@ -230,7 +233,7 @@ def _text(option: Mapping[str, Any], value: Any, place: Place) -> str:
         # ansible-core before 2.19 has parsed the result of a template that looks like JSON
         value = json.dumps(value)
     empty = option.get("empty", option.get("default") == "")
-    return _reader(option)(value, place, empty=empty)
+    return _string(option, value, place, empty=empty)
 
 
 def _path(option: Mapping[str, Any], value: Any, place: Place) -> str:
@@ -243,9 +246,14 @@ def _path(option: Mapping[str, Any], value: Any, place: Place) -> str:
     return path
 
 
-def _reader(option: Mapping[str, Any]) -> Callable[..., str]:
-    """Return the function that checks a string: `text` keeps line breaks at its end."""
-    return text if option.get("whole") or option.get("no_log") else line
+def _string(option: Mapping[str, Any], value: Any, place: Place, *, empty: bool) -> str:
+    """Return a string. Only content and secrets keep line breaks at the end, and may be blank."""
+    if option.get("whole") or option.get("no_log"):
+        return text(value, place, empty=empty)
+    found = line(value, place, empty=empty)
+    if found and not found.strip():
+        raise place.blank()
+    return found
 
 
 def _scalar(option: Mapping[str, Any], value: Any, place: Place) -> Any:
@@ -292,9 +300,17 @@ def _entries(value: Any, elements: str, place: Place, *, single: bool = False) -
     if value.strip().startswith("[") and value.strip().endswith("]"):
         hint = "write it as a list, or with commas between the entries and without brackets"
         raise place.error(value, hint)
-    if single:
-        return [value.strip()]
-    return [entry.strip() for entry in value.split(",")]
+    return split_list(value, at_commas=not single)
+
+
+def split_list(written: str, *, at_commas: bool) -> list[str]:
+    """Return the entries of a list that is written as a string: its lines, or parts of them."""
+    lines = [line.strip() for line in written.splitlines() if line.strip()]
+    if not at_commas:
+        return lines
+    # a line may end with a comma, which separates it from the next line
+    joined = ",\n".join(lines).replace(",,\n", ",\n")
+    return [entry.strip() for entry in joined.split(",")]
 
 
 def _mapping(option: Mapping[str, Any], value: Any, place: Place) -> Any:
@@ -352,7 +368,7 @@ def _raw(option: Mapping[str, Any], value: Any, place: Place) -> Any:
     """Return a string, or a list or mapping. Its values become strings if `values` is `text`."""
     empty = bool(option.get("empty"))
     if not isinstance(value, (Mapping, list, tuple)):
-        return _reader(option)(value, place, empty=empty)
+        return _string(option, value, place, empty=empty)
     if option.get("values") != "text":
         return value
     if isinstance(value, Mapping):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...core.errors import ToolchainError
+from ...core.errors import ToolchainError, quoted
 from ...core.module.task import Task
 from ...core.plan import Change
 from ..issues import moments, sprints
@@ -18,8 +18,6 @@ from .site import Edit, Site, TrackerIssue
 
 #: Field that no list of fields contains. Its value is an issue.
 PARENT = "parent"
-#: Maximum number of allowed values in a message.
-_MAX_NAMED = 10
 #: Fields whose values are all in the metadata of the field.
 _LISTED = ("fixVersions", "versions", "components")
 #: Options that name objects of a project, and the kind of these objects.
@@ -205,12 +203,10 @@ class FieldsPart:
     def _unknown_value(
         self, issue: TrackerIssue, field: WantedField, value: Any, allowed: list[Any]
     ) -> ToolchainError:
-        named = [str(shown(known)) for known in allowed]
-        more = f" and {len(named) - _MAX_NAMED} more" if len(named) > _MAX_NAMED else ""
         return ToolchainError(
             "rejected",
             f"editing the issue '{issue.key}': {field.name} cannot be '{shown(value)}'; allowed"
-            f" values: {', '.join(named[:_MAX_NAMED]) or 'none'}{more}",
+            f" values: {quoted(map(shown, allowed))}",
         )
 
     def _write(self, issue: TrackerIssue, fields: Sequence[WantedField]) -> None:

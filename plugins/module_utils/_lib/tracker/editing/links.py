@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import ToolchainError, invalid, quoted
 from ...core.http.messages import expected
 from ...core.json_text import as_text
 from ...core.plan import Change
@@ -143,7 +143,7 @@ def _wanted(types: Sequence[Mapping[str, Any]], number: int, kind: str, issue: s
             if as_text(type_.get(name)).casefold() == kind.strip().casefold()
         }
         if len(found) > 1:
-            several = ", ".join(str(type_["name"]) for type_, _name in found.values())
+            several = quoted(type_["name"] for type_, _name in found.values())
             raise invalid(
                 f"links[{number}].type is '{kind}', which is ambiguous: it matches {several}"
             )
@@ -153,5 +153,5 @@ def _wanted(types: Sequence[Mapping[str, Any]], number: int, kind: str, issue: s
             type_name, type_id = str(type_["name"]), str(type_["id"])
             is_subject, symmetric = name != "inward", len(phrases) == 1
             return WantedLink(type_name, type_id, phrase, issue.strip(), is_subject, symmetric)
-    known = ", ".join(str(type_.get("name")) for type_ in types)
+    known = quoted((type_.get("name") for type_ in types), len(types))
     raise invalid(f"links[{number}].type is '{kind}', but the tracker has only the types {known}")

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from ...core.address import path
 from ...core.concurrency import first_alone, spread
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import ToolchainError, invalid, quoted
 from ...core.http.messages import back_off, expected, json_or_none
 from ...core.json_text import member
 from ...core.module.authorship import UNKNOWN, Author, author, authors_of, last_of
@@ -537,10 +537,10 @@ class Creation:
         if found is None and predicted(self._site.task, option, str(self._options.project), name):
             return name
         if found is None:
-            names = ", ".join(str(shown(item)) for item in known) or "none"
             raise ToolchainError(
                 "rejected",
-                f"{option}: the project '{self._options.project}' has no '{name}'; it has {names}",
+                f"{option}: the project '{self._options.project}' has no '{name}'; it has"
+                f" {quoted(map(shown, known))}",
             )
         return str(shown(found))
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import ToolchainError, invalid, quoted
 from ...core.http.messages import expected, unexpected_body
 from ...core.json_text import as_text, member
 from ...core.plan import Change
@@ -141,7 +141,7 @@ class StatusPart:
             current = self._site.issue(issue.key, needed).fields
             empty = [name for name in needed if current.get(name) in (None, "", [])]
             if empty:
-                names = ", ".join(str(screen[name].get("name") or name) for name in empty)
+                names = quoted(screen[name].get("name") or name for name in empty)
                 raise ToolchainError(
                     "rejected", f"{transition} requires {names}: set it in transition_fields"
                 )

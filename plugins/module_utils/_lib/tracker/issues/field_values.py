@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...core.json_text import as_text
-from ...core.module.input_check import Place
+from ...core.module.input_check import Place, split_list
 from ...core.module.input_check import text as text_given
 from ..accounts import Accounts
 from . import moments, sprints
@@ -51,6 +51,8 @@ def sent(value: Any, schema: Schema, place: Place, accounts: Accounts | None) ->
     :param accounts: finds the accounts of the cloud; None on a server
     """
     kind = str(schema.get("type"))
+    if isinstance(value, str) and value and not value.strip():
+        raise place.blank()
     if sprints.is_sprint(schema):
         return sprints.sent(value, place)
     if kind == "array":
@@ -69,10 +71,8 @@ def sent(value: Any, schema: Schema, place: Place, accounts: Accounts | None) ->
 def _entries(value: Any, kind: str) -> list[Any]:
     if value is None:
         return []
-    if isinstance(value, str) and kind in _NAMED_KINDS:
-        return [value.strip()] if value.strip() else []
     if isinstance(value, str):
-        return [entry.strip() for entry in value.split(",") if entry.strip()]
+        return list(filter(None, split_list(value, at_commas=kind not in _NAMED_KINDS)))
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 

@@ -79,12 +79,21 @@ class TrackerIssueInfoOperation(ReadOnly):
 def read_issues(
     client: TrackerClient, keys: Sequence[str], query: Mapping[str, str], parallel: int
 ) -> list[Issue]:
-    """Return the issues with these keys. Raises `not_found`, which reports all missing keys."""
+    """Return each issue once, with the keys that lead to it in the member `requested`.
+
+    Raises `not_found`, which reports all missing keys. Server fact [tracker-5]: the ID and former
+    keys of an issue also lead to it, and letter case does not matter.
+    """
     responses = _responses(client, keys, query, parallel)
     missing = {key: response for key, response in responses.items() if response.status == 404}
     if missing:
         raise _not_found(missing)
-    return [_issue(response) for response in responses.values()]
+    found: dict[str, Issue] = {}
+    for key, response in responses.items():
+        issue = _issue(response)
+        identity = str(issue.get("id") or issue.get("key") or key)
+        found.setdefault(identity, {**issue, "requested": []})["requested"].append(key)
+    return list(found.values())
 
 
 def existing_issues(

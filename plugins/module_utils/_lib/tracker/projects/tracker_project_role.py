@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.address import path
-from ...core.errors import ToolchainError, invalid, listed
+from ...core.errors import ToolchainError, invalid, quoted
 from ...core.http.messages import Response, expected, unexpected_body
 from ...core.json_text import as_text, member
 from ...core.module.descriptor import Descriptor, reads, writes
@@ -85,7 +85,7 @@ class ProjectRoles:
             raise ToolchainError(
                 "not_found",
                 f"the project '{self._project}' has no role '{name}'; its roles are"
-                f" {', '.join(known)}",
+                f" {quoted(known, len(known))}",
             )
         return self.read(name, number)
 
@@ -288,7 +288,7 @@ class ProjectRoleKind(ProjectKind[ProjectRoleEntry, "Mapping[str, str]"]):
             raise invalid(
                 f"the task's account {account[USERS][-1]} would no longer be in the role"
                 f" '{entry.role}' of the project '{entry.project}': keep {account[USERS][-1]} in"
-                f" users, or a group of it in groups ({listed(account[GROUPS])}), or set force"
+                f" users, or a group of it in groups ({quoted(account[GROUPS])}), or set force"
             )
 
     def write(self, item: Item[ProjectRoleEntry, Mapping[str, str]]) -> None:
