@@ -73,6 +73,11 @@ def test_text_of_a_field(value: Any, text: str | None) -> None:
         ("-x", "'-x"),
         ("@ann", "'@ann"),
         ("\tx", "'\tx"),
+        ("\n=1", '"\'\n=1"'),
+        ("\uff1d1", "'\uff1d1"),
+        # programs end a row at a bare CR outside of quotes
+        ("a\r=1", '"a\r=1"'),
+        ("a\r\n=1", '"a\r\n=1"'),
         (-5.0, "-5"),
         ("-2.5", "-2.5"),
         ("a=b", "a=b"),
@@ -84,4 +89,11 @@ def test_cell_is_no_formula(tmp_path: Path, value: Any, cell: str) -> None:
     file = IssueFile(str(tmp_path / "a.csv"), ["key", "x"])
     file.add({"key": "A-1", "fields": {"x": value}})
     file.save()
-    assert (tmp_path / "a.csv").read_text(encoding="utf-8") == f"key,x\nA-1,{cell}\n"
+    assert (tmp_path / "a.csv").read_bytes().decode() == f"key,x\nA-1,{cell}\n"
+
+
+def test_key_is_no_formula(tmp_path: Path) -> None:
+    file = IssueFile(str(tmp_path / "a.csv"), ["key"])
+    file.add({"key": "=1", "fields": {}})
+    file.save()
+    assert (tmp_path / "a.csv").read_text(encoding="utf-8") == "key\n'=1\n"

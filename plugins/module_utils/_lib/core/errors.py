@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from . import json_text
-from .secret import hidden, mask_free_text
+from .free_text import mask_free_text
+from .secret import hidden
 
 Kind = Literal[
     "auth",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A type for secrets that tracebacks and f-strings do not print, a list of secrets to mask, and how
-to recognise secrets by a name, in an address and in free text [C12].
+to recognise secrets by a name and in an address [C12].
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import html
 import json
 import re
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, quote_plus, unquote
 
@@ -48,50 +48,7 @@ _SECRET_KEY = re.compile(
     "access|account|api|auth|aws|client|deploy|encryption|gpg|master|pgp|private|rsa|secret|shared"
     "|signing|ssh|storage"
 )
-# Such a user name without a password is probably a token.
 _TOKEN_SHAPE = re.compile(r"(?=[^\d]*\d)(?=[^A-Za-z]*[A-Za-z])[\w.~+=-]{16,}")
-
-# Secrets in free text, such as scripts and messages, also if it is escaped for JSON or XML. Each
-# pattern takes linear time, because it matches a name only from its beginning.
-_QUOTE = r"""(?:\\?["']|&(?:quot|apos|\#3[49]);)"""
-_VALUE = re.compile(
-    r""""(?:[^"\\\n]|\\.)*"|'[^'\n]*'|\\"[^"\\\n]*\\"|\([\w ,]+\)"""
-    r"""|&(?P<mark>quot|apos|\#3[49]);(?:(?!&(?P=mark);).)*&(?P=mark);"""
-    r"""|[^\s"'<>&;|\\](?:[^\s"'<>&;|]*[^\s"'<>&;|\\])?"""
-)
-_ASSIGNMENT = re.compile(rf"(?<![\w.-])([\w.-]+)({_QUOTE}?[ \t]*(?:=>?[ \t]*|:[ \t]*(?={_QUOTE})))")
-_ARGUMENT = re.compile(r"(?<![\w.-])(--?[A-Za-z][\w.-]*)([ \t]+)(?!-)")
-_HEADER = re.compile(
-    rf"(?<![\w-])([\w-]+)({_QUOTE}?:[ \t]*{_QUOTE}?(?:(?:Basic|Bearer|Token|Digest)[ \t]+)?)",
-    re.IGNORECASE,
-)
-_HEADER_VALUE = re.compile(r"""[^\s"'<>&,;]+""")
-_BEARER = re.compile(r"\b(Bearer)([ \t]+)((?=[\w~+/=-]*[\d.])[\w.~+/=-]{8,})", re.IGNORECASE)
-_LOGIN = re.compile(r"""(?<=://)([^/?#\s:@"'<>]*)(:)([^/?#\s"'<>]+)(?=@)""")
-# Two numbers are the ids of a user and a group.
-_USER = re.compile(
-    r"""(?<=\s)((?:-u|--user)[ =]["']?(?!\d+:\d+(?:[\s"']|$))[^\s:"'=]*)(:)(?!//)([^\s"']+)"""
-)
-# Programs whose option `-p` is a password, up to the end of the command.
-_PROGRAM = re.compile(
-    r"\b(?:(?:mysql|mariadb)\w*|sshpass|(?:docker|podman|helm)[ \t]+(?:registry[ \t]+)?login)\b"
-    r"(?:[^\n\\;|&]|\\[\s\S])*"
-)
-_PASSWORD_ARGUMENT = re.compile(r"(?<=\s)(-p)([ \t]*)")
-_PRIVATE_KEY = re.compile(r"(?<=PRIVATE KEY-----)(?:(?!-----END)[\s\S])+")
-_JSON_WEB_TOKEN = re.compile(r"(?<![\w-])eyJ[\w-]+\.[\w-]+\.[\w-]+")
-# Only lines with one of these strings are searched by the patterns above, which take longer.
-_SIGNS = (
-    *("pass", "pwd", "psw", "secret", "token", "key", "jwt", "pin", "pat", "cookie", "sig", "auth"),
-    *("-api", "bearer", "credentials", "://", "-u", "--user", "login", "mysql", "mariadb", "eyj"),
-)
-_LINE_END = re.compile(r"(?<!\\)\n")
-# References to secrets, words that are no secrets, and what replaces a secret.
-_NO_SECRET = re.compile(
-    rf"''|(?:(?!'){_QUOTE})?(?:\$[\w{{(][\s\S]*|%\w+%|\{{\{{[\s\S]*|\([\w ,]+\)|\*+|true|false"
-    rf"|null|none|yes|no|){_QUOTE}?",
-    re.IGNORECASE,
-)
 
 
 class Secret:
@@ -137,6 +94,11 @@ def is_secret_name(name: str) -> bool:
     return _SECRET_WORD.fullmatch(last) is not None
 
 
+def is_token(user: str) -> bool:
+    """Return whether a user name without a password is probably a token."""
+    return _TOKEN_SHAPE.fullmatch(user) is not None
+
+
 def members_of(value: Mapping[Any, Any]) -> Iterator[tuple[Any, str, Any]]:
     """Yield key, name and value of the members of an object.
 
@@ -149,86 +111,6 @@ def members_of(value: Mapping[Any, Any]) -> Iterator[tuple[Any, str, Any]]:
         named = {"key": "", "value": "secret" if value.get("sensitive") else variable}
         member = named.get(key, str(key)) if is_variable else str(key)
         yield key, str(member), item
-
-
-def mask_free_text(text: str) -> str:
-    """Mask the secrets in free text: passwords in addresses, headers, assignments, arguments of
-    programs, private keys and JSON web tokens [C12].
-
-    References to variables (`$TOKEN`, `%TOKEN%`, `{{ token }}`) stay.
-    """
-    if "PRIVATE KEY-----" in text:
-        text = _PRIVATE_KEY.sub(MASK, text)
-    if not _may_have_secret(text):
-        return text
-    lines = _LINE_END.split(text)
-    return "\n".join(_masked_line(line) if _may_have_secret(line) else line for line in lines)
-
-
-def _may_have_secret(text: str) -> bool:
-    lower = text.lower()
-    return any(sign in lower for sign in _SIGNS)
-
-
-def _masked_line(line: str) -> str:
-    line = _JSON_WEB_TOKEN.sub(MASK, line)
-    for pattern in (_LOGIN, _USER, _BEARER):
-        line = pattern.sub(_masked_pair, line)
-    for names, values, is_secret in (
-        (_HEADER, _HEADER_VALUE, _is_secret_header),
-        (_ASSIGNMENT, _VALUE, _is_assigned_secret),
-        (_ARGUMENT, _VALUE, is_secret_name),
-    ):
-        line = _with_masked_values(line, names, values, is_secret)
-    return _PROGRAM.sub(_with_masked_passwords, line)
-
-
-def _with_masked_passwords(found: re.Match[str]) -> str:
-    return _with_masked_values(found[0], _PASSWORD_ARGUMENT, _VALUE, lambda _name: True)
-
-
-def _with_masked_values(
-    line: str, names: re.Pattern[str], values: re.Pattern[str], is_secret: Callable[[str], bool]
-) -> str:
-    """Mask the values that follow secret names.
-
-    The values of other names are searched too: they may be quoted scripts or headers.
-
-    :param names: matches a name and the separator after it
-    """
-    parts, done, place = [], 0, 0
-    while (found := names.search(line, place)) is not None:
-        place = found.end()
-        value = values.match(line, place) if is_secret(found[1]) else None
-        if value is not None:
-            parts += [line[done:place], _masked(value[0])]
-            done = place = value.end()
-    return "".join([*parts, line[done:]])
-
-
-def _masked_pair(found: re.Match[str]) -> str:
-    """Return a name, a separator and the masked value."""
-    return f"{found[1]}{found[2]}{_masked(found[3])}"
-
-
-def _masked(value: str) -> str:
-    """Return a masked value with its quotes. References to variables stay."""
-    if _NO_SECRET.fullmatch(value):
-        return value
-    found_quote = re.match(_QUOTE, value)
-    mark = found_quote[0] if found_quote else ""
-    return f"{mark}{MASK}{mark}"
-
-
-def _is_secret_header(name: str) -> bool:
-    lower = name.lower()
-    return lower.endswith(("authorization", "-api", "cookie")) or (
-        "-" in name and is_secret_name(name)
-    )
-
-
-def _is_assigned_secret(name: str) -> bool:
-    return is_secret_name(name) or name.lower().endswith(("sig", "signature"))
 
 
 class Hidden:
@@ -330,7 +212,7 @@ def secrets_of_url(url: str) -> list[str]:
 def _secret_of_user_info(user_info: str) -> str:
     """Return the password, or the user name if it looks like a token."""
     user, colon, password = user_info.partition(":")
-    return password if colon or not _TOKEN_SHAPE.fullmatch(user) else user
+    return password if colon or not is_token(user) else user
 
 
 def _secrets_of_misplaced(user_info: str) -> tuple[str, ...]:
@@ -338,7 +220,7 @@ def _secrets_of_misplaced(user_info: str) -> tuple[str, ...]:
 
     A user name without a password is no secret, for example in `git@host:group/repository`.
     """
-    if re.fullmatch(r"[\w.-]*", user_info) and not _TOKEN_SHAPE.fullmatch(user_info):
+    if re.fullmatch(r"[\w.-]*", user_info) and not is_token(user_info):
         return ()
     return user_info, user_info.partition(":")[2]
 

@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...core.errors import ToolchainError
+from ...core.free_text import mask_free_text
 from ...core.http.transport import Transport
 from ...core.module.task import Task
-from ...core.secret import is_secret_name, mask_free_text, members_of, secrets_of_url
+from ...core.secret import is_secret_name, members_of, secrets_of_url
 from ...core.yaml_text import UnreadableYaml, parse_yaml
 from .casc_items import (
     MISSING,

@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...core.secret import mask_free_text, secrets_of_url
+from ...core.free_text import mask_free_text
+from ...core.secret import secrets_of_url
 
 MISSING = object()
 #: Server fact [ci-43]: obsolete symbols of the core, with the ones that exports show.

@@ -9,8 +9,9 @@ from itertools import zip_longest
 from typing import Any
 
 from ..errors import escape_controls
+from ..free_text import mask_free_text
 from ..plan import Change
-from ..secret import MASK, mask_free_text
+from ..secret import MASK
 
 _NEW = f"{MASK} (new)"
 

@@ -18,11 +18,11 @@ from typing import Any
 
 from ansible.module_utils.common.text.converters import to_native
 
+from ..free_text import mask_free_text
 from ..secret import (
     can_be_masked,
     clean_url,
     is_secret_name,
-    mask_free_text,
     members_of,
     secrets_of_url,
 )

@@ -19,8 +19,9 @@ from string import Formatter
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from ..errors import ToolchainError, single_line
+from ..free_text import mask_free_text
 from ..plan import Plan
-from ..secret import Secret, hidden, mask_free_text
+from ..secret import Secret, hidden
 
 #: Name of the argument with which the action passes the sealed plan to a module.
 ARGUMENT = "_toolchain_sealed"

@@ -19,10 +19,11 @@ from ..errors import (
     printable,
     single_line,
 )
+from ..free_text import mask_free_text
 from ..http.messages import Accounting, Response, json_or_none, unexpected_body
 from ..http.transport import Transport
 from ..progress import progress
-from ..secret import hidden, mask_free_text
+from ..secret import hidden
 from .predictions import Predictions
 
 _CHECK = "check url"

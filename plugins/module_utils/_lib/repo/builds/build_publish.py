@@ -436,13 +436,12 @@ def _public(place: str, url: str, values: PublicValues) -> str:
 
     Raises `invalid` if the user info cannot be parsed.
     """
-    clean = values.text(place, url)
-    begin, end = misplaced_user_info(clean)
-    if "://" in clean and end > begin:
+    begin, end = misplaced_user_info(url)
+    if "://" in url and end > begin:
         raise invalid(
             f"{place} is {clean_url(url)}: the part before the @ cannot be parsed; remove it"
         )
-    return clean
+    return values.text(place, url)
 
 
 def _environment(options: BuildPublishOptions, values: PublicValues) -> dict[str, str]:

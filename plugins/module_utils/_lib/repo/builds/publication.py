@@ -14,13 +14,13 @@ from datetime import datetime, timezone
 from typing import Any, TypeAlias
 
 from ...core.errors import shorten
+from ...core.free_text import mask_free_text
 from ...core.json_text import as_text
 from ...core.plan import without_none
 from ...core.secret import (
     MASK,
     hidden,
     is_secret_name,
-    mask_free_text,
     secrets_of_url,
     without_user_info,
 )

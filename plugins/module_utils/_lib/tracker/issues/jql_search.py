@@ -20,7 +20,6 @@ from typing import IO, Any, ClassVar, Literal
 from ...core.errors import ToolchainError, invalid, shorten
 from ...core.files import atomic_write, make_folders
 from ...core.http.messages import Response
-from ...core.json_text import as_text
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.module.typed_options import NotNegative, PathText, Positive
@@ -37,8 +36,8 @@ _JSON, _CSV = (".jsonl", ".ndjson"), (".csv",)
 _BLOCK = 1024 * 1024
 #: Maximum size in bytes of a temporary file in memory; larger ones are on disk.
 _IN_MEMORY = 8 * 1024 * 1024
-#: First characters that make a spreadsheet run a cell as a formula.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+#: First characters that make a spreadsheet run a cell as a formula; the last four are full-width.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", *"\uff1d\uff0b\uff0d\uff20")
 
 
 class IssueFile:
@@ -69,14 +68,15 @@ class IssueFile:
             fields = issue.get("fields")
             fields = fields if isinstance(fields, Mapping) else {}
             cells = [_cell(fields.get(name)) for name in self._columns]
-            self._write_row([as_text(issue.get("key")), *cells])
+            self._write_row([_cell(issue.get("key")), *cells])
         else:
             self._write(json.dumps(issue, ensure_ascii=False) + "\n")
 
     def _write_row(self, cells: list[str]) -> None:
         row = io.StringIO()
-        csv.writer(row, lineterminator="\n").writerow(cells)
-        self._write(row.getvalue())
+        # Only characters of the line terminator are quoted: a bare CR would begin a new row.
+        csv.writer(row, lineterminator="\r\n").writerow(cells)
+        self._write(row.getvalue().removesuffix("\r\n") + "\n")
 
     def _write(self, text: str) -> None:
         data = text.encode("utf-8", "replace")
