@@ -16,7 +16,11 @@ from typing import Any
 import pytest
 import yaml
 
-from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import adoption, bookkeeping
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import (
+    adoption,
+    bookkeeping,
+    masked_patch,
+)
 from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.adopted_entry import (
     CannotAdopt,
 )
@@ -199,7 +203,7 @@ ADOPTED: list[tuple[dict[str, Any], dict[str, Any], list[str]]] = [
             "-  src: ci/jobs/build.xml",
             "+  src: ci/jobs/build-2.xml",
             "+<project>",
-            "+  <token>plain</token>",
+            "+  <token>***</token>",
             "+  <a>2</a>",
             "+</project>",
         ],
@@ -435,6 +439,79 @@ def test_file_of_another_environment_is_not_removed(tmp_path: Path) -> None:
     trial.adopt()
     assert (trial.folder / "a.xml").exists()
     assert "job: z" not in (trial.folder / "ci.yml").read_text("utf-8")
+
+
+PARAMETER = "<hudson.model.PasswordParameterDefinition><name>{}</name><defaultValue>{}</defaultValue></hudson.model.PasswordParameterDefinition>"
+KEY = "-----BEGIN PRIVATE KEY-----\nMIIsecretKey\nline\n-----END PRIVATE KEY-----"
+
+
+def _project(*parts: str) -> str:
+    return "\n".join(["<project>", *parts, "</project>", ""])
+
+
+@pytest.mark.parametrize("inline", [False, True])
+def test_secret_stays_with_its_parameter_and_is_not_shown(inline: bool, tmp_path: Path) -> None:
+    own = _project(
+        PARAMETER.format("one", "s-1"),
+        PARAMETER.format("two", "s&amp;2"),
+        "<a>1</a>",
+        f"<key>{KEY}</key>",
+        "<!-- <token>t-0</token> s-1-long -->",
+        PARAMETER.format("six", "s-1-long"),
+    )
+    kept = "(kept by the server)"
+    exported = _project(
+        *(PARAMETER.format(name, kept) for name in ("new", "two", "one")), "<a>2</a>"
+    )
+    block = "".join(f"    {line}\n" for line in own.splitlines())
+    folder = {
+        "ci.yml": f"jobs:\n- job: j\n  config: |\n{block}"
+        if inline
+        else "jobs:\n- {job: j, src: j.xml}\n",
+        "j.xml": own,
+    }
+    export = {"ci.yml": "jobs:\n- {job: j, src: x.xml}\n", "x.xml": exported}
+    trial = _trial(tmp_path, finding("ci", "job", "j"), folder, export)
+    found = trial.adopt()
+    text = (trial.folder / ("ci.yml" if inline else "j.xml")).read_text("utf-8")
+    pairs = re.findall(r"<name>(\w+)</name>\s*<defaultValue>(.*?)</defaultValue>", text)
+    assert pairs == [("new", kept), ("two", "s&amp;2"), ("one", "s-1")]
+    for secret in ("s-1", "s&amp;2", "MIIsecretKey", "t-0"):
+        assert secret not in found["patch"] + found["diff"]["prepared"]
+    assert {"-<a>1</a>", "+<a>2</a>"} <= {line.replace(" ", "") for line in found["lines"]}
+    assert found["patch"].count("***") > 5
+
+
+SHOWN = """\
+configuration:
+- config:
+    unclassified:
+      mail:
+        smtpPassword: "hush hush"   # kept
+        port: 25
+      entries:
+        - {name: DEPLOY_TOKEN, value: abcdef}
+        - {name: COLOR, value: red}
+      key: &k |-
+        first
+        second
+      secretText: *k
+      url: https://u:pass-word@host/x
+"""
+
+
+def test_patch_masks_values_by_their_names() -> None:
+    text = masked_patch.patch("ci.yml", SHOWN, SHOWN.replace("25", "26"))
+    assert "-        port: 25\n" in text
+    assert "+        port: 26\n" in text
+    assert "         smtpPassword: ***   # kept\n" in text
+    whole = masked_patch.patch("ci.yml", SHOWN, None)
+    for secret in ("hush", "abcdef", "first", "second", "pass-word"):
+        assert secret not in whole
+    assert "value: red" in whole
+    assert whole.count("\n") == SHOWN.count("\n") + 3
+    broken = "<project><token>hush</token>"
+    assert "hush" not in masked_patch.patch("j.xml", None, broken)
 
 
 @pytest.mark.parametrize(

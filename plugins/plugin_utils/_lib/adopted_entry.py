@@ -7,19 +7,21 @@ and no secret: exports leave secrets out.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
-from xml.etree import ElementTree
 
+from ...module_utils._lib.ci.xml_reader import (
+    UnreadableXml,
+    XmlElement,
+    child_of,
+    parse,
+    text_of,
+)
 from .desired_schema import SECRET
 from .yaml_edits import Tagged, canonical
 
-#: What exports write instead of a secret in XML.
-PLACEHOLDER = "(kept by the server)"
 #: Options whose mapping names only some of the settings of the server.
 _PARTIAL = ("settings", "config", "permissions")
-_DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
 
 
 class CannotAdopt(Exception):
@@ -135,28 +137,27 @@ def _loose(value: Any) -> Any:
 # -- XML ------------------------------------------------------------------------------------------
 
 
-def _text(root: ElementTree.Element, name: str) -> str:
-    return (root.findtext(name) or "").strip()
-
-
-def _jobs(root: ElementTree.Element) -> list[str]:
-    return [str(each.text or "").strip() for each in root.findall("jobNames/string")]
+def _jobs(root: XmlElement) -> list[str]:
+    names = child_of(root, "jobNames")
+    return [
+        each.text.strip() for each in (names.children if names else ()) if each.name == "string"
+    ]
 
 
 #: Options of entries that name no XML, read from the exported XML, by list of `ci.yml`.
-_FROM_XML: Mapping[str, Mapping[str, Callable[[ElementTree.Element], Any]]] = {
-    "jobs": {"enabled": lambda root: _text(root, "disabled") != "true"},
+_FROM_XML: Mapping[str, Mapping[str, Callable[[XmlElement], Any]]] = {
+    "jobs": {"enabled": lambda root: text_of(root, "disabled") != "true"},
     "nodes": {
-        "description": lambda root: _text(root, "description"),
-        "executors": lambda root: int(_text(root, "numExecutors") or 1),
-        "remote_root": lambda root: _text(root, "remoteFS"),
-        "labels": lambda root: sorted(_text(root, "label").split()),
-        "mode": lambda root: _text(root, "mode").lower() or "normal",
+        "description": lambda root: text_of(root, "description"),
+        "executors": lambda root: int(text_of(root, "numExecutors") or 1),
+        "remote_root": lambda root: text_of(root, "remoteFS"),
+        "labels": lambda root: sorted(text_of(root, "label").split()),
+        "mode": lambda root: text_of(root, "mode").lower() or "normal",
     },
     "views": {
-        "description": lambda root: _text(root, "description"),
+        "description": lambda root: text_of(root, "description"),
         "jobs": _jobs,
-        "regex": lambda root: _text(root, "includeRegex"),
+        "regex": lambda root: text_of(root, "includeRegex"),
     },
 }
 
@@ -167,53 +168,8 @@ def from_xml(kind: str, text: str) -> dict[str, Any]:
     :param kind: list of the desired state
     """
     readers = _FROM_XML.get(kind, {})
-    root = _root(text) if readers else None
-    return {} if root is None else {name: reader(root) for name, reader in readers.items()}
-
-
-def _root(text: str) -> ElementTree.Element | None:
-    """Return the root element, or `None` if the XML cannot be parsed.
-
-    Python's parser knows XML 1.0 only, so the declaration is dropped. Without a document type there
-    are no entities to expand.
-    """
-    plain = _DECLARATION.sub("", text)
-    if "<!DOCTYPE" in plain:
-        return None
     try:
-        return ElementTree.fromstring(plain)  # noqa: S314 - without a document type
-    except ElementTree.ParseError:
-        return None
-
-
-def with_own_secrets(text: str, own: str) -> str:
-    """Return exported XML with the folder's values in place of its placeholders.
-
-    :param own: XML of the folder
-    """
-    wanted, there = _root(text), _root(own)
-    if wanted is None or there is None or text.count(PLACEHOLDER) == 0:
-        return text
-    known = dict(_leaves(there, there.tag))
-    values = [
-        known.get(place) for place, value in _leaves(wanted, wanted.tag) if PLACEHOLDER in value
-    ]
-    if len(values) != text.count(PLACEHOLDER):
-        return text
-    parts = text.split(PLACEHOLDER)
-    filled = [_escaped(value) if value else PLACEHOLDER for value in values]
-    return parts[0] + "".join(f"{one}{two}" for one, two in zip(filled, parts[1:], strict=True))
-
-
-def _leaves(element: ElementTree.Element, place: str) -> Iterator[tuple[str, str]]:
-    """Yield path and text of each element without children."""
-    counts: dict[str, int] = {}
-    if not len(element):
-        yield place, element.text or ""
-    for child in element:
-        counts[child.tag] = number = counts.get(child.tag, 0) + 1
-        yield from _leaves(child, f"{place}/{child.tag}[{number}]")
-
-
-def _escaped(value: str) -> str:
-    return value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        root = parse(text) if readers else None
+    except UnreadableXml:
+        root = None
+    return {} if root is None else {name: reader(root) for name, reader in readers.items()}

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ...module_utils._lib.ci.jobs.kept_secrets import with_own_secrets
 from ...module_utils._lib.core.errors import ToolchainError, invalid
 from ...module_utils._lib.core.files import open_regular
 from ...module_utils._lib.core.front_matter import block_of
@@ -369,7 +370,7 @@ class Adoption:
         if inline in owner.entry:
             value = owner.entry[inline]
             if isinstance(value, str):
-                target.entry[inline] = adopted_entry.with_own_secrets(text, value)
+                target.entry[inline] = with_own_secrets(text, value)
             return
         if "src" not in owner.entry:
             return
@@ -381,7 +382,7 @@ class Adoption:
         if target.kind == "pages":
             text = page_text(own or "", text, path, None)
         shared = owner is not target or self._users(path) > 1
-        text = adopted_entry.with_own_secrets(text, own or "")
+        text = with_own_secrets(text, own or "")
         if own == text:
             return
         if shared:

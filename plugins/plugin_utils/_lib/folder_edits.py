@@ -6,11 +6,9 @@ from __future__ import annotations
 import copy
 import functools
 import os
-import re
 import subprocess
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +17,7 @@ from ...module_utils._lib.core.files import atomic_write, make_folders, open_reg
 from . import yaml_edits
 from .desired_schema import KEY, schema_of, violations_of
 from .desired_state import ENVIRONMENTS, files_in, overlay
+from .masked_patch import patch
 
 _MAX_NAMED = 10
 _GIT = ("git", "-c", "core.fsmonitor=false")
@@ -177,24 +176,9 @@ class FolderEdits:
         return {**found, **others}
 
     def patch(self, texts: Mapping[Path, str | None]) -> str:
-        """Return a patch that `git apply` accepts in the folder."""
-        parts = []
-        for path, text in texts.items():
-            name = path.relative_to(self.folder).as_posix()
-            before = _read(path)
-            one = "/dev/null" if before is None else f"a/{name}"
-            two = "/dev/null" if text is None else f"b/{name}"
-            lines = unified_diff(
-                _lines(before),
-                _lines(text),
-                one,
-                two,
-            )
-            parts += [
-                line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
-                for line in lines
-            ]
-        return "".join(parts)
+        """Return a patch of the folder with masked secrets. Without secrets, Git can apply it."""
+        names = {path: path.relative_to(self.folder).as_posix() for path in texts}
+        return "".join(patch(names[path], _read(path), text) for path, text in texts.items())
 
     def write(self, texts: Mapping[Path, str | None]) -> None:
         """Write the files, each atomically, with the permissions of the replaced file."""
@@ -207,10 +191,6 @@ class FolderEdits:
             make_folders(os.path.dirname(at[name]))
             with atomic_write(at[name]) as stream:
                 stream.write(text.encode("utf-8"))
-
-
-def _lines(text: str | None) -> list[str]:
-    return [line for line in re.split(r"(?<=\n)", text or "") if line]
 
 
 def _keys(service: str) -> set[str]:

@@ -23,6 +23,10 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server.
     CiExportOperation,
     CiExportOptions,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.xml_reader import (
+    parse,
+    written_in_lines,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
     ToolchainError,
 )
@@ -85,6 +89,93 @@ def test_secret_is_never_moved_to_another_entry() -> None:
     assert missing == ["secret"]
     assert SEALED not in whole
     assert whole.index("two") < whole.index(OTHER)
+
+
+def _parameter(name: str, text: str, value: str) -> str:
+    kind = "hudson.model.PasswordParameterDefinition"
+    head = f"<name>{name}</name><description>{text}</description>"
+    return f"<{kind}>{head}<defaultValue>{value}</defaultValue></{kind}>"
+
+
+def _pair(name: str, value: str) -> str:
+    return f"<entry><string>{name}</string><hudson.util.Secret>{value}</hudson.util.Secret></entry>"
+
+
+def _rule(color: str, value: str) -> str:
+    return f"<x.Rule><color>{color}</color><token>{value}</token></x.Rule>"
+
+
+MARK = configuration.KEPT
+#: Children of the folder's and of the exported configuration, and the children after adoption.
+OWN_SECRETS = [
+    # the name decides, not the position and not the description
+    (
+        _parameter("one", "a", "s-1") + _parameter("two", "b", "s-2"),
+        _parameter("new", "a", MARK) + _parameter("two", "c", MARK) + _parameter("one", "a", MARK),
+        _parameter("new", "a", MARK)
+        + _parameter("two", "c", "s-2")
+        + _parameter("one", "a", "s-1"),
+    ),
+    # a parameter was replaced by another one
+    (_parameter("one", "a", "s-1"), _parameter("two", "a", MARK), _parameter("two", "a", MARK)),
+    (_pair("A", "s-1") + _pair("B", "s-2"), _pair("B", MARK), _pair("B", "s-2")),
+    (_pair("A", "s-1"), _pair("B", MARK), _pair("B", MARK)),
+    # without names, the siblings of the secret decide
+    (_rule("red", "s-1") + _rule("blue", "s-2"), _rule("blue", MARK), _rule("blue", "s-2")),
+    (
+        _rule("red", "s-1") + _rule("blue", "s-2"),
+        _rule("blue", MARK) + _rule("green", MARK),
+        _rule("blue", "s-2") + _rule("green", MARK),
+    ),
+    (_rule("red", "s-1") + _rule("red", "s-2"), _rule("red", MARK), _rule("red", MARK)),
+    # the only object of its kind, with another setting
+    (
+        "<t><x.Push><on>false</on><token>s-1&#13;&#10;x</token></x.Push></t>",
+        f"<t><x.Push><on>true</on><token>{MARK}</token></x.Push></t>",
+        "<t><x.Push><on>true</on><token>s-1&#xd;\nx</token></x.Push></t>",
+    ),
+    # another server or account, also in addresses
+    (
+        "<s><host>a</host><token>s-1</token></s>",
+        f"<s><host>b</host><token>{MARK}</token></s>",
+        f"<s><host>b</host><token>{MARK}</token></s>",
+    ),
+    (
+        "<v var='A' password='s-1'/><v var='B' password='s-2'/>",
+        f"<v var='B' password='{MARK}'/><v var='C' password='{MARK}'/>",
+        f'<v var="B" password="s-2"></v><v var="C" password="{MARK}"></v>',
+    ),
+    (
+        "<c>get https://u:s-1@a/x\nget https://u:s-2@b/y</c>",
+        f"<c>get https://u:{MARK}@c/x\nget https://u:{MARK}@b/z\nget https://v:{MARK}@a/x</c>",
+        f"<c>get https://u:{MARK}@c/x\nget https://u:s-2@b/z\nget https://v:{MARK}@a/x</c>",
+    ),
+]
+
+
+@pytest.mark.parametrize(("own", "exported", "filled"), OWN_SECRETS, ids=range(len(OWN_SECRETS)))
+def test_secrets_of_a_copy_stay_with_their_objects(own: str, exported: str, filled: str) -> None:
+    found = kept_secrets.with_own_secrets(
+        f"<project><b>1</b><p>{exported}</p></project>", f"<project><p>{own}</p></project>"
+    )
+    assert found == written_in_lines(parse(f"<project><b>1</b><p>{filled}</p></project>"))
+    assert "\r" not in found
+
+
+def test_placeholders_stay_without_a_readable_copy() -> None:
+    text = f"<project><token>{MARK}</token></project>"
+    for own in ("", "<a", "<folder><token>s</token></folder>"):
+        assert kept_secrets.with_own_secrets(text, own) == text
+    assert (
+        kept_secrets.with_own_secrets("<project> <a/></project>", "<a")
+        == "<project> <a/></project>"
+    )
+
+
+def test_secret_is_never_moved_to_a_renamed_parameter() -> None:
+    live = f"<project>{_parameter('one', 'a', SEALED)}</project>"
+    wanted = f"<project>{_parameter('two', 'a', MARK)}</project>"
+    assert kept_secrets.with_secrets(live, wanted)[1] == ["defaultValue"]
 
 
 def test_secret_is_never_moved_to_another_class() -> None:

@@ -25,6 +25,9 @@ _REFERENCE = re.compile(
 #: Private-use characters that replace control characters, which XML 1.0 does not allow.
 _PRIVATE_START = 0xE000
 _DEEPEST = 200
+_NOT_ASCII = re.compile("[^\\x00-\\x7f]")
+#: A start tag, in which `>` may be a part of an attribute.
+_TAG = re.compile(r"<(?:[^<>\"']|\"[^\"]*\"|'[^']*')*>")
 _PRIVATE = re.compile("[\ue000-\ue01f]")
 
 
@@ -92,6 +95,61 @@ def parse(text: str) -> XmlElement:
     if builder.root is None:
         raise UnreadableXml("it has no root element")
     return builder.root
+
+
+@dataclass(frozen=True)
+class ElementSpan:
+    """Place of an element in a document, as indexes of characters.
+
+    :param start: start tag, up to `inner`
+    :param inner: content, up to `close`
+    :param close: end tag, up to `end`
+    """
+
+    start: int
+    inner: int
+    close: int
+    end: int
+
+
+def spans_of(text: str) -> list[ElementSpan]:
+    """Return the place of each element that `parse` returns, in the order of `iterate`.
+
+    :param text: document that `parse` has accepted
+    """
+    # a document of the same length without characters of several bytes, so that indexes are equal
+    plain = _DECLARATION.sub(lambda head: " " * len(head[0]), text, count=1)
+    plain = _REFERENCE.sub(_to_letters, plain).replace("\ufeff", " ")
+    plain = _NOT_ASCII.sub("x", plain)
+    parser = expat.ParserCreate()
+    starts: list[int] = []
+    ends: dict[int, int] = {}
+    open_ones: list[int] = []
+
+    def begin(_name: str, _attributes: dict[str, str]) -> None:
+        open_ones.append(len(starts))
+        starts.append(parser.CurrentByteIndex)
+
+    def finish(_name: str) -> None:
+        ends[open_ones.pop()] = parser.CurrentByteIndex
+
+    parser.StartElementHandler, parser.EndElementHandler = begin, finish
+    parser.Parse(plain, True)
+    found = []
+    for number, start in enumerate(starts):
+        tag = _TAG.match(plain, start)
+        inner = tag.end() if tag else start
+        is_empty = plain[inner - 2] == "/"
+        close = inner if is_empty else ends[number]
+        end = inner if is_empty else plain.index(">", close) + 1
+        found.append(ElementSpan(start, inner, close, end))
+    return found
+
+
+def _to_letters(reference: re.Match[str]) -> str:
+    """Replace a reference to a control character by letters."""
+    is_control = _to_private(reference) != reference[0]
+    return "x" * len(reference[0]) if is_control else reference[0]
 
 
 def without_declaration(text: str) -> str:

@@ -8,11 +8,12 @@ the configuration is saved, the current secret of the job replaces the placehold
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 
 from ...core.secret import is_secret_name
-from ..xml_reader import XmlElement, parse, put, written_in_lines
+from ..xml_reader import UnreadableXml, XmlElement, child_of, parse, put, written, written_in_lines
 from ..xml_reader import text_of as xml_text
 from .configuration import (
     KEPT,
@@ -36,10 +37,19 @@ _SOURCE, _ID = SOURCE_ID
 _BRANCH_SOURCE = "jenkins.branch.BranchSource"
 #: Members with the address of a branch source, of different classes.
 _PLACE = ("remote", "serverUrl", "apiUri", "repoOwner", "repository", "projectPath", "remoteBase")
+#: Members and attributes that tell an object from others of its kind.
+_IDENTITY = ("name", "id", "key", "var")
+#: Members that say for which server and account a secret is valid.
+_ACCOUNT = (*_PLACE, "url", "host", "hostname", "server", "user", "username", "userName")
 #: Secrets in a longer text: encrypted values [ci-15] and passwords in URLs, except variables.
 _EMBEDDED_SECRET = re.compile(
     r"(?P<before>://[^\s/@:\"'<>]*:)(?P<password>[^\s/@$\"'{}<>]+)(?=@)"
     r"|(?P<sealed>\{AQAA[A-Za-z0-9+/]{8,}={0,2}\})"
+)
+#: The part of an address that follows its password.
+_HOST = re.compile(r"@[^\s/\"'<>]*")
+_KEPT_URL = re.compile(
+    rf"(?P<before>://[^\s/@:\"'<>]*:){re.escape(KEPT)}(?=(?P<host>{_HOST.pattern}))"
 )
 
 
@@ -62,8 +72,28 @@ def with_secrets(live: str, text: str) -> tuple[str, list[str]]:
         return text, []
     server, wanted = parse(live), parse(text)
     if short_root(server.name) == short_root(wanted.name):
-        _transfer(server, wanted, None, _with_secrets, lambda child, _others: any(_marked(child)))
+        _FILLING.transfer(server, wanted)
     return written_in_lines(wanted), [value.name for value in _marked(wanted)]
+
+
+def with_own_secrets(text: str, own: str) -> str:
+    """Replace the placeholders in an exported configuration by the secrets of another copy.
+
+    A placeholder stays if it is not certain that the other copy has the secret of this element, for
+    the same server and account.
+
+    :param own: XML of the copy, for example of a folder of the desired state
+    """
+    if KEPT not in text:
+        return text
+    try:
+        copy, exported = parse(own), parse(text)
+    except UnreadableXml:
+        return text
+    if short_root(copy.name) != short_root(exported.name):
+        return text
+    _STRICT_FILLING.transfer(copy, exported)
+    return written_in_lines(exported)
 
 
 def with_kept_secrets(live: str, text: str) -> str:
@@ -78,13 +108,7 @@ def with_kept_secrets(live: str, text: str) -> str:
     server, wanted = parse(live), parse(text)
     if not any(_encrypted(server)):
         return text
-    _transfer(
-        server,
-        wanted,
-        None,
-        lambda value, own: value.text if value.is_of_encrypted_kind and own.strip() else own,
-        lambda _child, others: any(any(_encrypted(other)) for other in others),
-    )
+    _KEEPING.transfer(server, wanted)
     return written_in_lines(wanted)
 
 
@@ -169,55 +193,118 @@ def _with_secrets(value: XmlValue, text: str) -> str:
 
     A placeholder stays if the server hides its secret, or has another number of secrets.
     """
-    if text.strip() == KEPT:
-        return text if value.hides_secret or not value.text.strip() else value.text.strip()
+    filled = _with_certain_secrets(value, text)
     secrets = [
         match["password"] or match["sealed"] for match in _EMBEDDED_SECRET.finditer(value.text)
     ]
-    parts = text.split(KEPT)
-    if len(parts) != len(secrets) + 1:
-        return text
-    return parts[0] + "".join(map("".join, zip(secrets, parts[1:], strict=True)))
+    return text.replace(KEPT, secrets[0]) if filled.count(KEPT) == len(secrets) == 1 else filled
 
 
-def _transfer(
-    server: XmlElement,
-    wanted: XmlElement,
-    parent: XmlElement | None,
-    choose: _Choose,
-    concerns: _Concerns,
-) -> None:
-    """Set the values of an element from the server's element, which has this parent."""
-    wanted.text = choose(text_of(server, parent), wanted.text)
-    for name in server.attributes.keys() & wanted.attributes.keys():
-        wanted.attributes[name] = choose(attribute_of(server, name), wanted.attributes[name])
-    in_list = is_list(server.children) or is_list(wanted.children)
-    left = list(server.children)
-    for child in wanted.children:
-        kind = (child.name, class_of(child))
-        others = [element for element in left if (element.name, class_of(element)) == kind]
-        if others and concerns(child, others):
-            other = _counterpart(others, child, wanted.children) if in_list else others[0]
-            if other is not None:
-                left = [element for element in left if element is not other]
-                _transfer(other, child, server, choose, concerns)
+def _with_certain_secrets(value: XmlValue, text: str) -> str:
+    """Return a value with the secrets of another value instead of its placeholders.
 
-
-def _counterpart(
-    others: Sequence[XmlElement], child: XmlElement, siblings: Sequence[XmlElement]
-) -> XmlElement | None:
-    """Return the server's list item that corresponds to an item of the task.
-
-    It must be equal except for the secrets, or the only item of its kind. A secret is never moved
-    to another item.
+    In a longer text, a placeholder stays unless its line or its address has a single secret.
     """
-    wanted = _with_marked_parts(child)
-    same = (element for element in others if not drift(_with_marked_parts(element), wanted).found)
-    found = next(same, None)
-    if found is not None:
-        return found
-    only = len(others) == 1 and [sibling.name for sibling in siblings].count(child.name) == 1
-    return others[0] if only else None
+    if text.strip() == KEPT:
+        return text if value.hides_secret or not value.text.strip() else value.text
+    if KEPT not in text:
+        return text
+    own = value.text.split("\n")
+    lines = _certain((_with_marks(line), line) for line in own)
+    passwords = _certain(
+        (f"{match['before']}{host[0] if host else ''}", match["password"])
+        for match in _EMBEDDED_SECRET.finditer(value.text)
+        if match["password"]
+        for host in [_HOST.match(value.text, match.end())]
+    )
+    filled = "\n".join(lines.get(line, line) for line in text.split("\n"))
+    return _KEPT_URL.sub(
+        lambda url: url["before"] + passwords.get(f"{url['before']}{url['host']}", KEPT), filled
+    )
+
+
+def _certain(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return the values by key, without the keys that have several values."""
+    found: dict[str, set[str]] = {}
+    for key, value in pairs:
+        found.setdefault(key, set()).add(value)
+    return {key: values.pop() for key, values in found.items() if len(values) == 1}
+
+
+@dataclass(frozen=True)
+class _Transfer:
+    """Sets the values of one configuration from another one, element by element.
+
+    :param identity: members that are equal in two elements of the same object
+    """
+
+    choose: _Choose
+    concerns: _Concerns
+    identity: Sequence[str] = _IDENTITY
+
+    def transfer(
+        self, server: XmlElement, wanted: XmlElement, parent: XmlElement | None = None
+    ) -> None:
+        """Set the values of an element from the server's element, which has this parent."""
+        wanted.text = self.choose(text_of(server, parent), wanted.text)
+        for name in server.attributes.keys() & wanted.attributes.keys():
+            wanted.attributes[name] = self.choose(
+                attribute_of(server, name), wanted.attributes[name]
+            )
+        in_list = is_list(server.children) or is_list(wanted.children)
+        left = list(server.children)
+        for child in wanted.children:
+            kind = (child.name, class_of(child))
+            others = [element for element in left if (element.name, class_of(element)) == kind]
+            if others and self.concerns(child, others):
+                siblings = wanted.children if in_list else [child]
+                other = self._counterpart(others, child, siblings)
+                if other is not None:
+                    left = [element for element in left if element is not other]
+                    self.transfer(other, child, server)
+
+    def _counterpart(
+        self, others: Sequence[XmlElement], child: XmlElement, siblings: Sequence[XmlElement]
+    ) -> XmlElement | None:
+        """Return the server's element that is the same object as an element of the task.
+
+        It is equal except for the secrets, or has the same name, or is the only one of its kind. A
+        secret is never moved to another object.
+        """
+        named = self._named(child)
+        equal = [other for other in others if _is_equal(other, child)]
+        if len({*map(written, equal)}) == 1 or len(equal) == len(
+            [each for each in siblings if _is_equal(each, child)]
+        ):
+            return equal[0]
+        same = [other for other in others if self._is_same(named, self._named(other))]
+        alike = [each for each in siblings if each.name == child.name]
+        if len(alike) > 1 and named:
+            alike = [each for each in alike if self._named(each) == named]
+            same = [other for other in same if self._named(other) == named]
+        return same[0] if len(same) == 1 and len(alike) == 1 else None
+
+    def _named(self, element: XmlElement) -> dict[str, str]:
+        """Return the members that identify an element. An entry of a map begins with its key."""
+        if element.name == "entry" and len(element.children) > 1:
+            return {"": element.children[0].whole_text()}
+        members = ((name, child_of(element, name)) for name in self.identity)
+        found = {name: member.text.strip() for name, member in members if member is not None}
+        found |= {name: text for name, text in element.attributes.items() if name in self.identity}
+        return {name: _with_marks(text) for name, text in found.items() if text}
+
+    def _is_same(self, one: dict[str, str], two: dict[str, str]) -> bool:
+        return all(one[name] == two[name] for name in one.keys() & two.keys())
+
+
+_FILLING = _Transfer(_with_secrets, lambda child, _others: any(_marked(child)))
+_STRICT_FILLING = _Transfer(
+    _with_certain_secrets, lambda child, _others: any(_marked(child)), (*_IDENTITY, *_ACCOUNT)
+)
+_KEEPING = _Transfer(
+    lambda value, own: value.text if value.is_of_encrypted_kind and own.strip() else own,
+    lambda _child, others: any(any(_encrypted(other)) for other in others),
+)
 
 
 def _with_marked_parts(element: XmlElement) -> XmlElement:
@@ -225,8 +312,27 @@ def _with_marked_parts(element: XmlElement) -> XmlElement:
     copy = deepcopy(element)
     for child, parent in copy.iterate():
         if not text_of(child, parent).is_of_encrypted_kind:
-            child.text = _EMBEDDED_SECRET.sub(_marked_secret, child.text)
+            child.text = _with_marks(child.text)
     return copy
+
+
+def _is_equal(element: XmlElement, wanted: XmlElement) -> bool:
+    """Return whether two elements are equal except for their secrets."""
+    one, two = _with_marked_parts(element), _with_marked_parts(wanted)
+    for (own, _above), (other, _parent) in zip(one.iterate(), two.iterate(), strict=False):
+        if own.name == other.name and other.text.strip() == KEPT:
+            own.text = KEPT
+        if own.name == other.name:
+            own.attributes |= {
+                name: KEPT
+                for name in own.attributes
+                if other.attributes.get(name, "").strip() == KEPT
+            }
+    return not drift(one, two).found
+
+
+def _with_marks(text: str) -> str:
+    return _EMBEDDED_SECRET.sub(_marked_secret, text)
 
 
 def _marked_secret(secret: re.Match[str]) -> str:
