@@ -51,22 +51,41 @@ FIVE, MORE, LAST = entries(1, 2, 3, 4, 5), entries(6, 7, 8, 9, 10), entries(11, 
         ([({"total": 7}, FIVE, False), ({"total": 7}, entries(6, 7), False)], 7),
         # an empty page with a link is not the end
         ([({}, FIVE, True), ({}, [], True), ({}, LAST, False)], 7),
-        # known entries are skipped, and two pages without a new one end the list
+        # known entries are skipped
         ([({}, FIVE, True), ({}, entries(5, 6), True), ({}, entries(7), False)], 7),
-        ([({}, FIVE, True), ({}, FIVE, True), ({}, FIVE, True)], 5),
-        # a server that ignores the offset
-        ([({"limit": 5}, FIVE, False), ({"limit": 5}, FIVE, False)], 5),
+        ([({}, FIVE, True), ({}, entries(4, 5), True), ({}, [], False)], 5),
+        # a count proves that a repeated page hides nothing
+        ([({"total": 5}, FIVE, True), ({"total": 5}, FIVE, True)], 5),
     ],
 )
 def test_list_is_read_to_its_end(pages: list[Any], found: int) -> None:
     assert read(PagedList(100), *pages) == (found, len(pages))
 
 
+@pytest.mark.parametrize(
+    ("requested", "pages"),
+    [
+        (100, [({}, FIVE, True), ({}, FIVE, True)]),
+        (100, [({}, FIVE, True), ({}, FIVE, False)]),
+        (None, [({}, FIVE, True), ({}, MORE, True), ({}, MORE, False)]),
+        # two cursors in a circle
+        (None, [({}, FIVE, True), *[({}, MORE, True), ({}, FIVE, True)] * 6]),
+        (100, [({}, FIVE, True), *[({}, [], True)] * 10]),
+        # a server that ignores the offset
+        (100, [({"limit": 5}, FIVE, False), ({"limit": 5}, FIVE, False)]),
+    ],
+)
+def test_list_that_repeats_its_pages_is_an_error(requested: int | None, pages: list[Any]) -> None:
+    with pytest.raises(ToolchainError, match="entries may be missing") as caught:
+        read(PagedList(requested), *pages)
+    assert caught.value.kind == "protocol"
+
+
 @pytest.mark.parametrize("name", ["total", "totalSize", "totalCount"])
 def test_list_that_a_count_proves_to_be_cut_is_an_error(name: str) -> None:
     for pages in (
         [({name: 12}, FIVE, False), ({name: 12}, FIVE, False)],
-        [({name: 12}, FIVE, True), ({name: 12}, FIVE, True), ({name: 12}, [], True)],
+        [({name: 12}, FIVE, True), ({name: 12}, FIVE, True)],
     ):
         with pytest.raises(ToolchainError, match="reports 12 entries, but sent 5") as caught:
             read(PagedList(100), *pages)

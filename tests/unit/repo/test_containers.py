@@ -100,11 +100,19 @@ def test_unconfirmed_full_page_is_an_error(server: Server) -> None:
         registry.tags(server.client(), "r", "team/app", page=2)
 
 
-def test_repeating_server_ends_the_list(server: Server) -> None:
+def test_short_page_that_repeats_ends_the_list(server: Server) -> None:
+    same = Reply(200, {"tags": ["a", "b"]}, {"Link": '</v2/x?last=b&n=3>; rel="next"'})
+    server.stub.response = lambda seen: same
+    assert registry.tags(server.client(), "r", "team/app", page=3) == ["a", "b"]
+    assert len(server.asked) == 4
+
+
+def test_full_page_that_repeats_is_an_error(server: Server) -> None:
     same = Reply(200, {"tags": ["a", "b"]}, {"Link": '</v2/x?last=b&n=2>; rel="next"'})
     server.stub.response = lambda seen: same
-    assert registry.tags(server.client(), "r", "team/app", page=2) == ["a", "b"]
-    assert len(server.asked) == 4
+    with pytest.raises(ToolchainError, match="names may be missing") as caught:
+        registry.tags(server.client(), "r", "team/app", page=2)
+    assert caught.value.kind == "protocol"
 
 
 @pytest.mark.parametrize(

@@ -477,3 +477,19 @@ def test_truncated_list_is_an_error(server: Server) -> None:
     error = server.fails(ReleaseBundleInfoOperation, {"project": "pay"})
     assert error.kind == "protocol"
     assert "announced 3 entries, but returned 1" in error.message
+
+
+@pytest.mark.parametrize("total", [None, 250])
+def test_list_that_repeats_a_full_page_is_an_error(server: Server, total: int | None) -> None:
+    rows = [{"release_bundle_name": f"agent-{number}"} for number in range(200)]
+    for offset, part in ((0, rows[:100]), (100, rows[100:]), (200, rows[100:])):
+        where = f"?project=pay&offset={offset}&limit=100"
+        body = (
+            {"release_bundles": part}
+            if total is None
+            else {"release_bundles": part, "total": total}
+        )
+        server.on[f"GET {API}/release_bundle/groups{where}"] = Reply(body=body)
+    error = server.fails(ReleaseBundleInfoOperation, {"project": "pay"})
+    assert error.kind == "protocol"
+    assert "but returned 200" in error.message

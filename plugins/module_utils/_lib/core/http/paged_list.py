@@ -13,8 +13,9 @@ _COUNTS = ("total", "totalSize", "totalCount")
 _LIMITS = ("limit", "maxResults")
 #: Maximum number of entries, so that an endless list ends.
 _MAX_ENTRIES = 100_000
-#: Maximum number of consecutive pages without a new entry.
-_MAX_STALE = 2
+#: Maximum number of consecutive pages without a new entry: an account may not see every entry.
+_MAX_STALE = 10
+_REPEATS = "the list continues with entries that were sent before: entries may be missing"
 
 
 class PagedList:
@@ -23,6 +24,8 @@ class PagedList:
     A page without a link to the next page is only the last one if it is not full: some servers send
     fewer entries than requested, and no link. A page is full if its size reaches the limit in the
     response or, without one, the requested limit.
+
+    A server that sends a page again ignores the offset or cursor, so entries may be missing.
 
     :param requested: the requested limit of a list by offset. None for a list by cursor, which
         ends without a cursor
@@ -34,6 +37,7 @@ class PagedList:
         self.start = 0
         self._requested = requested
         self._known: set[str] = set()
+        self._last: list[str] = []
         self._stale = 0
 
     def add(
@@ -47,31 +51,36 @@ class PagedList:
     ) -> bool:
         """Add the entries of a page. Return whether to read the next page.
 
-        Raises `protocol` if the list ends with fewer entries than its reported count, or never.
+        Raises `protocol` if the list ends with fewer entries than its reported count, never ends,
+        or repeats a page and has no count that proves that no entry is missing.
 
         :param shown: the JSON object with the limit and the count of the list
         :param follows: whether the page has a link to the next page
         :param start: offset of the next page in that link, if known
         """
-        new = {_identity(entry): entry for entry in entries}
-        new = {key: entry for key, entry in new.items() if key not in self._known}
+        keys = [_identity(entry) for entry in entries]
+        pairs = zip(keys, entries, strict=True)
+        new = {key: entry for key, entry in pairs if key not in self._known}
+        repeated, self._last = bool(keys) and keys == self._last, keys
         self._known.update(new)
         self.entries += new.values()
         self.start = max(self.start + len(entries), start or 0)
         self._stale = 0 if new else self._stale + 1
-        count = _number(shown, _COUNTS) or 0
+        count = _number(shown, _COUNTS)
         if len(self.entries) > _MAX_ENTRIES:
             message = f"the list does not end after {len(self.entries)} entries"
             raise response.error("protocol", message)
-        if follows and self._stale < _MAX_STALE:
+        if follows and not repeated and self._stale < _MAX_STALE:
             return True
         by_offset = self._requested is not None and not follows
-        more = count > len(self.entries) or _is_full(shown, entries, self._requested)
+        more = (count or 0) > len(self.entries) or _is_full(shown, entries, self._requested)
         if new and by_offset and more:
             return True
-        if count > len(self.entries):
+        if (count or 0) > len(self.entries):
             message = f"the server reports {count} entries, but sent {len(self.entries)}"
             raise response.error("protocol", message)
+        if count is None and (repeated or follows):
+            raise response.error("protocol", _REPEATS)
         return False
 
 

@@ -275,22 +275,26 @@ def pages(
         incomplete
     """
     found: list[Row] = []
+    start = 0
     for _page in range(_MAX_PAGES):
-        span = {"offset": len(found), "limit": _PAGE}
+        span = {"offset": start, "limit": _PAGE}
         response = client.read(purpose, path, query={**query, **span})
         body = object_of(response, f"a list of {member}")
         rows, total = body.get(member), body.get("total")
         if not isinstance(rows, (list, type(None))):
             raise unexpected_body(response, f"a list of {member}")
         some, count = objects(rows), total if isinstance(total, int) else None
-        # a server that ignores `offset` sends its first page again
-        ended = not some or (bool(found) and some[0] == found[0][1])
-        found += [] if ended else [(response, row) for row in some]
-        if len(found) >= count if count is not None else ended:
+        start += len(some)
+        known = [row for _response, row in found]
+        new = [(response, row) for row in some if row not in known]
+        found += new
+        # a server that ignores `offset` sends a page again, which ends the list if it is not full
+        if len(found) >= count if count is not None else not new and len(some) < _PAGE:
             return found
-        if ended:
+        if not new:
+            announced = "further" if count is None else count
             raise ToolchainError(
                 "protocol",
-                f"{purpose}: the server announced {count} entries, but returned {len(found)}",
+                f"{purpose}: the server announced {announced} entries, but returned {len(found)}",
             )
     raise ToolchainError("protocol", f"{purpose}: the list has more than {_MAX_PAGES} pages")

@@ -31,8 +31,8 @@ class NameList:
     """A paginated list of names.
 
     Server facts [repo-23]: the address in `Link` may lack a part of its path, contain another host,
-    or repeat itself. Only its query is used, and a page without new names ends the list. A
-    registry may ignore the page size, not sort the names, and return `null` for an empty list.
+    or repeat itself. Only its query is used, and a page without new names ends the list unless it
+    is full. A registry may ignore the page size, not sort the names, and return `null` for an empty list.
 
     :param key: key of the list in a response: `tags` or `repositories`
     :param page: maximum number of names per page
@@ -122,8 +122,13 @@ class NameList:
         """
         known = len(self._found)
         end_seen = self._read_on()
-        if response.status != 200 and not end_seen and len(self._found) == known:
+        if end_seen or len(self._found) > known:
+            return
+        if response.status != 200:
             message = f"the server returned {response.status} for the next page that it had linked"
+            raise response.error("protocol", message)
+        if len(self._names(response) or []) >= self.page:
+            message = "the server sends the same page again: names may be missing"
             raise response.error("protocol", message)
 
     def _read_on(self, *, required: bool = False) -> bool:
