@@ -11,7 +11,8 @@ _SETTINGS = """
 options:
   url:
     description:
-      - Base URL of the service, including its context path. A trailing slash has no effect.
+      - Base URL of the service, including its context path. A trailing slash has no effect, and the path of the
+        interface at its end, such as C(/rest/api/2), is dropped.
       - User info in the URL (V(https://user:token@host)) is used as the login and never shown.
       - Required. Set it in the task, the group defaults, the variable C(toolchain_{service}_url) or the environment
         variable E(TOOLCHAIN_{prefix}_URL). Credentials that are set in the same place are not sent to a URL of another origin.

@@ -121,12 +121,26 @@ def test_tracker_is_read_at_the_gateway() -> None:
     assert client.site == stub.url.removesuffix("/base")
 
 
-@pytest.mark.parametrize("reply", [Reply(404), Reply(body={"cloudId": ""}), Reply(body="[]")])
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(404),
+        Reply(body="[]"),
+        Reply(body={}),
+        Reply(body="<!DOCTYPE html><html><body>Site</body></html>"),
+        *(
+            Reply(body={"cloudId": odd})
+            for odd in ("", " ", "../../x", "1-2/../3", 12, "1\n", ["1"])
+        ),
+    ],
+)
 def test_site_without_readable_cloud_id_is_an_error(reply: Reply) -> None:
     with Stub(reply) as stub:
         client = WikiClient(task_at(stub))
-        with pytest.raises(ToolchainError, match="id of"):
+        with pytest.raises(ToolchainError, match="id of") as caught:
             client.require("reading", "7", "REL")
+        assert [seen.target for seen in stub.seen] == [TENANT]
+    assert "set cloud_id to the id instead of auto" in str(caught.value)
 
 
 @pytest.mark.parametrize(

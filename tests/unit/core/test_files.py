@@ -192,6 +192,12 @@ def test_back_off_grows_to_its_maximum() -> None:
     assert back_off(5, 0) == 0
 
 
+@pytest.mark.parametrize("attempt", [40, 1024, 2_000_000])
+def test_back_off_of_many_attempts_is_the_maximum(attempt: int) -> None:
+    assert 0.5 <= back_off(attempt, 1) <= 1
+    assert 1_000_000 <= back_off(attempt, 2_000_000) <= 2_000_000
+
+
 def test_text_file_is_read_or_error_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "text"
     file.write_text("größe\n", encoding="utf-8")

@@ -79,6 +79,54 @@ def test_base_url_is_normalized(url: str, expected: str) -> None:
     assert resolve(url=url).url == expected
 
 
+PASTED = {
+    "https://h/review/api": ("analysis", "https://h"),
+    "https://h:8080/kw/review/api/": ("analysis", "https://h:8080/kw"),
+    "https://h/artifactory/api": ("repo", "https://h/artifactory"),
+    "https://h/artifactory/api/storage/": ("repo", "https://h/artifactory"),
+    "https://h/repo/api": ("repo", "https://h/repo/api"),
+    "https://h/jira/rest/api/2": ("tracker", "https://h/jira"),
+    "https://h/rest/api/latest/issue/A-1": ("tracker", "https://h"),
+    "https://h/rest": ("tracker", "https://h"),
+    "https://h/restful": ("tracker", "https://h/restful"),
+    "https://h/wiki/rest/api": ("wiki", "https://h/wiki"),
+    "https://h/wiki/rest/api/content": ("wiki", "https://h/wiki"),
+    "https://x.atlassian.net/wiki/api/v2/pages": ("wiki", "https://x.atlassian.net/wiki"),
+    "https://u:p@h/jenkins/api/json": ("ci", "https://h/jenkins"),
+    "https://h/api": ("ci", "https://h/api"),
+}
+
+
+@pytest.mark.parametrize(("url", "service", "base"), [(key, *PASTED[key]) for key in PASTED])
+def test_path_of_the_interface_is_dropped(url: str, service: str, base: str) -> None:
+    login = {"username": "u", "ltoken": "p"} if service == "analysis" else {}
+    assert resolve(service, url=url, **login).url == base
+
+
+@pytest.mark.parametrize(
+    ("service", "option", "given", "base"),
+    [
+        ("repo", "platform_url", "https://h/access/api/v1", "https://h"),
+        ("repo", "platform_url", "https://h/", "https://h"),
+        (
+            "tracker",
+            "oauth2_url",
+            "https://auth.example.org/oauth/token",
+            "https://auth.example.org",
+        ),
+        (
+            "wiki",
+            "cloud_gateway",
+            "https://g.example.org/ex/confluence/1-2",
+            "https://g.example.org",
+        ),
+    ],
+)
+def test_further_address_is_normalized(service: str, option: str, given: str, base: str) -> None:
+    found = resolve(service, url="https://h/wiki", **{option: given})
+    assert found.settings[option] == base
+
+
 @pytest.mark.parametrize("url", [None, ""])
 @pytest.mark.parametrize("service", options.SERVICES)
 def test_missing_url_names_option_and_variable(service: str, url: str | None) -> None:

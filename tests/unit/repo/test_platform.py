@@ -50,7 +50,7 @@ def read(server: Server, token: Secret | None = None, api_key: Secret | None = N
         ("https://a.example/tools/artifactory", None, "https://a.example/tools"),
         ("https://a.example", None, "https://a.example"),
         ("https://a.example/my-artifactory", None, "https://a.example/my-artifactory"),
-        ("https://a.example/artifactory", "https://p.example/x/", "https://p.example/x"),
+        ("https://a.example/artifactory", "https://p.example/x", "https://p.example/x"),
     ],
 )
 def test_platform_url_is_derived(url: str, given: str | None, base: str) -> None:

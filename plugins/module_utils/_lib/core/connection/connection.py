@@ -96,7 +96,7 @@ class Connection:
 def platform_of(url: str, settings: Mapping[str, Any]) -> str:
     """Return the base address of the platform for the address of the repository manager."""
     named = settings.get("platform_url")
-    return url.removesuffix("/artifactory") if named is None else str(named).strip().rstrip("/")
+    return url.removesuffix("/artifactory") if named is None else str(named)
 
 
 def is_other_server(own: Any, address: str) -> bool:
@@ -145,11 +145,16 @@ def is_cloud_host(url: str) -> bool:
     return host == GATEWAY_HOST or _SITE_HOST.fullmatch(host) is not None
 
 
+def is_cloud_id(value: Any) -> bool:
+    """Return whether a value can be the id of a site, which becomes a part of the address."""
+    return isinstance(value, str) and _CLOUD_ID.fullmatch(value) is not None
+
+
 def check(service: str, url: str, settings: Mapping[str, Any]) -> None:
     """Raise `invalid` for an invalid `cloud_id`, or for a cloud wiki address without `/wiki`."""
     cloud_id = settings.get("cloud_id")
     if cloud_id is not None:
-        if _CLOUD_ID.fullmatch(str(cloud_id)) is None:
+        if not is_cloud_id(str(cloud_id)):
             message = "use the id from /_edge/tenant_info of the site, or auto"
             raise invalid(f"cloud_id of the {service} service is not the id of a site: {message}")
         if settings.get("dialect") == "server":
@@ -171,7 +176,7 @@ def site_of(connection: Connection) -> str:
 
 def at_gateway(connection: Connection, cloud_id: str) -> Connection:
     """Return the connection for requests to the gateway. Links for people stay on the site."""
-    gateway = str(connection.settings.get("cloud_gateway") or GATEWAY).rstrip("/")
+    gateway = str(connection.settings.get("cloud_gateway") or GATEWAY)
     product, below = _PRODUCTS[connection.service], _WIKI if connection.service == "wiki" else ""
     url = f"{gateway}/ex/{product}/{quote(cloud_id, safe='')}{below}"
     return replace(connection, url=url, site=f"{site_of(connection)}{below}")

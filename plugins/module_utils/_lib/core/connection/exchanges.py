@@ -69,7 +69,7 @@ def _client_credentials(
             f"oauth2_client_id of the {service} service works only at the gateway: set cloud_id to"
             " the id of the site, or to auto"
         )
-    base = str(settings.get("oauth2_url") or TOKENS).rstrip("/")
+    base = str(settings.get("oauth2_url") or TOKENS)
     _require_encrypted(service, "oauth2_url", base, url)
     client = str(named["oauth2_client_id"])
     return Exchange(

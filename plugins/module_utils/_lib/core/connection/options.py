@@ -6,6 +6,7 @@ from __future__ import annotations
 import codecs
 import netrc
 import os
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,19 @@ _SERVICE_SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
     },
 }
 
+
+#: By service, or option with a further address: the end of an address that people copy from the
+#: documentation of the interface, which requests append to the base address.
+_INTERFACE_PATHS = {
+    "repo": re.compile(r"(?<=/artifactory)/api(/.*)?$"),
+    "tracker": re.compile(r"/rest(/(api|auth)(/.*)?)?$"),
+    "wiki": re.compile(r"/rest(/api(/.*)?)?$|(?<=/wiki)/api/v2(/.*)?$"),
+    "ci": re.compile(r"/api/(json|xml|python)$"),
+    "analysis": re.compile(r"/review/api$"),
+    "platform_url": re.compile(r"/access(/api(/.*)?)?$"),
+    "cloud_gateway": re.compile(r"/ex/(jira|confluence)(/.*)?$"),
+    "oauth2_url": re.compile(r"/oauth/token$"),
+}
 
 #: Maximum of a duration in seconds: the timeout of a socket is at most 2^31 milliseconds.
 _LONGEST = 2_000_000
@@ -352,7 +366,7 @@ def _settings(service: str, get: Callable[[str], Any], address: str) -> dict[str
     """Return the options that are not credentials. Raises `invalid` for invalid values."""
     settings = {name: get(name) for name in settings_options(service) if name != "url"}
     check_settings(service, settings)
-    _check_bases(settings)
+    _normalize_bases(settings)
     connection.check(service, address, settings)
     return settings
 
@@ -385,13 +399,14 @@ def _require_own_bases(service: str, get: Callable[[str], Any], env: Mapping[str
             require_own_server("the environment", own, env.get(own), str(base), option)
 
 
-def _check_bases(settings: Mapping[str, Any]) -> None:
-    """Raise `invalid` if one of `_BASES` is not a base address."""
+def _normalize_bases(settings: dict[str, Any]) -> None:
+    """Normalize the further addresses. Raises `invalid` if one of them is not a base address."""
     for name in sorted(name for name in _BASES if settings.get(name) is not None):
-        clean, user, _secret = _base_address(str(settings[name]), f"of {name}")
+        clean, user, _secret = _base_address(str(settings[name]), name, f"of {name}")
         if user is not None:
             message = "must not have user info: the login of url is used"
             raise invalid(f"the address {clean} of {name} {message}")
+        settings[name] = clean
 
 
 def is_credential(service: str, named: Collection[str]) -> bool:
@@ -413,10 +428,10 @@ def _address(service: str, url: Any) -> tuple[str, str | None, str | None]:
             f"the address of the {service} service is missing: set the option url, the variable"
             f" {variable_name(service, 'url')} or {environment_name(service, 'url')}"
         )
-    return _base_address(str(url), f"of the {service} service")
+    return _base_address(str(url), service, f"of the {service} service")
 
 
-def _base_address(url: str, where: str) -> tuple[str, str | None, str | None]:
+def _base_address(url: str, kind: str, where: str) -> tuple[str, str | None, str | None]:
     require_address(url, where)
     parts = urlsplit(url)
     host, port = parts.hostname or "", parts.port
@@ -424,7 +439,8 @@ def _base_address(url: str, where: str) -> tuple[str, str | None, str | None]:
         raise invalid(f"the address {clean_url(url)} {where} must not have a query or a fragment")
     netloc = f"[{host}]" if ":" in host else host
     netloc = netloc if port is None else f"{netloc}:{port}"
-    clean = urlunsplit((parts.scheme, netloc, parts.path.rstrip("/"), "", ""))
+    path = _INTERFACE_PATHS[kind].sub("", parts.path.rstrip("/")).rstrip("/")
+    clean = urlunsplit((parts.scheme, netloc, path, "", ""))
     username = unquote(parts.username) if parts.username else None
     return clean, username, unquote(parts.password) if parts.password is not None else None
 

@@ -263,5 +263,6 @@ def back_off(attempt: int, longest: float) -> float:
     :param attempt: number of the attempt that failed, from 0
     :param longest: maximum number of seconds
     """
-    wait: float = min(longest, _FIRST_WAIT * 2.0**attempt)
+    # the largest exponent of a float is 1023, and no pause is longer than 2**30 s
+    wait: float = min(longest, _FIRST_WAIT * 2.0 ** min(attempt, 30))
     return wait * (0.5 + random.random() / 2)

@@ -59,8 +59,7 @@ class PagedList:
         :param start: offset of the next page in that link, if known
         """
         keys = [_identity(entry) for entry in entries]
-        pairs = zip(keys, entries, strict=True)
-        new = {key: entry for key, entry in pairs if key not in self._known}
+        new = {key: one for key, one in zip(keys, entries, strict=True) if key not in self._known}
         repeated, self._last = bool(keys) and keys == self._last, keys
         self._known.update(new)
         self.entries += new.values()
@@ -72,9 +71,8 @@ class PagedList:
             raise response.error("protocol", message)
         if follows and not repeated and self._stale < _MAX_STALE:
             return True
-        by_offset = self._requested is not None and not follows
         more = (count or 0) > len(self.entries) or _is_full(shown, entries, self._requested)
-        if new and by_offset and more:
+        if new and more and self._requested is not None and not follows:
             return True
         if (count or 0) > len(self.entries):
             message = f"the server reports {count} entries, but sent {len(self.entries)}"

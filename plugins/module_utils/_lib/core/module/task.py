@@ -9,7 +9,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..connection.auth import Anonymous, hide, login_of
-from ..connection.connection import AUTO, Connection, Exchange, at_gateway, site_of
+from ..connection.connection import (
+    AUTO,
+    Connection,
+    Exchange,
+    at_gateway,
+    is_cloud_id,
+    site_of,
+)
 from ..connection.short_lived import ShortLived
 from ..errors import (
     ToolchainError,
@@ -178,11 +185,11 @@ def _id_of(connection: Connection, accounting: Accounting) -> str:
         purpose = f"reading the id of the site {site.url}"
         try:
             response = transport.read(purpose, _TENANT, headers={"Accept": "application/json"})
+            tenant = json_or_none(response.body)
+            found = tenant.get("cloudId") if isinstance(tenant, dict) else None
+            if not is_cloud_id(found):
+                raise unexpected_body(response, "the id of a site")
         except ToolchainError as error:
             raise error.with_hint("set cloud_id to the id instead of auto") from None
-        tenant = json_or_none(response.body)
-        found = tenant.get("cloudId") if isinstance(tenant, dict) else None
-        if not isinstance(found, str) or not found.strip():
-            raise unexpected_body(response, "the id of a site")
         transport.memory[_ID] = found
     return str(transport.memory[_ID])

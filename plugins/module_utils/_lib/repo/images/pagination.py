@@ -31,8 +31,9 @@ class NameList:
     """A paginated list of names.
 
     Server facts [repo-23]: the address in `Link` may lack a part of its path, contain another host,
-    or repeat itself. Only its query is used, and a page without new names ends the list unless it
-    is full. A registry may ignore the page size, not sort the names, and return `null` for an empty list.
+    or repeat itself. Only its query is used, and a page without new names ends the list, unless it
+    is full. A registry may ignore the page size, not sort the names, and return `null` for an empty
+    list.
 
     :param key: key of the list in a response: `tags` or `repositories`
     :param page: maximum number of names per page
