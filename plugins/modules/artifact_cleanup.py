@@ -12,7 +12,15 @@ version_added: 1.0.0
 description:
   - Deletes the items that match rules. Rules are independent. An item that matches any rule is deleted once. Deleting a folder deletes its
     content.
-  - Sends a query per rule and a request per deleted item. Before it deletes tags of a container image, it reads the manifest of every tag
+  - Counts, keeps and deletes versions, not files. The files of a unique Maven snapshot (same artifact, version, timestamp and number) are one
+    version. A signature or checksum (C(X.asc), C(.sig), C(.prov), C(.md5), C(.sha1), C(.sha256), C(.sha512)) belongs to the file C(X). If a
+    rule selects one file of a version, it selects the version. A pattern that matches only the signature or the checksum does not select
+    the file.
+  - Rules do not select files that the server computes, which are C(maven-metadata.xml), and the index files of Conan, Debian, Helm, npm, PyPI
+    and RPM repositories. A warning gives their number. A rule with the exact O(rules[].name) of such a file, of a signature or of a checksum
+    deletes it alone.
+  - Sends a query per rule, further queries for the files next to deleted files if the rule does not select whole folders, and a request
+    per deleted item. Before it deletes tags of a container image, it reads the manifest of every tag
     of the image, with a request per tag.
   - Items that belong to a container image are kept and deleted together with the image. Rules neither select nor count them. They are tags
     of the forms C(sha256-DIGEST), C(sha256-DIGEST.sig), C(.att) and C(.sbom), manifests with a C(subject), and manifests without a tag
@@ -40,7 +48,7 @@ options:
     required: true
     suboptions:
       repo:
-        description: Key of a local repository.
+        description: Key of a local repository. A virtual or remote repository is rejected, because it stores no items itself.
         type: str
         required: true
       path:
@@ -72,8 +80,9 @@ options:
         type: dict
       keep_last:
         description:
-          - Number of newest items to keep per folder, whatever their age.
-          - Items that match O(rules[].exclude) are not counted.
+          - Number of newest versions to keep per folder, whatever their age. Unique Maven snapshots are ordered by the time and number in their
+            names, other versions by their newest file.
+          - Versions with an item that matches O(rules[].exclude) or has a property of O(rules[].without_properties) are not counted.
         type: int
       keep_last_by:
         description:
@@ -89,11 +98,28 @@ options:
             matches the content of a folder.
           - If the rule deletes items, a pattern that matches none of the found items adds a warning. If it would match a deleted item,
             or an item in a deleted folder, across folders, the task fails before the first deletion.
+          - If a pattern matches one file of a version, all of its files are kept.
         type: list
         elements: str
+      without_properties:
+        description:
+          - Names of properties. An item that has one of them is never deleted by this rule, nor is the version, image or folder that
+            contains it.
+          - Requires a server with properties in its query language, as in the dialect V(jfrog).
+        type: list
+        elements: str
+        version_added: 1.0.0
+      released_in:
+        description:
+          - Key of a local repository. The rule only selects snapshots in Maven layout (files, or folders whose name ends with C(-SNAPSHOT))
+            whose release version is in that repository.
+          - Cannot be combined with O(rules[].keep_last_by=image).
+        type: str
+        version_added: 1.0.0
   max_deletions:
     description:
-      - Maximum number of deleted items. If more items match, the task fails and deletes nothing. A folder is a single item.
+      - Maximum number of deleted versions. If more match, the task fails and deletes nothing. A folder is a single item, as is a file that
+        does not belong to a version.
       - What is deleted because it belongs to a deleted image does not count.
     type: int
     default: 100
@@ -123,6 +149,14 @@ EXAMPLES = r"""
         keep_last: 2
         exclude: ["**/keep.txt"]
     max_deletions: 500
+
+- name: Delete snapshots of released versions, unless a test report is attached
+  delivery.toolchain.artifact_cleanup:
+    rules:
+      - repo: libs-snapshot-local
+        released_in: libs-release-local
+        without_properties: [test.report]
+        created_before: 2w
 
 - name: Keep the newest three tags per image
   delivery.toolchain.artifact_cleanup:

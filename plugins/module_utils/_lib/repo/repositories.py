@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from ..core import address
-from ..core.errors import Kind, ToolchainError, error_text
+from ..core.errors import Kind, ToolchainError, error_text, invalid
 from ..core.http.messages import Response, unexpected_body
 from ..core.json_text import as_text
 from .client import RepoClient, object_of, objects
@@ -146,11 +146,11 @@ def listed(
     return response, objects(found)
 
 
-def require(client: RepoClient, keys: Iterable[str]) -> None:
-    """Raise `not_found` if a repository does not exist.
+def require(client: RepoClient, keys: Iterable[str]) -> dict[str, str]:
+    """Raise `not_found` if a repository does not exist. Return the types of repositories by key.
 
     Call this before you report items as absent: the key may be a typo. If the server cannot list
-    its repositories, the task only warns.
+    its repositories, the task only warns, and the result is empty.
     """
     try:
         response, entries = listed(client)
@@ -159,11 +159,51 @@ def require(client: RepoClient, keys: Iterable[str]) -> None:
             raise
         named = ", ".join(f"'{key}'" for key in keys)
         client.warn(f"cannot check whether the repository {named} exists: {error}")
-        return
-    known = {as_text(entry.get("key")) for entry in entries}
+        return {}
+    kinds = {as_text(entry.get("key")): kind_of(entry) for entry in entries}
     for key in keys:
-        if key not in known and predicted(client, key) is None:
+        if key not in kinds and predicted(client, key) is None:
             raise unknown(key, response)
+    return kinds
+
+
+def require_stored(client: RepoClient, keys: Collection[str]) -> None:
+    """Raise an error for a repository that does not store items of its own.
+
+    The kind is `not_found` if it does not exist, and `invalid` if it is virtual or remote.
+    """
+    kinds = require(client, keys)
+    for key in keys:
+        kind = kind_of(predicted(client, key) or {}) or kinds.get(key)
+        if kind in ("VIRTUAL", "REMOTE"):
+            raise not_stored(client, key, kind, "stores no items itself")
+
+
+def not_stored(client: RepoClient, key: str, kind: str, reason: str) -> ToolchainError:
+    """Return the error for a virtual or remote repository where a local one is needed.
+
+    :param reason: predicate of the repository, such as `stores no items itself`
+    """
+    behind = local_members(client, key) if kind == "VIRTUAL" else []
+    named = ", ".join(f"'{member}'" for member in behind)
+    advice = f"name a local repository behind it: {named}" if behind else "name a local repository"
+    return invalid(f"'{key}' is a {kind.lower()} repository, which {reason}: {advice}")
+
+
+def local_members(client: RepoClient, key: str) -> list[str]:
+    """Return the keys of the local repositories behind a virtual one, as far as they are shown."""
+    found: dict[str, None] = {}
+    pending, seen = [key], {key}
+    _response, entries = _listed_if_possible(client)
+    kinds = {as_text(entry.get("key")): kind_of(entry) for entry in entries}
+    while pending:
+        for member in members(client, pending.pop(0)):
+            if kinds.get(member) == "VIRTUAL" and member not in seen:
+                pending.append(member)
+            elif kinds.get(member) not in ("VIRTUAL", "REMOTE") and member != key:
+                found[member] = None
+            seen.add(member)
+    return list(found)
 
 
 def require_shown(client: RepoClient, key: str) -> None:

@@ -19,10 +19,11 @@ from ...core.module.typed_options import NotNegative, Positive
 from ...core.operations.objects import attempt_each, failure_of
 from ...core.plan import Plan
 from ...core.progress import ProgressCounter
-from .. import aql, repositories
+from .. import aql, layouts, repositories
 from ..client import RepoClient, item_path
+from ..computed_files import index_test
 from ..items import listing
-from .image_parts import ImageParts, ImageReader, complete_rows
+from .image_parts import ImageParts, ImageReader, complete_rows, rows_at
 from .rules import (
     ROOT,
     CleanupItem,
@@ -35,6 +36,7 @@ from .rules import (
     paths_in,
     rules_of,
 )
+from .versions import ItemVersion, left_alone, versions_of
 
 #: Maximum number of paths in an error message.
 _NAMED = 3
@@ -79,6 +81,9 @@ class ArtifactCleanupOperation:
         self._client = RepoClient(task, connections=options.parallel)
         self._warn, self._show_progress = task.warn, task.progress
         self._parts = ImageParts()
+        #: Matching files that stay unless their file is deleted, and local repositories.
+        self._left: dict[str, None] = {}
+        self._known_repos: set[str] = set()
         self._reader = ImageReader(self._client, self._parts, task.progress)
 
     def plan(self) -> Plan:
@@ -88,9 +93,10 @@ class ArtifactCleanupOperation:
         selected, kept = _merge(found)
         going, kept = _merge([*self._parts.complete(selected), *kept])
         self._check_parts(going)
-        counted = [verdict for verdict in going if not verdict.after]
+        self._warn_of_left(going)
+        counted = {each.version_key: each for each in going if not each.after}
         if len(counted) > self._max_deletions:
-            raise self._too_many(counted)
+            raise self._too_many(list(counted.values()))
         return _plan_of(going, [_shown(verdict) for verdict in kept])
 
     def parts(self, plan: Plan) -> list[PlannedChange]:
@@ -108,7 +114,9 @@ class ArtifactCleanupOperation:
 
     def leave_out(self, plan: Plan, places: Collection[int]) -> Plan:
         """Return the plan without the deletions at these positions in `parts()`."""
-        going = [verdict for place, verdict in enumerate(plan.data) if place not in places]
+        # a version stays as a whole
+        staying = {plan.data[place].version_key for place in places}
+        going = [verdict for verdict in plan.data if verdict.version_key not in staying]
         left: set[str] = set()
         while len(left) != len(going):
             # what belongs to an item that is left out stays, too
@@ -129,16 +137,23 @@ class ArtifactCleanupOperation:
             empty.update({} if selected is not None else {rule.repo: None})
             count.add()
         if empty:
-            # the query of a missing repository returns no rows, and no error
-            repositories.require(self._client, list(empty))
+            # the query of a missing or virtual repository returns no rows of it, and no error
+            repositories.require_stored(self._client, list(empty))
         return found
 
     def _select(self, rule: CleanupRule) -> list[CleanupVerdict] | None:
         """Send the query of a rule; return its verdicts, or `None` if there are no items."""
+        if rule.without_properties and not self._client.dialect.query_by_property:
+            raise ToolchainError(
+                "rejected",
+                f"rule {rule.number}: without_properties: queries of this server do not support"
+                " properties, so it cannot protect items (check the option dialect)",
+            )
         purpose = f"searching for items that match rule {rule.number} in '{rule.repo}'"
         found = complete_rows(self._client, purpose, rule.query())
+        rows = [row for row in found.rows if row["repo"] == rule.repo]
         try:
-            return self._validate(rule, found) if found.rows else None
+            return self._validate(rule, rows, found.moment) if rows else None
         except ValueError:
             raise ToolchainError(
                 "protocol",
@@ -146,22 +161,85 @@ class ArtifactCleanupOperation:
                 " created_before requires",
             ) from None
 
-    def _validate(self, rule: CleanupRule, found: aql.QueryResult) -> list[CleanupVerdict]:
-        self._reader.check_type(rule, found.rows)
-        items = matching(rule, found.rows, self._parts)
-        judged = verdicts(rule, items, found.moment, self._parts)
-        if self._reader.read(rule, judged):
-            judged = verdicts(rule, items, found.moment, self._parts)
+    def _validate(
+        self, rule: CleanupRule, rows: list[dict[str, Any]], now: datetime | None
+    ) -> list[CleanupVerdict]:
+        self._reader.check_type(rule, rows)
+        known = items_of(rule, rows, self._parts)
+        matching, complete = self._matching(rule, known), set[str]()
+        while True:
+            selected = self._parts.selectable(matching)
+            versions = versions_of(rule, known, selected)
+            judged = verdicts(rule, versions, now, self._parts)
+            # further files may belong to the versions, and manifests to the images
+            if not (
+                self._complete(rule, known, judged, complete) or self._reader.read(rule, judged)
+            ):
+                break
+        self._note_left(left_alone(versions, selected))
         going = {path for verdict in judged if verdict.goes for path in verdict.item.paths}
         if going:
-            for warning in rule.check_exclude(going, paths_in(found.rows)):
+            for warning in rule.check_exclude(going, {*paths_in(rows), *known}):
                 self._warn(warning)
         elif not judged and rule.path is not None:
-            folders = {path.rpartition("/")[0] for path in paths_in(found.rows)}
+            folders = {path.rpartition("/")[0] for path in paths_in(rows)}
             note = hint(rule.path, sorted(folders))
             if note:
                 self._warn(f"rule {rule.number}: path: {note}")
         return judged
+
+    def _matching(self, rule: CleanupRule, known: Mapping[str, CleanupItem]) -> list[CleanupItem]:
+        """Return the items that match a rule, without files that the server computes."""
+        found: list[CleanupItem] = []
+        computed: list[CleanupItem] = []
+        is_index = index_test(self._client, rule.repo)
+        for item in known.values():
+            if matches_rule(rule, item):
+                is_named = item.folder or item.name == rule.name
+                (found if is_named or not is_index(item.path) else computed).append(item)
+        self._note_left(computed)
+        return found if rule.released_in is None else self._released(rule, found, known)
+
+    def _note_left(self, items: Iterable[CleanupItem]) -> None:
+        self._left.update((f"{item.repo}/{item.path}", None) for item in items)
+
+    def _released(
+        self, rule: CleanupRule, items: Iterable[CleanupItem], known: Mapping[str, CleanupItem]
+    ) -> list[CleanupItem]:
+        """Return the items that are snapshots of a release in the repository `released_in`."""
+        repo = str(rule.released_in)
+        if repo not in self._known_repos:
+            repositories.require_stored(self._client, [repo])
+            self._known_repos.add(repo)
+        releases = {item.path: _release(item, known) for item in items}
+        folders = {release.rpartition("/")[0] for release in releases.values() if release}
+        purpose = f"searching for the releases of the snapshots of rule {rule.number} in '{repo}'"
+        rows = rows_at(self._client, purpose, repo, folders)
+        released = {layouts.release_of_file(aql.path_in(row)) for row in rows} - {None}
+        return [item for item in items if releases[item.path] in released]
+
+    def _complete(
+        self,
+        rule: CleanupRule,
+        known: dict[str, CleanupItem],
+        judged: Iterable[CleanupVerdict],
+        complete: set[str],
+    ) -> bool:
+        """Add all files next to those that a rule deletes; return whether anything was read.
+
+        The query may have left out files of the same version, or the file of a signature.
+
+        :param complete: folders of which all files are known, to which the others are added
+        """
+        folders = {verdict.item.parent for verdict in judged if verdict.goes} - complete
+        if not rule.selects_in_folders or not folders:
+            return False
+        complete |= folders
+        purpose = f"searching for files of the same versions in '{rule.repo}'"
+        rows = rows_at(self._client, purpose, rule.repo, folders, rule.fields)
+        for path, item in items_in(rule.repo, rows).items():
+            known.setdefault(path, item)
+        return True
 
     def _check_parts(self, going: Sequence[CleanupVerdict]) -> None:
         """Check `exclude` for the parts of deleted images; warn of attached items without image."""
@@ -173,6 +251,18 @@ class ArtifactCleanupOperation:
             named = ", ".join(f"'{name}'" for name in orphans[:_NAMED])
             more = f" and {len(orphans) - _NAMED} more" if len(orphans) > _NAMED else ""
             self._warn(f"{named}{more} stay, because the image to which they belong does not exist")
+
+    def _warn_of_left(self, going: Iterable[CleanupVerdict]) -> None:
+        """Warn of matching files that only go with the file to which they belong."""
+        left = sorted(self._left.keys() - {verdict.name for verdict in going})
+        if left:
+            stay = f"{len(left)} files stay" if left[1:] else "1 file stays"
+            more = f" and {len(left) - 1} more" if left[1:] else ""
+            self._warn(
+                f"{stay}, because the server computes them or they belong to a"
+                f" file that no rule matches: '{left[0]}'{more}. To delete such a file, set name to"
+                " its exact name"
+            )
 
     def _too_many(self, going: Sequence[CleanupVerdict]) -> ToolchainError:
         named = ", ".join(f"'{verdict.name}'" for verdict in going[:_NAMED])
@@ -287,31 +377,43 @@ def _shown(verdict: CleanupVerdict) -> dict[str, Any]:
     return {"repo": verdict.item.repo, "path": verdict.item.path, "reason": verdict.reason}
 
 
-def matching(
+def items_of(
     rule: CleanupRule, rows: Iterable[Mapping[str, Any]], parts: ImageParts
-) -> list[CleanupItem]:
-    """Return the items in the rows that match a rule.
+) -> dict[str, CleanupItem]:
+    """Return the items in the rows by path, with their content, without the root.
 
     :param parts: receives the manifests in the rows
     """
-    return [item for item in _items(rule, rows, parts) if _matches_rule(rule, item)]
+    known = items_in(rule.repo, rows)
+    if not rule.takes_folders:
+        return known
+    files = [item for item in known.values() if not item.folder]
+    manifests = {each.item.path: each for each in parts.learn(files, rule.covers)}
+    for item in known.values():
+        for path in (item.path, *folders_above(item.path)):
+            if item.folder and path in manifests:
+                manifests[path].item.folders.append(item)
+            if path != item.path and path in known:
+                (known[path].folders if item.folder else known[path].files).append(item)
+    if rule.kind == "image":
+        return {path: each.item for path, each in manifests.items() if each.has_tag}
+    return known
 
 
 def verdicts(
-    rule: CleanupRule, items: Sequence[CleanupItem], now: datetime | None, parts: ImageParts
+    rule: CleanupRule, versions: Sequence[ItemVersion], now: datetime | None, parts: ImageParts
 ) -> list[CleanupVerdict]:
-    """Return a verdict on each item that a rule selects and that is old enough.
+    """Return a verdict on each item of the versions that are old enough.
 
-    :param items: the items that match the rule
     :param now: current time by the server's clock; `None` if unknown
     :raises ValueError: if the rule needs the current time and it is unknown
     """
     if now is None and rule.age is not None and (rule.evaluates_ages or rule.takes_folders):
         raise ValueError("no clock")
-    selected = parts.selectable(items)
+    selected = [item for version in versions for item in version.matched]
     kept: Mapping[str, CleanupItem] = {}
     while True:
-        found = _judged(rule, selected, now, parts, kept)
+        found = _judged(rule, versions, now, parts, kept)
         going = {verdict.item.path for verdict in found if verdict.goes}
         # a kept index keeps what it lists, which then does not count: more other items are kept
         more = parts.keepers(rule, selected, going)
@@ -322,51 +424,49 @@ def verdicts(
 
 def _judged(
     rule: CleanupRule,
-    selected: Sequence[CleanupItem],
+    versions: Sequence[ItemVersion],
     now: datetime | None,
     parts: ImageParts,
     listed: Mapping[str, CleanupItem],
 ) -> list[CleanupVerdict]:
-    """Return the verdicts on the selected items that are old enough.
+    """Return the verdicts on the items of versions that are old enough.
 
     :param listed: indexes that are kept, by the paths of the items that they list
     """
-    excluded = {item.path: glob for item in selected if (glob := rule.excluding(item.path))}
-    counted = [item for item in selected if item.path not in excluded and item.path not in listed]
+    protected = {version.name: why for version in versions if (why := _protection(rule, version))}
+    counted = [
+        version
+        for version in versions
+        if version.name not in protected
+        and listed.keys().isdisjoint(item.path for item in version.items)
+    ]
     newest = _newest(rule, counted, parts)
     found = []
-    for item in selected:
-        if _is_young(rule, item, now):
-            continue
-        kept = _reason_to_keep(rule, item, now, excluded.get(item.path))
-        if kept is None and item.path in listed:
-            kept = f"part of '{listed[item.path].path}', which is kept"
-        if kept is None and item.path in newest:
-            kept = f"among the newest {rule.keep_last} of {_folder_shown(item.parent)}"
-        reason = f"rule {rule.number}: {kept or _reason_to_delete(rule, item)}"
-        found.append(CleanupVerdict(item, rule, kept is None, reason))
+    for version in versions:
+        old = [item for item in version.matched if not _is_young(rule, item, now)]
+        kept = protected.get(version.name) or _reason_to_keep(rule, version, now)
+        index = next((listed[item.path] for item in version.items if item.path in listed), None)
+        if kept is None and index is not None:
+            kept = f"part of '{index.path}', which is kept"
+        if kept is None and version.name in newest:
+            kept = f"among the newest {rule.keep_last} of {_folder_shown(version.folder)}"
+        reason = f"rule {rule.number}: {kept or _reason_to_delete(rule, version.folder)}"
+        # without an old item, the rule does not select the version
+        items = [] if not old else version.items if kept is None else old
+        for item in items:
+            found.append(CleanupVerdict(item, rule, kept is None, reason, version=version.name))
     return _keep_folders_of_kept(found)
 
 
-def _items(
-    rule: CleanupRule, rows: Iterable[Mapping[str, Any]], parts: ImageParts
-) -> list[CleanupItem]:
-    """Return the items in the rows without the root of the repository; add files to folders."""
-    known = items_in(rule.repo, rows)
-    if not rule.takes_folders:
-        return list(known.values())
-    files = [item for item in known.values() if not item.folder]
-    manifests = parts.learn(files, rule.covers)
-    if rule.kind == "image":
-        return [manifest.item for manifest in manifests if manifest.has_tag]
-    for file in files:
-        for folder in folders_above(file.path):
-            if folder in known:
-                known[folder].files.append(file)
-    return list(known.values())
+def _release(item: CleanupItem, known: Collection[str]) -> str | None:
+    """Return the path of the release of a snapshot, or of a folder of snapshots."""
+    if item.folder:
+        return layouts.release_of_folder(item.path)
+    found = layouts.snapshot_of(layouts.owner_of(item.path, known) or item.path)
+    return None if found is None else found.release
 
 
-def _matches_rule(rule: CleanupRule, item: CleanupItem) -> bool:
+def matches_rule(rule: CleanupRule, item: CleanupItem) -> bool:
     kinds = {"file": not item.folder, "folder": item.folder, "image": item.folder, "any": True}
     return (
         kinds[rule.kind]
@@ -386,39 +486,47 @@ def _is_young(rule: CleanupRule, item: CleanupItem, now: datetime | None) -> boo
     return item.moment > now - rule.age
 
 
-def _reason_to_keep(
-    rule: CleanupRule, item: CleanupItem, now: datetime | None, glob: str | None
-) -> str | None:
-    """Return why `exclude` or the age of a file in it keeps an item; `None` if nothing does.
-
-    :param glob: glob of `exclude` that matches the item itself
-    """
-    if glob is not None:
-        return f"excluded by '{glob}'"
-    for file in item.files:
-        for path in (file.path, *folders_above(file.path)):
-            inner = rule.excluding(path) if len(path) > len(item.path) else None
-            if inner is not None:
-                return f"contains '{path}', excluded by '{inner}'"
-        if rule.kind != "image" and _is_young(rule, file, now):
-            return f"contains '{file.path}', younger than {rule.age_text}"
+def _protection(rule: CleanupRule, version: ItemVersion) -> str | None:
+    """Return why the paths or properties of a version's items keep it; `None` if they do not."""
+    for item in version.items:
+        glob = rule.excluding(item.path)
+        why = rule.protection(item) if glob is None else f"excluded by '{glob}'"
+        if why is not None:
+            return why if len(version.items) == 1 else f"version with '{item.path}', {why}"
     return None
 
 
-def _newest(rule: CleanupRule, items: Sequence[CleanupItem], parts: ImageParts) -> set[str]:
-    """Return the paths of the newest `keep_last` items of each folder; for tags, of each image."""
+def _reason_to_keep(rule: CleanupRule, version: ItemVersion, now: datetime | None) -> str | None:
+    """Return why the content or the age of an item keeps a version; `None` if nothing does."""
+    for item in version.main:
+        for file in item.files:
+            for path in (file.path, *folders_above(file.path)):
+                inner = rule.excluding(path) if len(path) > len(item.path) else None
+                if inner is not None:
+                    return f"contains '{path}', excluded by '{inner}'"
+            if rule.kind != "image" and _is_young(rule, file, now):
+                return f"contains '{file.path}', younger than {rule.age_text}"
+        if item not in version.matched and now is None and rule.age is not None:
+            return f"version with '{item.path}', whose age is unknown"
+        if len(version.items) > 1 and _is_young(rule, item, now):
+            return f"version with '{item.path}', younger than {rule.age_text}"
+    return None
+
+
+def _newest(rule: CleanupRule, versions: Sequence[ItemVersion], parts: ImageParts) -> set[str]:
+    """Return the names of the newest `keep_last` versions of each folder or image."""
     if rule.keep_last is None:
         return set()
-    groups: dict[str, list[CleanupItem]] = {}
-    for item in sorted(items, key=parts.rank, reverse=True):
-        groups.setdefault(item.parent, []).append(item)
-    return {item.path for group in groups.values() for item in group[: rule.keep_last]}
+    groups: dict[str, list[ItemVersion]] = {}
+    for version in sorted(versions, key=lambda version: version.rank(parts), reverse=True):
+        groups.setdefault(version.folder, []).append(version)
+    return {version.name for group in groups.values() for version in group[: rule.keep_last]}
 
 
-def _reason_to_delete(rule: CleanupRule, item: CleanupItem) -> str:
+def _reason_to_delete(rule: CleanupRule, folder: str) -> str:
     reasons = [] if rule.age is None else [f"older than {rule.age_text}"]
     if rule.keep_last is not None:
-        reasons.append(f"not among the newest {rule.keep_last} of {_folder_shown(item.parent)}")
+        reasons.append(f"not among the newest {rule.keep_last} of {_folder_shown(folder)}")
     return ", ".join(reasons) or "everything that it matches"
 
 

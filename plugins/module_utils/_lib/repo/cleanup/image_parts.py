@@ -8,6 +8,7 @@ the images that an index lists. Each has its own folder next to the folder of th
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
@@ -21,7 +22,15 @@ from .. import aql, repositories
 from ..client import RepoClient, item_path
 from ..image_names import subject_of
 from ..images import registry
-from .rules import FILE_FIELDS, CleanupItem, CleanupRule, CleanupVerdict, folders_above, items_in
+from .rules import (
+    FILE_FIELDS,
+    ROOT,
+    CleanupItem,
+    CleanupRule,
+    CleanupVerdict,
+    folders_above,
+    items_in,
+)
 
 #: Names of files that mark a folder as the tag of an image.
 INDEX = "list.manifest.json"
@@ -89,7 +98,7 @@ class Manifest:
         """
         if self.remover(going) is not None:
             return True
-        if not self.is_part or self in below or excluded_by(rule, self.item) is not None:
+        if not self.is_part or self in below or kept_by(rule, self.item) is not None:
             return False
         holders = [*self.owners, *self.indexes]
         return bool(holders) and all(each.goes(rule, going, (*below, self)) for each in holders)
@@ -294,19 +303,22 @@ def _part(manifest: Manifest, going: Mapping[str, CleanupVerdict]) -> CleanupVer
     first, found = holders[0].item.path, [going[path] for path in removers]
     if own is None:
         for verdict in found:
-            glob = excluded_by(verdict.rule, manifest.item)
-            if glob is not None:
-                reason = f"rule {verdict.rule.number}: part of '{first}', excluded by '{glob}'"
+            kept = kept_by(verdict.rule, manifest.item)
+            if kept is not None:
+                reason = f"rule {verdict.rule.number}: part of '{first}', {kept}"
                 return CleanupVerdict(manifest.item, verdict.rule, False, reason)
     after = tuple(dict.fromkeys(verdict.name for verdict in found))
     return CleanupVerdict(manifest.item, found[0].rule, True, f"part of '{first}'", after)
 
 
-def excluded_by(rule: CleanupRule, item: CleanupItem) -> str | None:
-    """Return the glob of `exclude` that matches an item or any content of it."""
-    return next((glob for path in item.paths if (glob := rule.excluding(path))), None)
+def kept_by(rule: CleanupRule, item: CleanupItem) -> str | None:
+    """Return why a rule keeps an item because of its path, properties or content."""
+    glob = next((glob for path in item.paths if (glob := rule.excluding(path))), None)
+    return rule.protection(item) if glob is None else f"excluded by '{glob}'"
 
 
+#: Number of characters for folders in a query; a query may have 6,000 [repo-14].
+_QUERY_CHARACTERS = 5000
 #: Package types of repositories that may contain images.
 _CONTAINERS = frozenset({"docker", "oci", "helmoci"})
 
@@ -329,6 +341,30 @@ def complete_rows(client: RepoClient, purpose: str, query: str) -> aql.QueryResu
             " nothing was deleted",
         )
     return found
+
+
+def rows_at(
+    client: RepoClient, purpose: str, repo: str, folders: Iterable[str], fields: Sequence[str] = ()
+) -> list[dict[str, Any]]:
+    """Return the rows of the files in folders, with as few queries as their length allows."""
+    found: list[dict[str, Any]] = []
+    pending = sorted(folders)
+    while pending:
+        size, count = 0, 0
+        while count < len(pending) and (count == 0 or size < _QUERY_CHARACTERS):
+            size += len(json.dumps(pending[count])) + len('{"path": }, ')
+            count += 1
+        some, pending = pending[:count], pending[count:]
+        places = [{"path": folder or ROOT} for folder in some]
+        criteria = {"repo": repo, "type": "file", "$or": places}
+        rows = complete_rows(client, purpose, aql.items(criteria, fields)).rows
+        wanted = set(some)
+        found += [row for row in rows if _row_folder(row) in wanted]
+    return found
+
+
+def _row_folder(row: Mapping[str, Any]) -> str:
+    return "" if row["path"] == ROOT else str(row["path"])
 
 
 class ImageReader:
@@ -357,7 +393,7 @@ class ImageReader:
         count = ProgressCounter(self._show_progress, "reading the manifests of images", len(images))
         news = False
         for image in images:
-            every = self._manifests(rule.repo, image)
+            every = self._manifests(rule, image)
             unread = [manifest for manifest in every if not manifest.is_read]
             self._read(every, unread)
             news = news or bool(unread)
@@ -378,11 +414,13 @@ class ImageReader:
         kind = repositories.package_type(self._client, repo)
         return kind is None or kind in _CONTAINERS
 
-    def _manifests(self, repo: str, image: str) -> Sequence[Manifest]:
+    def _manifests(self, rule: CleanupRule, image: str) -> Sequence[Manifest]:
+        repo = rule.repo
+        fields = [*FILE_FIELDS, "property"] if rule.reads_properties else FILE_FIELDS
         if self._parts.image(repo, image) is None:
             purpose = f"searching for the manifests of '{repo}/{image}'"
             criteria = {"repo": repo, "type": "file", "path": {"$match": f"{image}/*"}}
-            rows = complete_rows(self._client, purpose, aql.items(criteria, FILE_FIELDS)).rows
+            rows = complete_rows(self._client, purpose, aql.items(criteria, fields)).rows
             self._parts.learn(items_in(repo, rows).values(), lambda folder: folder == image)
         return self._parts.image(repo, image) or []
 

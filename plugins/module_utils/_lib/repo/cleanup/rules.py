@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal
 
@@ -48,6 +48,8 @@ class RuleOptions:
     keep_last: Positive | None = None
     keep_last_by: Literal["folder", "image"] = "folder"
     exclude: list[str] | None = None
+    without_properties: list[str] | None = None
+    released_in: str | None = None
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,9 @@ class CleanupRule:
     :param age: minimum age
     :param age_text: the age as the user wrote it
     :param depth: number of segments in an item's path
+    :param without_properties: names of properties that keep an item
+    :param released_in: repository that must contain the release of a Maven snapshot
+    :param reads_properties: whether a rule of the task needs the properties of all items
     """
 
     number: int
@@ -73,6 +78,9 @@ class CleanupRule:
     properties: Properties | None = None
     keep_last: int | None = None
     exclude: tuple[str, ...] = ()
+    without_properties: tuple[str, ...] = ()
+    released_in: str | None = None
+    reads_properties: bool = False
 
     @property
     def takes_folders(self) -> bool:
@@ -86,21 +94,34 @@ class CleanupRule:
         """
         return self.age is not None and (self.keep_last is not None or self.kind == "image")
 
-    def query(self) -> str:
-        """Return the AQL query of the rule, which also finds the files in matching folders."""
+    @property
+    def selects_in_folders(self) -> bool:
+        """Return whether the query may find a file without the other files of its version."""
+        by_age = self.age is not None and not self.evaluates_ages
+        by_name = bool((self.name or "").strip("*"))
+        return not self.takes_folders and (by_age or by_name or self.properties is not None)
+
+    @property
+    def fields(self) -> list[str]:
+        """Return the fields of the query."""
         fields = list(FILE_FIELDS if self.takes_folders else FILE_FIELDS[:-1])
-        if self.properties:
-            fields.append("property")
+        return [*fields, "property"] if self.properties or self.reads_properties else fields
+
+    def query(self) -> str:
+        """Return the AQL query of the rule, which also finds the content of matching folders.
+
+        Folders in them are only found if a rule needs their properties.
+        """
         criteria: dict[str, Any] = {"repo": self.repo}
-        below = self._content_criteria()
+        content_type = "any" if self.reads_properties else "file"
+        below = {"type": content_type, **self._content_criteria()}
         if self.kind == "image":
-            criteria.update(type="file", **below)
+            criteria.update(below)
         elif self.takes_folders:
-            alternatives = [self._item_criteria(), {"type": "file", **below}]
-            criteria.update({"type": "any", "$or": alternatives})
+            criteria.update({"type": "any", "$or": [self._item_criteria(), below]})
         else:
             criteria.update(self._item_criteria())
-        return aql.items(criteria, fields)
+        return aql.items(criteria, self.fields)
 
     def _item_criteria(self) -> dict[str, Any]:
         found: dict[str, Any] = {"type": self.kind}
@@ -168,6 +189,15 @@ class CleanupRule:
             if hints:
                 raise invalid(f"{hints[0]}. Nothing was deleted")
 
+    def protection(self, item: CleanupItem) -> str | None:
+        """Return the reason why `without_properties` keeps an item; `None` without one."""
+        for each in (item, *item.files, *item.folders):
+            name = next((name for name in self.without_properties if name in each.properties), None)
+            if name is not None:
+                inner = "" if each.path == item.path else f"contains '{each.path}', which "
+                return f"{inner}has the property '{name}'"
+        return None
+
     def _tried(self, glob: str, paths: Iterable[str]) -> Patterns:
         patterns = Patterns(f"rule {self.number}: exclude", [glob])
         for path in paths:
@@ -193,7 +223,12 @@ def rules_of(rules: Iterable[RuleOptions], *, force: bool) -> list[CleanupRule]:
     Raises `invalid` for contradictory rules. Without `force`, also raises `invalid` for a rule that
     would empty a repository.
     """
-    return [_rule(number, options, force) for number, options in enumerate(rules, 1)]
+    given = list(rules)
+    reads_properties = any(options.without_properties for options in given)
+    return [
+        replace(_rule(number, options, force), reads_properties=reads_properties)
+        for number, options in enumerate(given, 1)
+    ]
 
 
 def _rule(number: int, options: RuleOptions, force: bool) -> CleanupRule:
@@ -211,6 +246,8 @@ def _rule(number: int, options: RuleOptions, force: bool) -> CleanupRule:
         properties=_properties(f"rule {number}: properties", options.properties),
         keep_last=options.keep_last,
         exclude=tuple(with_content(glob.lstrip("/")) for glob in options.exclude or ()),
+        without_properties=tuple(options.without_properties or ()),
+        released_in=options.released_in,
     )
     if not (force or _is_restricted(rule)):
         raise invalid(
@@ -231,6 +268,15 @@ def _check(number: int, options: RuleOptions) -> None:
             f"rule {number}: type '{options.type_}' cannot be combined with keep_last_by 'image':"
             " omit type"
         )
+    if not all(name.strip() for name in options.without_properties or ()):
+        raise invalid(f"rule {number}: without_properties has an empty name: remove it")
+    if options.released_in is not None:
+        repository_key(f"rule {number}: released_in", options.released_in)
+        if options.keep_last_by == "image":
+            raise invalid(
+                f"rule {number}: released_in cannot be combined with keep_last_by 'image', because"
+                " images are no Maven snapshots"
+            )
     if not all(glob.strip("/") for glob in options.exclude or ()):
         raise invalid(f"rule {number}: the entry '/' of exclude matches nothing: remove it")
 
@@ -290,7 +336,8 @@ def _is_restricted(rule: CleanupRule) -> bool:
         globs = [glob for glob in globs if glob != ROOT]
         depth = None if depth == 1 else depth
     return bool(globs) or any(
-        value is not None for value in (depth, rule.age, rule.properties, rule.keep_last)
+        value is not None
+        for value in (depth, rule.age, rule.properties, rule.keep_last, rule.released_in)
     )
 
 
@@ -315,6 +362,8 @@ class CleanupItem:
     properties: dict[str, list[str]] = field(default_factory=dict)
     #: All files in a folder, recursively.
     files: list[CleanupItem] = field(default_factory=list)
+    #: The folder itself and all folders in it, as far as their properties are needed.
+    folders: list[CleanupItem] = field(default_factory=list)
 
     @property
     def parent(self) -> str:
@@ -346,6 +395,7 @@ class CleanupVerdict:
     :param goes: whether the item is deleted
     :param reason: reason why it is deleted or kept
     :param after: names of the items to which this item belongs; they are deleted before it
+    :param version: path that identifies the version to which the item belongs
     """
 
     item: CleanupItem
@@ -353,10 +403,16 @@ class CleanupVerdict:
     goes: bool
     reason: str
     after: tuple[str, ...] = ()
+    version: str = ""
 
     @property
     def name(self) -> str:
         return f"{self.item.repo}/{self.item.path}"
+
+    @property
+    def version_key(self) -> tuple[str, str]:
+        """Return the repository and the path that identify the version of the item."""
+        return self.item.repo, self.version or self.item.path
 
 
 def items_in(repo: str, rows: Iterable[Mapping[str, Any]]) -> dict[str, CleanupItem]:
