@@ -358,8 +358,8 @@ plan:
       type: str
     name:
       description:
-        - Name of the object. In projects C(project/name), for a defect type C(project/code), for an assignment C(role/account) or
-          C(role/account/project).
+        - Name of the object. In projects C(project/name), for a defect type C(project/code), for an assignment C(role/user) or
+          C(role/group:name), in a single project with C(/project).
       type: str
     action:
       description: Planned action, C(create), C(update) or C(delete).

@@ -99,7 +99,7 @@ DIFFERENCES: dict[str, tuple[State, State, list[str]]] = {
     "assignment to a group": (
         analysis(role_assignments=[{"name": "r", "account": "a", "group": True}]),
         analysis(role_assignments=[{"name": "r", "account": "a"}]),
-        ["role assignment r/a/True"],
+        ["role assignment r/group:a"],
     ),
     "kinds that are never deleted": (
         {

@@ -19,7 +19,6 @@ from . import adopted_entry, yaml_edits
 from .adopted_entry import CannotAdopt
 from .desired_schema import schema_of, services
 from .desired_state import YAML_ENDINGS, key_of, kind_of, name_of
-from .findings import LISTS
 from .folder_edits import EntryPlace, FolderEdits
 from .report import ignored
 from .report.since import finding_id
@@ -165,7 +164,9 @@ def _jobs(finding: Finding) -> list[str]:
     kind, name = finding["kind"], str(finding["name"])
     if kind == "job":
         return [name]
-    return [name.partition("/")[0]] if kind in ("credential", "view") and "/" in name else []
+    folder, slash, _rest = name.partition("/")
+    in_folder = kind in ("credential", "view") and slash and not folder.startswith("domain:")
+    return [folder] if in_folder else []
 
 
 def _tree(finding: Finding) -> dict[str, Any]:
@@ -256,8 +257,6 @@ def entry_name(service: str, kind: str, entry: Mapping[str, Any]) -> str:
     if kind == _SECTIONS:
         config = entry.get("config")
         return ", ".join(map(str, config)) if isinstance(config, Mapping) else ""
-    if service == "analysis" and kind in LISTS:
-        return "/".join(str(entry[key]) for key in LISTS[kind] if entry.get(key) is not None)
     return name_of(entry, key_of(service, kind))
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ...module_utils._lib.core.object_names import object_name
 from ...module_utils._lib.core.yaml_text import reason_of
 from .desired_schema import KEY, SECRET, VARIABLE, schema_of, services, violations
 from .findings import Finding, unmanaged_object
@@ -341,4 +342,5 @@ def identity_of(entry: Mapping[str, Any], key: Key) -> tuple[Any, ...]:
 
 
 def name_of(entry: Mapping[str, Any], key: Key) -> str:
-    return "/".join(str(part) for part in identity_of(entry, key) if part is not None)
+    """Return the name of an object, as in findings."""
+    return object_name([*key], dict(zip(key, identity_of(entry, key), strict=True)))

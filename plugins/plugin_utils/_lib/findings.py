@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import Any
 
 from ...module_utils._lib.core import json_text
+from ...module_utils._lib.core.object_names import object_name
 
 Result = Mapping[str, Any]
 Finding = dict[str, Any]
@@ -165,13 +166,13 @@ def _singular(option: str) -> str:
     return option.removesuffix("s")
 
 
-#: The keys that form the name of an entry, by list option of `analysis_config`.
+#: The options that identify an entry, by list option of `analysis_config`.
 LISTS = {
     "users": ("name",),
     "groups": ("name",),
     "projects": ("name",),
     "roles": ("name",),
-    "role_assignments": ("name", "account", "project"),
+    "role_assignments": ("name", "account", "project", "group"),
     "modules": ("project", "name"),
     "views": ("project", "name"),
     "defect_types": ("project", "code"),
@@ -182,10 +183,7 @@ def _listed(result: Result) -> Iterator[tuple[str, str]]:
     """Yield kind and name of each object in the lists that the result contains."""
     for option, keys in LISTS.items():
         for entry in result.get(option) or []:
-            yield (
-                _singular(option),
-                "/".join(str(entry[key]) for key in keys if entry.get(key) is not None),
-            )
+            yield _singular(option), object_name(keys, entry)
 
 
 def _unchanged(count: int, objects: Iterable[tuple[str, str]]) -> Iterator[Finding]:

@@ -90,12 +90,12 @@ PLANNED = [
     ("groups", "qa", "create"),
     ("projects", "q", "update"),
     ("roles", "Tester", "create"),
-    ("role_assignments", "Tester/qa/r", "create"),
+    ("role_assignments", "Tester/group:qa/r", "create"),
     ("modules", "r/lib", "create"),
     ("views", "p/v", "update"),
     ("defect_types", "r/ABV", "update"),
     ("modules", "p/core", "delete"),
-    ("role_assignments", "Developer/dev/p", "delete"),
+    ("role_assignments", "Developer/group:dev/p", "delete"),
     ("users", "bob", "delete"),
 ]
 
@@ -277,7 +277,7 @@ def test_objects_of_a_protected_assignment_are_kept(lists: dict[str, Any], stays
     ran = configure(server, **lists, protect=["Developer/dev/p"])
     assert (ran.planned, server.writes) == ([], [])
     assert (
-        f"the {stays} is not deleted, because the role assignment 'Developer/dev/p'"
+        f"the {stays} is not deleted, because the role assignment 'Developer/group:dev/p'"
         in ran.warnings[0]
     )
 
@@ -338,7 +338,7 @@ def test_roles_of_own_account_and_their_assignments_are_kept() -> None:
         ("Developer", "analyst", "q", False),
     ]
     assert ran.planned == [
-        ("role_assignments", "Developer/dev/p", "delete"),
+        ("role_assignments", "Developer/group:dev/p", "delete"),
         ("groups", "dev", "delete"),
     ]
     assert (
@@ -733,7 +733,7 @@ def test_failed_write_stops_only_its_dependents() -> None:
     assert [name for name, each in applied.items() if not each["ok"]] == [
         "eve",
         "qa",
-        "Tester/qa/r",
+        "Tester/group:qa/r",
     ]
     assert applied["eve"]["error"]["kind"] == "server"
     assert "broken" in applied["eve"]["error"]["msg"]

@@ -8,7 +8,6 @@ lists several objects. Some modules have a reader in `findings` instead.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from string import Formatter
 from typing import Any
 
 from ....module_utils._lib.core.module.descriptor import Descriptor
@@ -116,32 +115,9 @@ def object_of(
     returned = result.get(descriptor.kind)
     more = returned if isinstance(returned, Mapping) else {}
     values = {key: value for key, value in options.items() if value is not None}
-    name = _format_name(descriptor.name, {**more, **values})
+    name = descriptor.name_of({**more, **values})
     name = name or str(options.get("page_id") or options.get("issue") or "")
     return ("task", task) if descriptor.listed and not name else (descriptor.kind, name or task)
-
-
-def _format_name(pattern: str, values: Mapping[str, Any]) -> str:
-    """Format the name of an object. A missing value is omitted, with the separator before it.
-
-    Returns "" if all values are missing.
-    """
-    text = ""
-    fields = 0
-    for separator, field, _spec, _conversion in Formatter().parse(pattern):
-        shown = _shown(values.get(field)) if field else ""
-        if shown:
-            text += (separator if text else "") + shown
-        fields += field is not None
-    return text if fields else pattern
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, Mapping):  # a return value with the same name as the option
-        value = value.get("name")
-    if isinstance(value, list):
-        return "/".join(map(str, value))
-    return "" if value is None else str(value)
 
 
 def _censored(kind: str, result: Result, task: str) -> Finding:
@@ -167,7 +143,7 @@ def _name_of_row(descriptor: Descriptor, values: Mapping[str, Any]) -> str:
     An object has the same name in `entries` as in a task with a single object.
     """
     name = values.get("name") if descriptor.listed == ENTRIES else None
-    return str(name or _format_name(descriptor.name, values))
+    return str(name or descriptor.name_of(values))
 
 
 def _of_row(kind: str, name: str, row: Mapping[str, Any]) -> Finding:

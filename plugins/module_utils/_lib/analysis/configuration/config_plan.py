@@ -59,11 +59,13 @@ class Protection:
     def covers(self, kind: ObjectKind, state: State) -> bool:
         """Return whether a pattern matches an object by one of its names.
 
-        These are the name in plans, and the name inside the project. For a role assignment, they
-        are also the role and the account.
+        These are the name in plans, the same without escapes, and the name inside the project. For
+        a role assignment, they are also the role and the account.
         """
-        parts = [str(state[part]) for part in kind.name if part != "project"]
-        return self.patterns.fits(kind.name_of(state), *parts)
+        fields = [part for part in kind.name if part != "group"]
+        plain = "/".join(str(state[part]) for part in fields if state.get(part) is not None)
+        parts = [str(state[part]) for part in fields if part != "project"]
+        return self.patterns.fits(kind.name_of(state), plain, *parts)
 
     def inside(self, kind: ObjectKind, state: State) -> str | None:
         """Return a protected object that would be deleted together with an object, or `None`.

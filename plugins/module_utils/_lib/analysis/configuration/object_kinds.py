@@ -18,6 +18,7 @@ from typing import Any
 
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid
+from ...core.object_names import object_name
 from ...core.plan import without_none
 from ...core.progress import ProgressCounter
 from .. import accounts
@@ -74,10 +75,10 @@ class ObjectKind:
     def name_of(self, state: State) -> str:
         """Return the name of an object in plans.
 
-        Depending on the kind it is `name`, `project/name`, `role/account` or
-        `role/account/project`.
+        Depending on the kind it is `name`, `project/name`, or `role/account` and
+        `role/group:account`, with `/project` for a single project.
         """
-        return "/".join(str(state[part]) for part in self.name if state.get(part) is not None)
+        return object_name(self.name, state)
 
 
 USERS = ObjectKind(
@@ -111,7 +112,7 @@ ROLE_ASSIGNMENTS = ObjectKind(
     makes=analysis_role_assignment.RoleAssignment,
     options=analysis_role_assignment.RoleAssignmentEntry,
     listing=lambda project: Call("role_assignments"),
-    name=("name", "account", "project"),
+    name=("name", "account", "project", "group"),
 )
 
 

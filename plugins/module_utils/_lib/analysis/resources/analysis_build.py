@@ -85,5 +85,5 @@ class AnalysisBuildOperation(ResourceOperation):
             "delete": writes(unforeseen=("delete_build",)),
         },
         kind="build",
-        name="{project}/{name}",
+        key=("project", "name"),
     )

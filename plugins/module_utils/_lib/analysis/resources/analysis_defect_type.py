@@ -73,7 +73,7 @@ class AnalysisDefectTypeOperation(ResourceOperation):
         "analysis",
         {"read": reads(), "update": writes(unforeseen=("change_project_settings",))},
         kind="defect_type",
-        name="{project}/{code}",
+        key=("project", "code"),
     )
 
 

@@ -99,7 +99,7 @@ class AnalysisModuleOperation(ResourceOperation):
             **dict.fromkeys(("create", "update", "delete"), writes(unforeseen=("manage_modules",))),
         },
         kind="module",
-        name="{project}/{name}",
+        key=("project", "name"),
     )
 
 

@@ -111,7 +111,7 @@ class AnalysisRoleAssignmentOperation(GuardedOperation):
             "delete": writes(unforeseen=("assign_role",)),
         },
         kind="role_assignment",
-        name="{name}/{account}/{project}",
+        key=("name", "account", "project", "group"),
     )
     option = "role_assignments"
 

@@ -115,7 +115,7 @@ class AnalysisViewOperation(ResourceOperation):
             ),
         },
         kind="view",
-        name="{project}/{name}",
+        key=("project", "name"),
     )
 
 

@@ -330,7 +330,7 @@ class CiCredentialOperation(Objects[CiCredentialEntry, XmlElement]):
             "delete": writes(READ_SERVER, VIEW_CREDENTIALS, unforeseen=(DELETE_CREDENTIALS,)),
         },
         kind="credential",
-        name="{id}",
+        key=("folder", "domain", "id"),
         listed="results",
     )
 

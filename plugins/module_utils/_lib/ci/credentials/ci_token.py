@@ -212,7 +212,7 @@ class CiTokenOperation(TokenOperation):
             "revoke": writes(ADMINISTER),
         },
         kind="token",
-        name="{name}",
+        key=("token_username", "name"),
     )
 
     def __init__(self, task: Task, options: CiTokenOptions) -> None:

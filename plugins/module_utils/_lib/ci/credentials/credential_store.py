@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from ...core.address import path
 from ...core.errors import ToolchainError, invalid, quoted
 from ...core.http.writes import Verify
 from ...core.json_text import as_text
 from ...core.module.task import Task
+from ...core.object_names import object_name
 from ..client import objects, part, server_of
 from ..job_address import job_of
 from ..server_objects import ServerObjects
@@ -30,8 +31,7 @@ class CredentialLocation:
 
     @property
     def name(self) -> str:
-        domain = "" if self.domain == "_" else self.domain
-        return "/".join(part for part in (self.folder, domain, self.id) if part)
+        return object_name(("folder", "domain", "id"), asdict(self))
 
 
 class CredentialStores:

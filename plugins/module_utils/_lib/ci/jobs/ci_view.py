@@ -270,7 +270,7 @@ class CiViewOperation(Objects[CiViewEntry, Any]):
             "delete": writes(READ_SERVER, READ_VIEW, unforeseen=(DELETE_VIEW,)),
         },
         kind="view",
-        name="{name}",
+        key=("folder", "name"),
         listed="results",
     )
 

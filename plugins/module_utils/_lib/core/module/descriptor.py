@@ -9,7 +9,10 @@ and a dataclass takes eight times as long.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from string import Formatter
+from typing import Any, NamedTuple
+
+from ..object_names import object_name
 
 
 class Access(NamedTuple):
@@ -44,6 +47,8 @@ class Descriptor(NamedTuple):
     :param kind: kind of the object in reports; empty if the module does not compare an object
     :param name: format string for the name of the object in reports, such as `{project}/{name}`.
         Its fields are options, or members of the return value with the name `kind`
+    :param key: the options that identify the object, instead of `name` where a pattern could give
+        two objects the same name
     :param listed: name of the return value that lists several objects with their `action`, such as
         `results`. `name` may then also refer to members of an item
     :param follows: the write is a consequence of earlier tasks, such as a restart, so a sealed plan
@@ -56,6 +61,23 @@ class Descriptor(NamedTuple):
     name: str = ""
     listed: str = ""
     follows: bool = False
+    key: tuple[str, ...] = ()
+
+    def name_of(self, values: Mapping[str, Any]) -> str:
+        """Return the name of an object, "" without any of its values.
+
+        A missing value is omitted, with the separator before it.
+        """
+        if self.key:
+            return object_name(self.key, values)
+        text = ""
+        fields = 0
+        for separator, field, _spec, _conversion in Formatter().parse(self.name):
+            shown = _shown(values.get(field)) if field else ""
+            if shown:
+                text += (separator if text else "") + shown
+            fields += field is not None
+        return text if fields else self.name
 
     @property
     def is_planned(self) -> bool:
@@ -69,3 +91,11 @@ class Descriptor(NamedTuple):
     def writes(self) -> bool:
         """Return whether any operation changes the server."""
         return any(access.writes for access in self.operations.values())
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Mapping):  # a return value with the same name as the option
+        value = value.get("name")
+    if isinstance(value, list):
+        return "/".join(map(str, value))
+    return "" if value is None else str(value)

@@ -15,13 +15,13 @@ import hmac
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
-from string import Formatter
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from ..errors import ToolchainError, single_line
 from ..free_text import mask_free_text
 from ..plan import Plan
 from ..secret import Secret, hidden
+from .descriptor import Descriptor
 
 #: Name of the argument with which the action passes the sealed plan to a module.
 ARGUMENT = "_toolchain_sealed"
@@ -107,7 +107,7 @@ class Sealing:
         descriptor = getattr(operation, "descriptor", None)
         if not plan.changed or (descriptor is not None and not descriptor.is_planned):
             return plan
-        parts = _parts(operation, plan, wanted, descriptor.name if descriptor else "")
+        parts = _parts(operation, plan, wanted, descriptor)
         self.digests = [self._digest(part) for part in parts]
         self.grouped = _grouped(parts, self.digests)
         if check_mode or self._may_write is None:
@@ -142,12 +142,14 @@ class Sealing:
         return hmac.new(self._salt, text.encode(), hashlib.sha256).digest()[:_DIGEST].hex()
 
 
-def _parts(operation: Any, plan: Plan, wanted: Any, pattern: str) -> Sequence[PlannedChange]:
+def _parts(
+    operation: Any, plan: Plan, wanted: Any, descriptor: Descriptor | None
+) -> Sequence[PlannedChange]:
     if isinstance(operation, Divisible):
         return operation.parts(plan)
     before, after = plan.diff()
     # with the options, because the diffs of different objects or actions may be equal
-    name = _name(pattern, wanted)
+    name = descriptor.name_of(_options(wanted)) if descriptor else ""
     return [PlannedChange(name, wanted, [plan.action, before], [after, _plain(wanted)])]
 
 
@@ -165,16 +167,9 @@ def _grouped(parts: Sequence[PlannedChange], digests: Sequence[str]) -> list[Any
     return found
 
 
-def _name(pattern: str, options: Any) -> str:
-    """Return the name of an object.
-
-    :param pattern: format string with names of options, such as `{project}/{name}`
-    """
-    fields = [field for _text, field, _spec, _conversion in Formatter().parse(pattern) if field]
-    values = {field: getattr(options, field, None) for field in fields}
-    return pattern.format_map(
-        {name: "" if value is None else value for name, value in values.items()}
-    )
+def _options(wanted: Any) -> dict[str, Any]:
+    names = [one.name for one in fields(wanted)] if is_dataclass(wanted) else []
+    return {name: getattr(wanted, name) for name in names}
 
 
 def _plain(value: Any) -> Any:

@@ -194,7 +194,7 @@ class RepoTokenOperation(TokenOperation):
             "revoke": writes(),
         },
         kind="token",
-        name="{name}",
+        key=("token_username", "name"),
     )
 
     def __init__(self, task: Task, options: RepoTokenOptions) -> None:

@@ -405,7 +405,7 @@ class BuildPromoteOperation:
         "repo",
         {"promote": writes("read", "deploy")},
         kind="build",
-        name="{build_name}/{build_number}",
+        name="{project}:{build_name}/{build_number}",
     )
 
     def __init__(self, task: Task, options: BuildPromoteOptions) -> None:

@@ -170,7 +170,7 @@ class BuildPublishOperation:
         "repo",
         {"publish": writes("read", unforeseen=("deploy", "annotate"))},
         kind="build",
-        name="{build_name}/{build_number}",
+        name="{project}:{build_name}/{build_number}",
     )
 
     def __init__(self, task: Task, options: BuildPublishOptions) -> None:

@@ -35,7 +35,7 @@ class BuildRecordOperation:
         "repo",
         {"read": reads("read"), "delete": writes("read", unforeseen=("delete",))},
         kind="build",
-        name="{build_name}/{build_numbers}",
+        name="{project}:{build_name}/{build_numbers}",
     )
 
     def __init__(self, task: Task, options: BuildRecordOptions) -> None:

@@ -384,7 +384,7 @@ class ReleaseBundleOperation:
             "delete": writes("read", unforeseen=("delete",)),
         },
         kind="release bundle",
-        name="{name}/{version}",
+        name="{project}:{name}/{version}@{repository}",
     )
 
     def __init__(self, task: Task, options: ReleaseBundleOptions) -> None:

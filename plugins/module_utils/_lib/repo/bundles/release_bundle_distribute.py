@@ -266,7 +266,7 @@ class ReleaseBundleDistributeOperation:
             "delete": writes("read", unforeseen=("deploy",)),
         },
         kind="release bundle",
-        name="{name}/{version}",
+        name="{project}:{name}/{version}@{repository}",
     )
 
     def __init__(self, task: Task, options: ReleaseBundleDistributeOptions) -> None:

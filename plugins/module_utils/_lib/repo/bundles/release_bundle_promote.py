@@ -123,7 +123,7 @@ class ReleaseBundlePromoteOperation:
         "repo",
         {"promote": writes("read", unforeseen=("deploy",))},
         kind="release bundle",
-        name="{name}/{version}",
+        name="{project}:{name}/{version}@{repository}",
     )
 
     def __init__(self, task: Task, options: ReleaseBundlePromoteOptions) -> None:
