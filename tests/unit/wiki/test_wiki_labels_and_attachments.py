@@ -55,7 +55,7 @@ def test_labels_are_added_and_removed(stub: Stub, wiki: Wiki, *, shown: bool) ->
     assert "labels: keep, more, new\n" in plan.after
     assert wiki.pages["7"]["labels"] == ["keep", "more", "new"]
     assert result["page"]["version"] == 3
-    assert methods(stub)[-2:] == ["POST", "DELETE"]
+    assert methods(stub)[-3:] == ["POST", "DELETE", "GET"]
     assert "PUT" not in methods(stub)
     assert not Run(stub, **options)()[0].changed
 
@@ -71,13 +71,39 @@ def test_new_page_gets_its_labels(stub: Stub, wiki: Wiki) -> None:
     plan, result = Run(stub, space="REL", title="New", body="<p>1</p>", labels=["a"])()
     assert plan.action == "create"
     assert wiki.pages[result["page"]["id"]]["labels"] == ["a"]
-    assert methods(stub) == ["GET", "GET", "POST", "POST"]
+    assert methods(stub) == ["GET", "GET", "POST", "POST", "GET"]
+
+
+@pytest.mark.parametrize(
+    ("before", "wanted", "ignored"),
+    [([], ["a", "b"], "POST"), (["a", "b"], [], "DELETE"), (["a", "b"], ["c"], "DELETE")],
+)
+def test_label_that_the_server_does_not_store_is_rejected(
+    stub: Stub, wiki: Wiki, before: list[str], wanted: list[str], ignored: str
+) -> None:
+    wiki.pages["7"]["labels"] = list(before)
+    accepted = Reply(200, {"results": []})
+    stub.response = lambda seen: accepted if seen.method == ignored else wiki(seen)
+    error = Run(stub, page_id="7", labels=wanted).fails()
+    assert error.kind == "rejected"
+    assert "did not save labels (a, b)" in error.message
+    assert methods(stub)[-1] == "GET"
+
+
+@pytest.mark.parametrize("entry", [{"prefix": "global"}, {"prefix": "my", "name": None}])
+def test_label_without_a_name_is_an_error(stub: Stub, wiki: Wiki, entry: dict[str, Any]) -> None:
+    wiki.shows_labels = False
+    listed = Reply(body={"results": [{"prefix": "global", "name": "a"}, entry]})
+    stub.response = lambda seen: listed if seen.path.endswith("/label") else wiki(seen)
+    error = Run(stub, page_id="7", labels=["a"]).fails()
+    assert error.kind == "protocol"
+    assert "a list entry without 'name'" in error.message
 
 
 def test_lost_response_to_a_label_is_verified(stub: Stub, wiki: Wiki) -> None:
     wiki.lost = 1
     Run(stub, page_id="7", labels=["a"])()
-    assert methods(stub) == ["GET", "POST", "GET"]
+    assert methods(stub) == ["GET", "POST", "GET", "GET"]
     stub.response = lambda seen: wiki(seen) if seen.method == "GET" else Reply(cut=True)
     error = Run(stub, page_id="7", labels=[]).fails()
     assert error.kind == "network"
@@ -148,6 +174,20 @@ def test_list_ends_after_two_pages_without_a_new_entry(
     else:
         assert run()[0].changed
     assert len(stub.seen) == 4
+
+
+@pytest.mark.parametrize("missing", ["id", "title"])
+def test_attachment_without_id_or_title_is_an_error(
+    stub: Stub, wiki: Wiki, source: Path, missing: str
+) -> None:
+    entry = {"id": "1", "title": "plan.txt"}
+    del entry[missing]
+    listed = Reply(body={"results": [entry]})
+    stub.response = lambda seen: listed if "/child/" in seen.path else wiki(seen)
+    error = Run(stub, page_id="7", attachments=file(source)).fails()
+    assert error.kind == "protocol"
+    assert f"a list entry without '{missing}'" in error.message
+    assert set(methods(stub)) == {"GET"}
 
 
 # -- attachments -----------------------------------------------------------------------------------

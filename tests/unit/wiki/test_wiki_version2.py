@@ -231,12 +231,6 @@ def test_malformed_members_are_ignored(odd: dict[str, Any]) -> None:
         assert client(stub).require("reading", "7", None).id == "7"
 
 
-def test_entries_without_id_are_ignored() -> None:
-    entries = [{"type": "page"}, {"id": "8", "parentId": "7", "type": "page"}]
-    with Stub(Reply(body={"results": entries})) as stub:
-        assert client(stub).descendants("reading", "7") == [("8", "7")]
-
-
 def test_parents_are_resolved_through_folders_and_archive() -> None:
     entries: dict[str, Mapping[str, Any]] = {
         "4": {"parentId": "3", "type": "page"},
@@ -246,3 +240,37 @@ def test_parents_are_resolved_through_folders_and_archive() -> None:
         "6": {"parentId": "5", "type": "page", "status": "current"},
     }
     assert version2.parents_of(entries, "1") == [("3", "1"), ("6", "1"), ("4", "3")]
+
+
+@pytest.mark.parametrize("missing", ["id", "title", "status"])
+def test_found_page_without_a_needed_member_is_an_error(missing: str) -> None:
+    entry = {name: value for name, value in PAGE.items() if name != missing}
+    stub = Stub(SPACES, Reply(body={"results": [entry]}))
+    with stub, pytest.raises(ToolchainError) as caught:
+        client(stub).find("searching", "REL", "Notes")
+    assert caught.value.kind == "protocol"
+    assert f"without '{missing}'" in caught.value.message
+
+
+@pytest.mark.parametrize("missing", ["id", "parentId", "depth"])
+def test_descendant_without_a_needed_member_is_an_error(missing: str) -> None:
+    entry = {"id": "8", "parentId": "7", "depth": 1, "type": "page", "status": "current"}
+    del entry[missing]
+    stub = Stub(Reply(body={"results": [entry]}))
+    with stub, pytest.raises(ToolchainError) as caught:
+        client(stub).descendants("listing", "7")
+    assert caught.value.kind == "protocol"
+    assert f"without '{missing}'" in caught.value.message
+
+
+@pytest.mark.parametrize("dialect", ["server", "cloud_v2"])
+@pytest.mark.parametrize("missing", ["id", "title", "version"])
+def test_marked_page_without_a_needed_member_is_an_error(dialect: str, missing: str) -> None:
+    """Without it the renamed page would not be found, and a second page would be written."""
+    entry = {name: value for name, value in PAGE.items() if name != missing}
+    listed = Reply(body={"results": [entry]})
+    before = [] if dialect == "server" else [SPACES]
+    with Stub(*before, listed) as stub, pytest.raises(ToolchainError) as caught:
+        client(stub, dialect=dialect).possibly_renamed("searching", "REL", "x")
+    assert caught.value.kind == "protocol"
+    assert missing in caught.value.message

@@ -209,11 +209,7 @@ class PageAttachments:
 
 
 def _by_name(entries: Iterable[Any]) -> dict[str, StoredAttachment]:
-    return {
-        entry["title"]: stored_of(entry)
-        for entry in entries
-        if isinstance(member(entry, "title"), str) and member(entry, "id") is not None
-    }
+    return {str(entry["title"]): stored_of(entry) for entry in entries}
 
 
 def entries_of(client: WikiClient, page: Page) -> list[Any]:
@@ -221,7 +217,7 @@ def entries_of(client: WikiClient, page: Page) -> list[Any]:
 
     They are only requested if the list in the page is missing or incomplete.
     """
-    results = whole_results(member(page.content, "children", "attachment"))
+    results = whole_results(member(page.content, "children", "attachment"), "id", "title")
     return _listed(client, page) if results is None else results
 
 

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 from ..core import errors
 from ..core.address import path
 from ..core.http.writes import Verify
-from ..core.json_text import as_text, member
 from ..core.module.task import Task
 from . import predicted_pages
 from .exchange import WikiExchange, content_route
@@ -193,12 +192,12 @@ class WikiClient(WikiExchange):
         """
         purpose = "reading the groups of the account"
         try:
-            listed = self.listing(purpose, "rest/api/user/memberof", account)
+            listed = self.listing(purpose, "rest/api/user/memberof", account, "name")
         except errors.ToolchainError as error:
             if error.status not in (403, 404):
                 raise
             return frozenset()
-        return frozenset(filter(None, (as_text(member(group, "name")) for group in listed)))
+        return frozenset(str(group["name"]) for group in listed)
 
     def require_named(self, kind: str, name: str) -> None:
         """Raise `not_found` for a user or group that a server does not have [wiki-18].

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -137,17 +137,23 @@ class WikiExchange:
         )
 
     def listing(
-        self, purpose: str, route: str, query: Mapping[str, Any], most: int | None = None
+        self,
+        purpose: str,
+        route: str,
+        query: Mapping[str, Any],
+        *needed: str,
+        most: int | None = None,
     ) -> list[Any]:
         """Return the entries of a list of version 1.
 
+        :param needed: members of each entry, as in `results_of()`
         :param most: stop after the page with more entries than this; None reads all pages
         """
         listed = PagedList(_LIMIT)
         while True:
             part = {**query, "start": listed.start, "limit": _LIMIT}
             response = self.ask(purpose, route, part, (200,))
-            entries, shown = results_of(response, "a list"), response.json()
+            entries, shown = results_of(response, "a list", *needed), response.json()
             link = member(shown, "_links", "next")
             more = listed.add(
                 response, shown, entries, follows=link is not None, start=_start_in(link)
@@ -227,15 +233,27 @@ class WikiExchange:
         return found
 
 
-def results_of(response: Response, wanted: str) -> list[Any]:
-    """Return the `results` of a response. Raises `protocol` if they are not a list of objects.
+def results_of(response: Response, wanted: str, *needed: str) -> list[Any]:
+    """Return the `results` of a response.
+
+    Raises `protocol` if they are not a list of objects with the needed members. An entry that was
+    dropped instead would look like an object that does not exist.
 
     :param wanted: the expected content, for the error message
+    :param needed: names of members, such as `version.number`
     """
     results = member(response.json(), "results")
     if not isinstance(results, list) or not all(isinstance(result, Mapping) for result in results):
         raise unexpected_body(response, wanted)
+    require_members(response, results, *needed)
     return results
+
+
+def require_members(response: Response, entries: Iterable[Any], *needed: str) -> None:
+    """Raise `protocol` for an entry of a list without a needed member."""
+    for name in needed:
+        if any(member(entry, *name.split(".")) is None for entry in entries):
+            raise response.error("protocol", f"the server returned a list entry without '{name}'")
 
 
 def _start_in(link: Any) -> int | None:

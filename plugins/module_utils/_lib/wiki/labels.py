@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.plan import Change
+from ..core.verification import not_saved
 from .client import WikiClient, content_route
 from .page import Page, label_names, require_labels
 
@@ -58,6 +59,20 @@ class PageLabels:
         for name in surplus:
             purpose = f"removing the label {name} from the page '{page.title}' ({page.id})"
             self._write(page, purpose, "DELETE", [name], False, query={"name": name})
+        if missing or surplus:
+            self._verify(page, missing, surplus)
+
+    def _verify(self, page: Page, missing: Sequence[str], surplus: Sequence[str]) -> None:
+        """Read the labels again. Raises `rejected` for those that were not added or removed.
+
+        Labels that another user has changed meanwhile do not matter.
+        """
+        now = self._read(page)
+        unsaved = [name for name in missing if name not in now]
+        unsaved += [name for name in surplus if name in now]
+        if unsaved:
+            purpose = f"changing the labels of the page '{page.title}' ({page.id})"
+            raise not_saved(purpose, [f"labels ({', '.join(unsaved)})"])
 
     def _read(self, page: Page) -> tuple[str, ...]:
         purpose = f"reading the labels of the page '{page.title}' ({page.id})"

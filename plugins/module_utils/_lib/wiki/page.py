@@ -141,10 +141,16 @@ def _url(page_id: str, content: Any, site: str) -> str:
     return f"{site}/pages/viewpage.action?pageId={page_id}"
 
 
-def whole_results(listing: Any) -> list[Any] | None:
-    """Return the entries of a list inside another object, or None if some may be missing."""
+def whole_results(listing: Any, *needed: str) -> list[Any] | None:
+    """Return the entries of a list inside another object.
+
+    Returns None if some may be missing, or lack one of the needed members.
+    """
     results = member(listing, "results")
-    return results if isinstance(results, list) and is_whole(listing, results) else None
+    if not isinstance(results, list) or not is_whole(listing, results):
+        return None
+    known = all(member(entry, name) is not None for entry in results for name in needed)
+    return results if known else None
 
 
 def author_of(page: Page | None) -> Author:
@@ -163,15 +169,13 @@ def number(value: Any) -> int | None:
 
 def label_names(entries: Iterable[Any]) -> tuple[str, ...]:
     """Return the sorted global labels; personal and team labels have another prefix."""
-    found = [
-        member(entry, "name") for entry in entries if member(entry, "prefix") in (None, "global")
-    ]
-    return tuple(sorted(name for name in found if isinstance(name, str)))
+    found = [entry["name"] for entry in entries if entry.get("prefix") in (None, "global")]
+    return tuple(sorted(map(str, found)))
 
 
 def _labels(listing: Any) -> tuple[str, ...] | None:
     """Return the global labels, or None if the list is missing or incomplete."""
-    results = whole_results(listing)
+    results = whole_results(listing, "name")
     return None if results is None else label_names(results)
 
 

@@ -73,16 +73,15 @@ class PagesOfVersion1:
             raise
         pages = [
             result
-            for result in results_of(response, "a list of pages")
+            for result in results_of(response, "a list of pages", "id", "title")
             if _has_title(result, title)
         ]
         pages.sort(key=lambda one: one["title"] != title)
         if not pages:
             return None
-        page_id = member(pages[0], "id")
-        if page_id is not None and member(pages[0], "body", "storage", "value") is None:
+        if member(pages[0], "body", "storage", "value") is None:
             # Some servers do not expand the results of a lookup.
-            return self.get(purpose, str(page_id), space)
+            return self.get(purpose, str(pages[0]["id"]), space)
         return self._exchange.page(response, pages[0], space)
 
     def require_space(self, key: str) -> None:
@@ -115,8 +114,8 @@ class PagesOfVersion1:
 
     def children_ids(self, page: Page) -> list[str]:
         purpose = f"listing the pages below the page {page.id}"
-        listed = self._listing(purpose, content_route(page.id, "child", "page"))
-        return [str(member(one, "id")) for one in listed]
+        listed = self._listing(purpose, content_route(page.id, "child", "page"), "id")
+        return [str(one["id"]) for one in listed]
 
     def home(self, key: str) -> str:
         response = self._space(key)
@@ -139,12 +138,16 @@ class PagesOfVersion1:
 
     def content_of(self, purpose: str, key: str, kind: str, most: int) -> list[Any]:
         route = path("rest", "api", "space", key, "content", kind)
-        return self._exchange.listing(purpose, route, {}, most)
+        return self._exchange.listing(purpose, route, {}, "id", "title", most=most)
 
     def possibly_renamed(self, purpose: str, key: str, expand: str) -> list[Page]:
         route = path("rest", "api", "space", key, "content", "page")
         entries = self._exchange.listing(purpose, route, {"expand": f"version,{expand}"})
-        return list(filter(None, self._parsed(entries, key)))
+        pages = [page for page in self._parsed(entries, key) if page is not None]
+        if len(pages) < len(entries):
+            message = "the server returned a page without id, title or version"
+            raise errors.ToolchainError("protocol", f"{purpose}: {message}")
+        return pages
 
     def _space(self, key: str) -> Response:
         purpose, route = f"reading the space {key}", path("rest", "api", "space", key)
@@ -153,9 +156,10 @@ class PagesOfVersion1:
     def children(self, purpose: str, page_id: str, space: str | None) -> list[Page]:
         """Return the children of a page, without their bodies."""
         expand = ",".join(name for name in self._expand.split(",") if name != _BODY)
-        entries = self._listing(purpose, content_route(page_id, "child", "page"), expand=expand)
+        route = content_route(page_id, "child", "page")
+        entries = self._listing(purpose, route, "id", expand=expand)
         return [
-            page or self.require(purpose, str(member(entry, "id")), space)
+            page or self.require(purpose, str(entry["id"]), space)
             for page, entry in zip(self._parsed(entries, space), entries, strict=True)
         ]
 
@@ -212,12 +216,11 @@ class PagesOfVersion1:
     # -- labels, attachments, properties -------------------------------------------------------
 
     def labels(self, purpose: str, page_id: str) -> list[Any]:
-        return self._listing(purpose, content_route(page_id, "label"))
+        return self._listing(purpose, content_route(page_id, "label"), "name")
 
     def attachments(self, purpose: str, page_id: str) -> list[Any]:
-        return self._listing(
-            purpose, content_route(page_id, "child", "attachment"), expand="version"
-        )
+        route = content_route(page_id, "child", "attachment")
+        return self._listing(purpose, route, "id", "title", expand="version")
 
     def read_property(self, purpose: str, page_id: str, key: str) -> Any:
         route = content_route(page_id, "property", key)
@@ -232,10 +235,13 @@ class PagesOfVersion1:
         route = content_route(page_id, *below)
         self._exchange.send(purpose, method, route, (200, 201, 204), json=value, verify=verify)
 
-    def _listing(self, purpose: str, route: str, **query: str) -> list[Any]:
-        """Return all entries of a paginated list of a page."""
+    def _listing(self, purpose: str, route: str, *needed: str, **query: str) -> list[Any]:
+        """Return all entries of a paginated list of a page.
+
+        :param needed: members of each entry, as in `results_of()`
+        """
         try:
-            return self._exchange.listing(purpose, route, query)
+            return self._exchange.listing(purpose, route, query, *needed)
         except errors.ToolchainError as error:
             if error.kind == "not_found" and error.status == 404:
                 error.with_hint(_NO_LISTING)

@@ -74,16 +74,15 @@ class PagesOfVersion2:
         response = self._exchange.ask(purpose, _PAGES, query, (200,))
         found = [
             result
-            for result in results_of(response, "a list of pages")
-            if same_title(as_text(result.get("title")), title)
-            and result.get("status") in ("current", "archived")
+            for result in results_of(response, "a list of pages", "id", "title", "status")
+            if same_title(str(result["title"]), title)
+            and result["status"] in ("current", "archived")
         ]
         found.sort(key=lambda one: one["status"] != "current")
         if not found:
             return None
-        page_id = member(found[0], "id")
-        if self._included and page_id is not None and found[0]["status"] == "current":
-            return self.get(purpose, str(page_id), space)
+        if self._included and found[0]["status"] == "current":
+            return self.get(purpose, str(found[0]["id"]), space)
         return self._page(response, found[0], space)
 
     def require_space(self, key: str) -> None:
@@ -107,10 +106,8 @@ class PagesOfVersion2:
     def ancestors(self, page: Page) -> list[str]:
         purpose = f"reading the pages above '{page.title}' ({page.id})"
         if page.type == "page":
-            return [
-                str(member(one, "id"))
-                for one in self._listing(purpose, _page_route(page.id, "ancestors"))
-            ]
+            listed = self._listing(purpose, _page_route(page.id, "ancestors"), "id")
+            return [str(one["id"]) for one in listed]
         above = None if page.parent is None else self.parent(purpose, page.parent)
         return [] if above is None else [*self.ancestors(above), above.id]
 
@@ -125,8 +122,8 @@ class PagesOfVersion2:
 
     def children_ids(self, page: Page) -> list[str]:
         purpose = f"listing the pages below the page {page.id}"
-        listed = self._listing(purpose, _page_route(page.id, "direct-children"))
-        return [str(member(one, "id")) for one in listed]
+        listed = self._listing(purpose, _page_route(page.id, "direct-children"), "id")
+        return [str(one["id"]) for one in listed]
 
     def home(self, key: str) -> str:
         self.require_space(key)
@@ -140,7 +137,7 @@ class PagesOfVersion2:
         purpose = f"reading the space {key}"
         query = {"keys": key, "description-format": "plain"}
         response = self._exchange.ask(purpose, _SPACES, query, (200,))
-        listed = results_of(response, "a list of spaces")
+        listed = results_of(response, "a list of spaces", "id", "key")
         shown = next(
             (one for one in listed if as_text(one.get("key")).lower() == key.lower()), None
         )
@@ -156,7 +153,7 @@ class PagesOfVersion2:
     def content_of(self, purpose: str, key: str, kind: str, most: int) -> list[Any]:
         self.require_space(key)
         route = f"{_SPACES}/{path(str(member(self._space(key), 'id')), f'{kind}s')}"
-        return self._listing(purpose, route, most)
+        return self._listing(purpose, route, "id", "title", most=most)
 
     def possibly_renamed(self, purpose: str, key: str, _expand: str) -> list[Page]:
         self.require_space(key)
@@ -164,7 +161,8 @@ class PagesOfVersion2:
         query = {"sort": "-modified-date", "limit": _LIMIT}
         response = self._exchange.ask(purpose, route, query, (200,))
         pages = [
-            self._page(response, shown, key) for shown in results_of(response, "a list of pages")
+            self._page(response, shown, key)
+            for shown in results_of(response, "a list of pages", "id", "title", "version.number")
         ]
         return [page for page in pages if page.status == "current" and page.version > 1]
 
@@ -177,14 +175,15 @@ class PagesOfVersion2:
         tops = [(_PAGES, page_id)]
         while tops:
             base, top = tops.pop()
-            listed = self._listing(purpose, f"{base}/{path(top, 'descendants')}", depth=_LEVELS)
-            by_id = {str(entry["id"]): entry for entry in listed if entry.get("id") is not None}
+            route, needed = f"{base}/{path(top, 'descendants')}", ("id", "parentId", "depth")
+            listed = self._listing(purpose, route, *needed, depth=_LEVELS)
+            by_id = {str(entry["id"]): entry for entry in listed}
             new = {key: entry for key, entry in by_id.items() if key not in entries}
             entries.update(new)
             tops += [
                 (_FOLDERS if entry.get("type") == "folder" else _PAGES, key)
                 for key, entry in new.items()
-                if entry.get("depth") == _LEVELS and entry.get("type", "page") in ("page", "folder")
+                if entry["depth"] == _LEVELS and entry.get("type", "page") in ("page", "folder")
             ]
         return parents_of(entries, page_id)
 
@@ -226,17 +225,17 @@ class PagesOfVersion2:
     # -- labels, attachments, properties -------------------------------------------------------
 
     def labels(self, purpose: str, page_id: str) -> list[Any]:
-        return self._listing(purpose, _page_route(page_id, "labels"))
+        return self._listing(purpose, _page_route(page_id, "labels"), "name")
 
     def attachments(self, purpose: str, page_id: str) -> list[Any]:
         return [
             attachment_of(one)
-            for one in self._listing(purpose, _page_route(page_id, "attachments"))
+            for one in self._listing(purpose, _page_route(page_id, "attachments"), "id", "title")
         ]
 
     def read_property(self, purpose: str, page_id: str, key: str) -> Any:
-        found = self._listing(purpose, _page_route(page_id, "properties"), key=key)
-        return next((one for one in found if one.get("key") == key), None)
+        found = self._listing(purpose, _page_route(page_id, "properties"), "key", key=key)
+        return next((one for one in found if one["key"] == key), None)
 
     def write_property(
         self, purpose: str, page_id: str, value: Mapping[str, Any], known: Any, verify: Verify
@@ -270,20 +269,21 @@ class PagesOfVersion2:
         return self._exchange.ask(purpose, _page_route(page_id), query, expect)
 
     def _listing(
-        self, purpose: str, route: str, most: int | None = None, **query: Any
+        self, purpose: str, route: str, *needed: str, most: int | None = None, **query: Any
     ) -> list[Any]:
         """Return the entries of a paginated list.
 
         Only the cursor of the link to the next part is used, because the link may lead to another
         host [tracker-40].
 
+        :param needed: members of each entry, as in `results_of()`
         :param most: stop after the page with more entries than this; None reads all pages
         """
         listed, cursor = PagedList(), None
         while True:
             part = {**query, "limit": _LIMIT, "cursor": cursor}
             response = self._exchange.ask(purpose, route, part, (200,))
-            entries, cursor = results_of(response, "a list"), next_cursor(response)
+            entries, cursor = results_of(response, "a list", *needed), next_cursor(response)
             more = listed.add(response, response.json(), entries, follows=cursor is not None)
             if not more or (most is not None and len(listed.entries) > most):
                 return listed.entries
@@ -296,7 +296,8 @@ class PagesOfVersion2:
         purpose = f"reading the space {key or space_id}"
         query = {"ids": space_id} if key is None else {"keys": key}
         response = self._exchange.ask(purpose, _SPACES, query, (200,))
-        return self._remember(results_of(response, "a list of spaces"), key, space_id)
+        listed = results_of(response, "a list of spaces", "id", "key")
+        return self._remember(listed, key, space_id)
 
     def _remember(self, listed: Sequence[Any], key: str | None, space_id: str | None = None) -> Any:
         """Cache the listed spaces. Return the cached space with a key or id, or None."""
@@ -363,12 +364,12 @@ def content_of(shown: Any, space: Any, base: Any) -> dict[str, Any]:
 def _metadata(shown: Mapping[str, Any]) -> dict[str, Any]:
     """Return the labels and properties in the form of version 1, without incomplete lists."""
     found: dict[str, Any] = {}
-    labels = whole_results(shown.get("labels"))
+    labels = whole_results(shown.get("labels"), "name")
     if labels is not None:
         found["labels"] = {"results": labels}
-    properties = whole_results(shown.get("properties"))
+    properties = whole_results(shown.get("properties"), "key")
     if properties is not None:
-        found["properties"] = {str(member(entry, "key")): entry for entry in properties}
+        found["properties"] = {str(entry["key"]): entry for entry in properties}
     return found
 
 

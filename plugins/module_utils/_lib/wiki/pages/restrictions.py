@@ -229,7 +229,7 @@ class Restrictions:
         """Store the id of a group, if the account may search for groups."""
         purpose = f"searching for the group '{name}'"
         try:
-            found = self._client.listing(purpose, "rest/api/group/picker", {"query": name})
+            found = self._client.listing(purpose, "rest/api/group/picker", {"query": name}, "name")
         except ToolchainError as error:
             if error.status not in (403, 404):
                 raise

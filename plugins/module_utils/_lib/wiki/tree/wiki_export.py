@@ -16,7 +16,6 @@ from ansible.module_utils.common.yaml import yaml_dump
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid
 from ...core.front_matter import split_front_matter
-from ...core.json_text import member
 from ...core.module import typed_options
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.rules import Rule
@@ -440,12 +439,11 @@ class AttachmentReader:
             found.left_out.append(("attachments", page.title, reason))
             return found
         names, taken = FileNames(), dict[str, str]()
-        shown = {member(entry, "title"): entry for entry in entries}
-        for title in sorted(shown, key=str):
-            name = title if isinstance(title, str) else ""
+        shown = {str(entry["title"]): entry for entry in entries}
+        for name in sorted(shown):
             other = taken.setdefault(attachment_key(name), name)
             if other == name:
-                self._add(found, page, names, name, shown[title])
+                self._add(found, page, names, name, shown[name])
             else:
                 found.listed[name] = None
                 reason = f"its name equals '{other}' without regard to case"
@@ -453,19 +451,18 @@ class AttachmentReader:
         return found
 
     def _add(
-        self, found: PageFiles, page: Page, names: FileNames, name: str, entry: object
+        self, found: PageFiles, page: Page, names: FileNames, name: str, entry: Mapping[str, Any]
     ) -> None:
         """Download an attachment, or add the reason why it is left out."""
         reason = wrong_name(name)
-        if reason is None and isinstance(entry, dict) and "id" in entry:
+        if reason is None:
             found.listed[name] = None
             content, reason = self._content(page, name, stored_of(entry))
             if content is not None:
                 file = file_name(names, page.id, name)
                 found.listed[name], found.contents[file] = file, content
                 return
-        shown = f"{name or 'without a name'} of the page {page.title}"
-        found.left_out.append(("attachment", shown, reason or "the server does not report its id"))
+        found.left_out.append(("attachment", f"{name} of the page {page.title}", str(reason)))
 
     def _content(
         self, page: Page, name: str, stored: StoredAttachment
