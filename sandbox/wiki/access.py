@@ -103,12 +103,17 @@ class Access:
         return name.casefold() in map(str.casefold, [*self.settings["known_users"], *own])
 
     def must_know(self, named: Json, *, status: int) -> None:
-        """Raise an error for users and groups that a server does not have [wiki-19, wiki-21]."""
-        if self.settings["deployment"] == "Cloud":
-            return
+        """Raise an error for users and groups that a server does not have [wiki-19, wiki-21].
+
+        Groups of the cloud have ids.
+        """
+        cloud = self.settings["deployment"] == "Cloud"
         for user in named.get("user", ()):
-            if not self.knows(user["username"]):
-                raise error(status, f"No user found with username : {user['username']}")
+            name = user.get("accountId", "").removeprefix("account-") if cloud else user["username"]
+            if not self.knows(name):
+                raise error(status, f"No user found with username : {name}")
+        if cloud:
+            return
         for group in named.get("group", ()):
             if self.store.get("wiki.group", group["name"]) is None:
                 raise error(status, f"No group found with name: {group['name']}")

@@ -55,9 +55,14 @@ class SpaceEditing:
         return JSONResponse(views.space(key, ("description.plain",)))
 
     async def update(self, request: Request) -> Response:
-        """PUT /space/{key}: change the given members of a space."""
+        """PUT /space/{key}: change the given members of a space.
+
+        The request for a personal space names its type.
+        """
         views, data = self._views(request), json_body(await request.body())
         space = self._administered(views, request)
+        if space["key"].startswith("~") and data.get("type") != "personal":
+            raise bad_request("The type of a space cannot be changed")
         changed = {**space, "name": data.get("name", space["name"])}
         if "description" in data:
             changed["description"] = _plain(data)
@@ -110,9 +115,11 @@ class SpaceEditing:
         return JSONResponse(shown)
 
     async def user(self, request: Request) -> Response:
-        """GET /user: an account by its name or key."""
+        """GET /user: an account by its name or key, in the cloud by its id."""
         views, query = self._views(request), request.query_params
         name = query.get("username", query.get("key", "").removeprefix("key-"))
+        if views.pages.cloud:
+            name = query.get("accountId", "").removeprefix("account-")
         if not views.pages.access.knows(name):
             raise error(404, f"No user found with username : {name}")
         return JSONResponse(views.user(name))

@@ -132,7 +132,7 @@ class Views:
             "id": space["id"],
             "key": key,
             "name": space["name"],
-            "type": "global",
+            "type": "personal" if key.startswith("~") else "global",
             "status": "current",
             "_links": {
                 "self": f"{self.base}/rest/api/space/{quote(key)}",

@@ -231,8 +231,10 @@ def test_concurrent_edit_is_a_conflict(cloud: Cloud) -> None:
 
 
 def test_minor_edit_is_not_sent_and_reported(cloud: Cloud) -> None:
-    assert cloud.page(page_id="1003", body="<p>m</p>", minor_edit=True)[0]
-    assert any("minor_edit has no effect" in warning for warning in cloud.warnings)
+    for check in (True, False):
+        cloud.warnings.clear()
+        assert cloud.page(page_id="1003", body="<p>m</p>", minor_edit=True, check=check)[0]
+        assert [warning for warning in cloud.warnings if "minor_edit has no effect" in warning]
     sent = cloud.sandbox.requests("wiki", writes=True)
     assert sent
     assert "minorEdit" not in str(sent)

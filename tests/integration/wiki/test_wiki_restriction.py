@@ -104,19 +104,30 @@ def test_group_that_the_cloud_does_not_have_is_reported_before_a_write(fresh: Fr
         assert "searching for the group 'write'" in error.message
 
 
+@pytest.mark.parametrize("cloud", [False, True])
+@pytest.mark.parametrize("response", [{}, {"status": 404, "body": {}}, {"status": 200, "body": {}}])
 @pytest.mark.parametrize("missing", [{"users": ["ghost"]}, {"groups": ["ghosts"]}])
-def test_names_that_a_server_does_not_have_fail_before_a_write(
-    fresh: Fresh, missing: dict[str, Any]
+def test_names_that_a_wiki_does_not_have_are_not_found_in_both_modes(
+    fresh: Fresh, missing: dict[str, Any], response: dict[str, Any], *, cloud: bool
 ) -> None:
+    """Servers respond with 400 or 404, or accept the request and store nothing."""
     sandbox = fresh("real")
+    sandbox.settings("wiki", deployment="Cloud" if cloud else "Server")
     options: Any = {"page_id": "1002", "read": missing, "force": True}
     (name,) = (name for names in missing.values() for name in names)
-    error = refused(sandbox, check=True, **options)
-    assert (error.kind, f"there is no {'group' if 'groups' in missing else 'user'} '{name}'") == (
-        "not_found",
-        error.message.partition(": ")[2].partition(" (")[0],
-    )
-    assert refused(sandbox, **options).kind == "rejected"
+    for check in (True, False):
+        if response and not check:
+            sandbox.fault(service="wiki", path="/restriction$", method="PUT", **response)
+        error = refused(sandbox, check=check, **options)
+        assert error.kind == "not_found"
+        kind = "group" if "groups" in missing else "user"
+        assert f"searching for the {kind} '{name}': there is no " in error.message
+        assert "8.8" not in error.message
+
+
+def test_names_are_not_verified_without_the_permission_to_read_them(fresh: Fresh) -> None:
+    sandbox = fresh("real")
+    options: Any = {"page_id": "1002", "read": {"users": ["ghost"]}, "force": True}
     sandbox.fault(service="wiki", path="/rest/api/(user$|group/)", status=403, body={})
     assert run(sandbox, check=True, **options)[0].changed
 

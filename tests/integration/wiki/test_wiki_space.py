@@ -206,3 +206,12 @@ def test_entries_are_managed_in_one_task(fresh: Fresh) -> None:
     error = refused(sandbox, entries=twins)
     assert (error.kind, "once" in error.message) == ("invalid", True)
     assert sandbox.requests("wiki", since=mark) == []
+
+
+@pytest.mark.parametrize("deployment", ["Server", "Cloud"])
+def test_personal_space_keeps_its_type(fresh: Fresh, deployment: str) -> None:
+    """The server rejects a PUT with another type."""
+    sandbox = fresh("real")
+    sandbox.settings("wiki", deployment=deployment)
+    run(sandbox, key="~author", name="Author")
+    assert thrice(sandbox, key="~author", description="Notes")["description"] == "Notes"

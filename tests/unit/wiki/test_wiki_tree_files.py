@@ -270,7 +270,8 @@ def test_raw_html_is_checked_like_markdown(folder: Folder) -> None:
 
 LINKS = {
     "[a](../LICENSE)": "https://git.example/main/LICENSE",
-    "[a](../src/a%20b.py?raw=1#L3)": "https://git.example/main/src/a%20b.py#L3",
+    "[a](../src/a%20b.py?raw=1#L3)": "https://git.example/main/src/a%20b.py?raw=1#L3",
+    "[a](../src/?a=1&b=%20)": "https://git.example/main/src/?a=1&amp;b=%20",
     "<a href='/README.md'>a</a>": "https://git.example/main/README.md",
     "[a](/src/)": "https://git.example/main/src/",
     "[a](.hidden/b.md)": "https://git.example/main/docs/.hidden/b.md",

@@ -199,18 +199,25 @@ class WikiClient(WikiExchange):
             return frozenset()
         return frozenset(str(group["name"]) for group in listed)
 
-    def require_named(self, kind: str, name: str) -> None:
-        """Raise `not_found` for a user or group that a server does not have [wiki-18].
+    def require_named(self, kind: str, name: str, identity: str = "username") -> None:
+        """Raise `not_found` for a user or group that the wiki does not have [wiki-18].
 
         Does nothing if the server does not tell, for example because the account may not ask.
+
+        :param identity: name of the parameter that identifies a user
         """
-        route, query = "rest/api/user", {"username": name}
+        route, query = "rest/api/user", {identity: name}
         if kind == "group":
             if not {"", ".", ".."}.isdisjoint(name.split("/")):
                 return  # no address can contain this name
             route, query = f"rest/api/group/{path(name)}", {}
         purpose = f"searching for the {kind} '{name}'"
-        response = self.ask(purpose, route, query, (200, 400, 403, 404))
+        try:
+            response = self.ask(purpose, route, query, (200, 400, 403, 404))
+        except errors.ToolchainError as error:
+            if error.kind != "permission":
+                raise
+            return  # the token has no scope for accounts
         if response.status == 404:
             raise response.error("not_found", f"there is no {kind} '{name}'")
 

@@ -138,10 +138,7 @@ class Restrictions:
                 )
 
     def require_names(self, before: PageRights, after: PageRights) -> None:
-        """Raise `not_found` for an added user or group that a server does not have.
-
-        Those of the cloud are ids, and `require_access()` searches for its groups.
-        """
+        """Raise `not_found` for an added user or group that the wiki does not have."""
         added = {
             (kind, name)
             for operation in OPERATIONS
@@ -149,10 +146,15 @@ class Restrictions:
             for name in after[operation][f"{kind}s"]
             if name not in before[operation][f"{kind}s"]
         }
-        if added and not self._known_account().is_in_cloud:
-            for kind, name in sorted(added - self._looked_up):
-                self._client.require_named(kind, name)
-            self._looked_up |= added
+        if not added:
+            return
+        account = self._known_account()
+        for kind, name in sorted(added - self._looked_up):
+            if kind == "group" and account.is_in_cloud:
+                self._cloud_group(name)
+            else:
+                self._client.require_named(kind, name, account.member)
+        self._looked_up |= added
 
     def _known_account(self) -> Account:
         return next(iter(self._accounts.values()), None) or self._account(groups=False)
@@ -180,7 +182,7 @@ class Restrictions:
         """Set the restrictions of a page, and verify those of both operations.
 
         Raises `rejected` if the server does not support the change or did not save it, and
-        `not_found` for a group that does not exist in the cloud.
+        `not_found` for a user or group that does not exist.
         """
         purpose = f"setting the restrictions of the page '{page.title}' ({page.id})"
         in_cloud = self._known_account().is_in_cloud
@@ -196,12 +198,15 @@ class Restrictions:
                 **({"json": body} if body else {}),
             )
         except ToolchainError as error:
+            if error.status in (400, 404):  # also the response if a user or group is unknown
+                self.require_names(before, after)
             if error.status == 405 or (error.status == 404 and error.kind == "not_found"):
                 error.kind = "rejected"
                 error.with_hint("servers before 8.8 have no interface for setting restrictions")
             raise
         unsaved = self._unsaved(page, after)
         if unsaved:
+            self.require_names(before, after)
             raise not_saved(purpose, unsaved)
 
     def _cloud_body(self, after: PageRights) -> list[dict[str, Any]]:

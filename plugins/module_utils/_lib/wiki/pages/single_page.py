@@ -122,7 +122,17 @@ class SinglePage:
         if self._options.parent_title is not None:
             desired = replace(desired, parent=self._parent(page))
         desired.require_kept(page, self._options.named, self.task.warn)
-        return self._creation(desired) if page is None else self._update(page, desired)
+        plan = self._creation(desired) if page is None else self._update(page, desired)
+        if self._options.minor_edit and self._saves(page, plan) and self._client.version == 2:
+            self.task.warn(
+                f"{self._options.named}: minor_edit has no effect with version 2 of the interface"
+            )
+        return plan
+
+    @staticmethod
+    def _saves(page: Page | None, plan: Plan) -> bool:
+        """Return whether the plan creates a version of the page."""
+        return page is None or any(change.field in _OF_THE_PAGE for change in plan.changes)
 
     def _parent(self, page: Page | None) -> str:
         """Return the id of the page `parent_title`. Raises `not_found` if it does not exist."""
@@ -373,7 +383,7 @@ class SinglePage:
         changes: PageChanges = plan.data
         restrict = restrict_of(changes.additions)
         refused = False
-        if page is None or any(change.field in _OF_THE_PAGE for change in plan.changes):
+        if self._saves(page, plan):
             saved, refused = self._save(page, changes, restrict)
         else:
             saved = page
@@ -411,14 +421,8 @@ class SinglePage:
 
     def _note(self) -> dict[str, Any]:
         note = without_none({"message": self._options.version_comment})
-        if not self._options.minor_edit:
-            return note
-        if self._client.version == 2:
-            self.task.warn(
-                f"{self._options.named}: minor_edit has no effect with version 2 of the interface"
-            )
-            return note
-        return {**note, "minorEdit": True}
+        minor = self._options.minor_edit and self._client.version == 1
+        return {**note, "minorEdit": True} if minor else note
 
     def _verify(self, saved: Page, before: Page | None, changes: PageChanges) -> None:
         """Raise `failed` if the saved page has another parent. Warn about another body."""

@@ -90,6 +90,8 @@ class Spaces:
         :param home: id of the new home page; None means unchanged
         """
         members = {**_sent(wanted), **({} if home is None else {"homepage": {"id": home}})}
+        if key.startswith("~"):  # without its type, a personal space would become a global one
+            members["type"] = "personal"
         self._client.send(
             f"changing the space {key}",
             "PUT",
@@ -174,9 +176,13 @@ class Spaces:
                 repeatable=True,
             )
         except ToolchainError as error:
-            if error.status != 404:
+            if error.status not in (400, 404):
                 raise _without_interface(error) from None
-            self.permissions(key)  # a user or group is unknown, unless this has no interface either
+            for subject in wanted:
+                kind, _colon, name = subject.partition(":")
+                if kind == "group":
+                    self._client.require_named(kind, name)
+            self.permissions(key)  # a user is unknown, unless this has no interface either
             raise
 
     def user_key(self, name: str) -> str:

@@ -83,6 +83,7 @@ class FolderLinks:
         that starts with a slash starts at the root of the repository.
         """
         path, fragment = _split(address)
+        query = address.partition("#")[0].partition("?")[2]
         is_outside = path[0] == "/" or _joined(page, path).split("/")[0] == ".."
         file = os.path.join(self._folder.root, _joined(page, path))
         if self._base is None or not (is_outside or os.path.exists(file)):
@@ -93,6 +94,7 @@ class FolderLinks:
             return None
         ending = "/" if path.endswith("/") else ""
         shown = f"{self._base.rstrip('/')}/{quote('' if target == '.' else target)}{ending}"
+        shown = f"{shown}?{query}" if query else shown
         return f"{shown}#{fragment}" if fragment else shown
 
 
