@@ -43,8 +43,26 @@ def advance(context: Context) -> None:
             happen()
     # a pipeline build that waits for an input uses no executor and continues after the restart
     active = (context.store.get(BUILDS, key) or {} for key in context.store.keys(RUNNING))
-    if all(build.get("input") for build in active):
-        restart.advance(context, now)
+    if all(build.get("input") for build in active) and restart.advance(context, now):
+        with context.store.transaction():
+            _renumber(context)
+
+
+def _renumber(context: Context) -> None:
+    """Give waiting items and running builds other queue ids, as a restart does [ci-8]."""
+    store = context.store
+    waiting = [store.get(QUEUE, key) for key in store.keys(WAITING)]
+    for key in store.keys(QUEUE):
+        store.delete(QUEUE, key)
+    for key in store.keys(WAITING):
+        store.delete(WAITING, key)
+    for item in waiting:
+        number = store.next_id("ci.queue")
+        store.put(QUEUE, queue_key(number), {**(item or {}), "id": number})
+        store.put(WAITING, queue_key(number), {})
+    for key in store.keys(RUNNING):
+        build = store.get(BUILDS, key) or {}
+        store.put(BUILDS, key, {**build, "queue_id": store.next_id("ci.queue")})
 
 
 def build_key(job: str, number: int) -> str:

@@ -57,11 +57,14 @@ def _milliseconds(context: Context, setting: str) -> int:
     return int(float(context.settings("ci")[setting]) * 1000)
 
 
-def advance(context: Context, now: int) -> None:
-    """Continue a restart up to the time `now`. Call this only if no build is running."""
+def advance(context: Context, now: int) -> bool:
+    """Continue a restart up to the time `now`. Return whether it ends.
+
+    Call this only if no build is running.
+    """
     state = context.store.get(_STATE, "restart")
     if state is None:
-        return
+        return False
     drained = state["requested_ms"] + _milliseconds(context, "restart_drain_seconds")
     if state["down_ms"] is None and now >= drained:
         state["down_ms"] = now
@@ -71,6 +74,8 @@ def advance(context: Context, now: int) -> None:
         plugin_manager.settle(context)
         update_center.forget(context)
         _resume(context, _up_ms(context, state))
+        return True
+    return False
 
 
 def _up_ms(context: Context, state: dict[str, Any]) -> int:

@@ -114,12 +114,16 @@ class Ci:
     running: list[Any] = field(default_factory=lambda: [build(7)])
     queue: list[dict[str, Any]] | None = None
     login_page: Reply = field(default_factory=lambda: Reply(body="<html>"))
+    #: Mark of the start of the server, and the mark after a trigger.
+    mark: str = ""
+    mark_after: str = ""
     log: bytes = b"one\ntwo\nFinished: SUCCESS\n"
 
     def __call__(self, seen: Seen) -> Reply:
         path = urlsplit(seen.target).path.removeprefix("/base")
         if seen.method == "POST":
             self.job = {**self.job, **self.after}
+            self.mark = self.mark_after or self.mark
             return self.trigger
         if path.startswith("/crumbIssuer/"):
             return Reply(404)
@@ -134,7 +138,8 @@ class Ci:
             return Reply(body=self.log[start:], headers={"X-Text-Size": str(len(self.log))})
         if re.search(r"/job/[^/]+/(\d+|last\w+)/api/json$", path):
             return _next(self.running)
-        return Reply(body={"buildable": True, "property": [], "builds": [], **self.job})
+        job = {"buildable": True, "property": [], "builds": [], **self.job}
+        return Reply(body=job, headers={"X-Jenkins-Session": self.mark} if self.mark else {})
 
     def defines(self, *definitions: Mapping[str, Any]) -> Ci:
         self.job["property"] = [{}, {"parameterDefinitions": list(definitions)}]

@@ -21,7 +21,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.modul
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
 from tests.helpers.options import build as options_of
-from tests.unit.ci.server import OPTIONS, Ci, Played, build, left, waiting
+from tests.unit.ci.server import OPTIONS, STARTED, Ci, Played, build, left, waiting
 from tests.unit.stub import Reply, Stub
 
 JOB = "http://inner/ci/job/folder/job/job/"
@@ -44,6 +44,24 @@ def play(
             found = error
     assert played.posts == []
     return found, played
+
+
+def test_queue_item_is_found_after_a_restart_by_its_parameters() -> None:
+    actions = build(1, values={"V": "1"}, user="me")["actions"]
+    before = item(actions=actions, inQueueSince=STARTED)
+    ours = build(8, queueId=3, values={"V": "1"}, user="me", timestamp=STARTED + 1)
+    earlier = {**ours, "number": 7, "timestamp": STARTED - 1}
+    other = build(9, values={"V": "1"}, user="you", timestamp=STARTED + 2)
+    waiting_item = Reply(body=before, headers={"X-Jenkins-Session": "a"})
+    ci = Ci(
+        items=[waiting_item, waiting_item, Reply(404)],
+        job={"builds": [other, ours, earlier]},
+        running=[ours],
+        mark="b",
+    )
+    values, _played = play(ci, queue_id=14)
+    assert isinstance(values, dict)
+    assert values["build"]["number"] == 8
 
 
 @pytest.mark.parametrize("given", [{"queue_id": 14}, {"build": "7"}, {"build": "lastBuild"}])

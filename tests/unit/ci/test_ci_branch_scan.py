@@ -96,7 +96,13 @@ def test_scan_is_not_awaited_without_wait() -> None:
 @pytest.mark.parametrize(
     ("scans", "kind", "words"),
     [
-        (Scans(more={"buildable": False}), "conflict", "enable it with ci_job"),
+        (
+            Scans(more={"buildable": False}),
+            "conflict",
+            "a parent folder is disabled, or the project has no branch source",
+        ),
+        (Scans(more={"buildable": False, "disabled": True}), "conflict", "enable it with ci_job"),
+        (Scans(more={"buildable": False, "disabled": False}), "conflict", "no branch source: add"),
         (Scans([OLD], response=Reply(500)), "conflict", "is disabled"),
         (
             Scans(more={"_class": "com.cloudbees.hudson.plugins.folder.Folder"}),

@@ -152,6 +152,26 @@ def test_failure_reports_the_deleted_builds() -> None:
     assert [row["number"] for row in failure.value.result["builds"]] == [3]
 
 
+def test_warning_names_why_a_build_is_left() -> None:
+    _values, played = play(Builds(), builds=[4, 5, 6])
+    assert "#6 (running), #5 (last successful), #4 (kept)" in played.warnings[0]
+
+
+def test_build_that_the_server_keeps_because_it_runs_is_named() -> None:
+    def starts_again(seen: Seen) -> Reply:
+        if seen.path.endswith("1/doDelete"):
+            served.builds[0] |= {"building": True, "result": None}
+            return BACK
+        return Builds.__call__(served, seen)
+
+    served = Builds()
+    with Stub(response=starts_again) as stub:
+        played = Played(stub, {})
+        options = options_of(CiBuildDeleteOptions, job="app", builds=[1])
+        with pytest.raises(ToolchainError, match="running builds stay: #1"):
+            played.run(lambda task: CiBuildDeleteOperation(task, options))
+
+
 def test_deletion_without_effect_is_an_error() -> None:
     served = Builds(answers={"1/doDelete": BACK})
     with pytest.raises(ToolchainError, match="did not delete #1") as failure:

@@ -111,6 +111,15 @@ def test_invalid_reply_is_not_sent(
     assert inputs.ids == ["Deploy"]
 
 
+def test_values_of_password_parameters_are_hidden() -> None:
+    types = {"CODE": "PasswordParameterDefinition", "V": "StringParameterDefinition"}
+    _values, played = play(Inputs(parameters=types), parameters={"CODE": "sesame", "V": "one"})
+    assert played.hidden == ["sesame"]
+    # the types of an input that is not there are unknown
+    _values, played = play(Inputs(ids=[]), parameters={"CODE": "sesame"}, missing_ok=True)
+    assert played.hidden == ["sesame"]
+
+
 def test_input_id_is_required_for_several_inputs() -> None:
     with pytest.raises(ToolchainError, match="waits for more than one") as failure:
         play(Inputs(["A", "B"]))

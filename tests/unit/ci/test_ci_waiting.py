@@ -13,7 +13,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.builds.
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
     ToolchainError,
 )
-from tests.unit.ci.server import Ci, Played, build, left
+from tests.unit.ci.server import Ci, Played, build, definition, left, parameters
 from tests.unit.stub import Reply, Seen, Stub, transport_to
 
 WAITING = {"id": 14, "why": "In the quiet period. Expires in 4.9 sec"}
@@ -109,7 +109,52 @@ def test_rejected_login_of_a_starting_server_is_awaited() -> None:
     assert len(played.posts) == 1
 
 
-@pytest.mark.parametrize("reply", [Reply(401), Reply(403), Reply(200, "<html>a page</html>")])
+def test_rejected_login_of_a_server_that_shuts_down_is_awaited() -> None:
+    ci = Ci(items=[Reply(401), Reply(503), left(7)], running=[build(7, None), Reply(401), build(7)])
+    values, played = play(ci)
+    assert values["build"]["result"] == "SUCCESS"
+    assert len(played.posts) == 1
+
+
+def test_permanently_rejected_login_ends_waiting() -> None:
+    error, played = failed(Ci(running=[build(7, None), Reply(401)]))
+    assert error.kind == "auth"
+    assert 15 <= played.clock.time < 30
+
+
+@pytest.mark.parametrize("number", [None, 8])
+def test_queue_item_with_another_id_after_a_restart_is_found(number: int | None) -> None:
+    values = {"V": "1"}
+    task = {"url": "/job/folder/job/job"}
+    item = {"id": 3, "why": "x", "task": task, "actions": parameters(values)}
+    # the old id belongs to somebody else's build of the same job
+    other = Reply(body=left(9), headers={"X-Jenkins-Session": "b"})
+    earlier = build(6, queueId=14, values=values)
+    ours = [] if number is None else [build(8, queueId=3, values=values)]
+    ci = Ci(
+        items=[other if number is None else GONE, left(8)],
+        job={"builds": [earlier], "nextBuildNumber": 7},
+        after={"builds": [build(9, values={"V": "2"}), *ours, earlier], "inQueue": True},
+        running=[build(8, queueId=3, values=values)],
+        queue=[item] if number is None else [],
+        mark="a",
+        mark_after="b",
+    ).defines(definition("V", "String", "0"))
+    found, played = play(ci, parameters=values)
+    assert (found["build"]["number"], found["queue_id"]) == (8, 3)
+    assert len(played.posts) == 1
+
+
+def test_build_that_is_not_found_after_a_restart_is_an_error() -> None:
+    other = build(9, queueId=14, user="other")
+    error, played = failed(Ci(items=[GONE], after={"builds": [other]}, mark="a", mark_after="b"))
+    assert error.kind == "failed"
+    assert "the CI server was restarted" in error.message
+    assert "before you start a build again" in error.message
+    assert len(played.posts) == 1
+
+
+@pytest.mark.parametrize("reply", [Reply(403), Reply(200, "<html>a page</html>")])
 def test_permanent_error_ends_waiting(reply: Reply) -> None:
     error, played = failed(Ci(running=[build(7, None), reply]))
     assert error.kind in ("auth", "permission", "protocol")

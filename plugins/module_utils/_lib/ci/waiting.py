@@ -85,9 +85,42 @@ class WaitOptions:
 _UNAVAILABLE = (502, 503, 504)
 
 
-def is_passing(server: Transport, error: ToolchainError) -> bool:
-    """Return whether the server is temporarily unreachable, for instance during a restart."""
-    return _is_unavailable(error) or (error.status == 401 and _is_starting(server))
+#: Seconds for which a server that shuts down may reject logins.
+_SHUTDOWN = 15.0
+
+
+class Outage:
+    """Tells a temporary outage of the server, for instance a restart, from other errors of polls.
+
+    Server fact [ci-19]: the server rejects every login while it starts, and before that for a
+    moment while it shuts down.
+
+    :param now: clock in seconds
+    """
+
+    def __init__(self, server: Transport, now: Callable[[], float]) -> None:
+        self._server, self._now = server, now
+        self._rejected_since: float | None = None
+        #: Whether a poll has failed.
+        self.seen = False
+
+    def passes(self, error: ToolchainError) -> bool:
+        """Return whether the next poll may succeed."""
+        if _is_unavailable(error) or (error.status == 401 and _is_starting(self._server)):
+            self._rejected_since = None
+        elif error.status == 401:
+            now = self._now()
+            self._rejected_since = now if self._rejected_since is None else self._rejected_since
+            if now - self._rejected_since >= _SHUTDOWN:
+                return False
+        else:
+            return False
+        self.seen = True
+        return True
+
+    def is_over(self) -> None:
+        """Note that the server has responded."""
+        self._rejected_since = None
 
 
 def _is_starting(server: Transport) -> bool:

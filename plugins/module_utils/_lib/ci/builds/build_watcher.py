@@ -15,14 +15,13 @@ from ...core.http.transport import Transport
 from ...core.progress import PollInterval
 from ..client import object_of, part
 from ..job_address import Job
-from ..waiting import is_passing, patience
+from ..waiting import Outage, patience
 from . import records
 from .followed_build import FollowedBuild, ProgressLines
 
 _PURPOSE = "waiting for builds"
 #: Number of additional builds to request per job, because other users may start builds too.
 _EXTRA_BUILDS = 10
-_ITEM_FIELDS = "id,why,stuck"
 
 
 @dataclass
@@ -43,7 +42,7 @@ class _JobBuilds:
         lowest = min(filter(None, numbers), default=self.newest + 1)
         count = max(0, self.newest - lowest + 1) + len(self.open) + _EXTRA_BUILDS
         name = "builds" if count <= records.NEWEST else "allBuilds"
-        return f"queueItem[{_ITEM_FIELDS}],{name}[{records.FOLLOWED_FIELDS}]{{0,{count}}}"
+        return f"queueItem[{records.ITEM_FIELDS}],{name}[{records.FOLLOWED_FIELDS}]{{0,{count}}}"
 
 
 def follow(
@@ -77,7 +76,7 @@ class BuildWatcher:
         parallel: int = 1,
     ) -> None:
         self._server, self._polling, self._say, self._parallel = server, polling, say, parallel
-        self._progress = ProgressLines(say, polling)
+        self._progress, self._outage = ProgressLines(say, polling), Outage(server, polling.now)
         self._builds, self._each_state = list(builds), each_state
         self._ended: list[FollowedBuild] = []
         groups: dict[str, _JobBuilds] = {}
@@ -131,6 +130,9 @@ class BuildWatcher:
         waiting = part(shown.get("queueItem"))
         lost = []
         for build in group.open:
+            if build.number is None and build.loses_item(response):
+                lost.append(build)
+                continue
             found = items.get(build.item) if build.number is None else numbers.get(build.number)
             if found is not None:
                 build.attempt(partial(build.take_build, found, response))
@@ -153,9 +155,10 @@ class BuildWatcher:
                 expect=(200, 404),
                 patience=patience(self._polling),
             )
+            self._outage.is_over()
             return response, object_of(response) if response.status == 200 else {}
         except ToolchainError as error:
-            if is_passing(self._server, error):
+            if self._outage.passes(error):
                 self._progress.state("the server does not respond; still waiting")
             else:
                 for build in group.open:
@@ -168,11 +171,11 @@ class BuildWatcher:
         A job shows only one of its queue items. Search the server's queue for the others, and poll
         the remaining builds separately.
         """
-        unnamed = [build for build in lost if build.number is None]
+        unnamed = [build for build in lost if build.number is None and not build.is_lost]
         queue = self._queue() if unnamed else {}
         single = []
         for build in lost:
-            item = None if build.number else queue.get(build.item)
+            item = queue.get(build.item) if build in unnamed else None
             if item is None:
                 single.append(build)
             else:
@@ -182,7 +185,9 @@ class BuildWatcher:
 
     def _queue(self) -> Mapping[int | None, Mapping[str, Any]]:
         try:
-            items = records.queue(self._server, _PURPOSE, _ITEM_FIELDS, patience(self._polling))
+            items = records.queue(
+                self._server, _PURPOSE, records.ITEM_FIELDS, patience(self._polling)
+            )
         except ToolchainError:
             return {}
         return {item.get("id"): item for item in items or []}

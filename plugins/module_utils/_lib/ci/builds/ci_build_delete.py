@@ -100,22 +100,26 @@ class CiBuildDeleteOperation:
         rows = [self._row(build, successful) for build in self._selected(known, now)]
         deleted = [row["number"] for row in rows if row["action"] == "deleted"]
         if len(deleted) > self._options.max_deletions:
+            named = _named([_hash(number) for number in deleted])
             raise invalid(
-                f"{self._purpose}: {len(deleted)} builds ({_named(deleted)}) would be deleted, but"
+                f"{self._purpose}: {len(deleted)} builds ({named}) would be deleted, but"
                 f" max_deletions is {self._options.max_deletions}: increase it, or select fewer"
                 " builds"
             )
-        protected = [row["number"] for row in rows if row["action"] == "kept"]
+        builds = {build["number"]: build for build in known}
+        protected = [
+            f"#{row['number']} ({_protection(builds[row['number']], successful)})"
+            for row in rows
+            if row["action"] == "kept"
+        ]
         if protected:
             self._task.warn(
-                f"{self._purpose}: to delete builds that are running, kept or the last successful"
-                f" one, set force=true: {_named(protected)}"
+                f"{self._purpose}: not deleted, because force is false: {_named(protected)}"
             )
         if not deleted:
             return unchanged({"builds": rows})
         after = [build["number"] for build in known if build["number"] not in deleted]
         before = {"builds": [build["number"] for build in known]}
-        builds = {build["number"]: build for build in known}
         return Plan(before, {"builds": after}, "delete", result={"builds": rows}, data=builds)
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
@@ -163,11 +167,7 @@ class CiBuildDeleteOperation:
         return found
 
     def _row(self, build: Mapping[str, Any], successful: int | None) -> dict[str, Any]:
-        protected = (
-            not records.is_over(build)
-            or build.get("keepLog") is not False
-            or build["number"] == successful
-        )
+        protected = _protection(build, successful) != ""
         action = "kept" if protected and not self._options.force else "deleted"
         return {"number": build["number"], "result": build.get("result"), "action": action}
 
@@ -230,15 +230,16 @@ class CiBuildDeleteOperation:
 
     def _verify(self, rows: list[dict[str, Any]], builds: Mapping[int, Mapping[str, Any]]) -> None:
         """Raise `failed` for builds that still exist."""
-        remaining = {build["number"] for build in self._read()[0]}
+        remaining = {build["number"]: build for build in self._read()[0]}
         left = [row for row in rows if row["action"] == "deleted" and row["number"] in remaining]
         for row in left:
             row["action"] = self._step_before(builds[row["number"]])
         if left:
-            named = _named([row["number"] for row in left])
-            raise without_effect(
-                self._purpose, f"did not delete {named}", changed=_is_changed(rows), builds=rows
-            )
+            numbers = [row["number"] for row in left]
+            running = [_hash(n) for n in numbers if not records.is_over(remaining[n])]
+            reason = f", because running builds stay: {_named(running)}" if running else ""
+            message = f"did not delete {_named(list(map(_hash, numbers)))}{reason}"
+            raise without_effect(self._purpose, message, changed=_is_changed(rows), builds=rows)
 
     def _step_before(self, build: Mapping[str, Any]) -> str:
         """Return the last action that was applied to a build before its failed deletion."""
@@ -251,6 +252,19 @@ def _is_changed(rows: list[dict[str, Any]]) -> bool:
     return any(row["action"] != "kept" for row in rows)
 
 
-def _named(numbers: list[int]) -> str:
-    more = f" and {len(numbers) - _MAX_NAMED} more" if len(numbers) > _MAX_NAMED else ""
-    return ", ".join(f"#{number}" for number in numbers[:_MAX_NAMED]) + more
+def _protection(build: Mapping[str, Any], successful: int | None) -> str:
+    """Return why a build is only deleted with `force`, or ""."""
+    if not records.is_over(build):
+        return "running"
+    if build.get("keepLog") is not False:
+        return "kept"
+    return "last successful" if build["number"] == successful else ""
+
+
+def _hash(number: int) -> str:
+    return f"#{number}"
+
+
+def _named(names: list[str]) -> str:
+    more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
+    return ", ".join(names[:_MAX_NAMED]) + more

@@ -55,7 +55,7 @@ class CiBuildInputOperation:
     )
 
     def __init__(self, task: Task, options: CiBuildInputOptions) -> None:
-        self._options = options
+        self._options, self._hide = options, task.hide
         self._parameters = without_none(options.parameters or {})
         if options.action == "abort" and self._parameters:
             raise invalid("parameters cannot be combined with action: abort: omit them")
@@ -68,6 +68,7 @@ class CiBuildInputOperation:
     def plan(self) -> Plan:
         build = self._read(self._segment)
         pending = self._find(pending_inputs(build))
+        self._hide_secrets(pending)
         if pending is None:
             return unchanged({"input": None})
         parameters = self._typed_parameters(pending) if self._options.action == "proceed" else {}
@@ -154,6 +155,13 @@ class CiBuildInputOperation:
             f"{self._purpose}: the build does not wait for {which}"
             + (f", but for {known}" if known else ""),
         )
+
+    def _hide_secrets(self, pending: Mapping[str, Any] | None) -> None:
+        """Hide the values of password parameters; all values if their types are unknown."""
+        types = {entry["name"]: entry["type"] for entry in (pending or {}).get("parameters", ())}
+        for name, value in self._parameters.items():
+            if "Password" in types.get(name, "Password"):
+                self._hide(text(value))
 
     def _typed_parameters(self, pending: Mapping[str, Any]) -> dict[str, object]:
         """Return the typed values of the parameters.

@@ -21,10 +21,12 @@ from ...core.http.transport import Transport
 from ...core.progress import PollInterval
 from ...core.secret import hidden
 from ..client import object_of, objects, part
-from ..job_address import Job, build_path
-from ..waiting import is_passing, patience
+from ..job_address import Job, build_path, same_job
+from ..waiting import Outage, patience
+from .parameters import values_of
 from .records import (
     FOLLOWED_FIELDS,
+    ITEM_FIELDS,
     NEWEST,
     SUMMARIES,
     TriggeredBuild,
@@ -33,10 +35,15 @@ from .records import (
     is_over,
     number_of,
     pending_inputs,
+    queued_items,
+    read_job,
+    session_of,
     shows_state,
     summary,
     truth,
     typed,
+    users_of,
+    whole_builds,
 )
 
 #: Maximum length of a stored line in bytes. It limits the memory for a log without line breaks.
@@ -151,7 +158,7 @@ OnInput = Literal["fail", "wait"]
 _GRACE = 15.0
 #: Seconds to wait for the result of a build that has stopped running.
 _RESULT_GRACE = 3.0
-_ITEM_TREE = "id,why,stuck,cancelled,executable[number]"
+_ITEM_TREE = f"{ITEM_FIELDS},executable[number]"
 _SEARCH_TREE = f"inQueue,queueItem[id,why],builds[number,queueId]{{0,{NEWEST}}}"
 
 
@@ -187,6 +194,7 @@ class FollowedBuild:
     :param keep: number of log lines to return; 0 reads no log
     :param found: the build, unless `take` follows
     :param first: lowest number that the build can have; 0 if unknown
+    :param session: mark of the start of the server that the queue item belongs to
     """
 
     def __init__(
@@ -199,10 +207,15 @@ class FollowedBuild:
         on_input: OnInput = "wait",
         found: TriggeredBuild | None = None,
         first: int = 0,
+        session: str = "",
     ) -> None:
         self._server, self.job, self._polling = server, job, polling
         self._progress = ProgressLines(lambda line: None, polling)
         self._keep, self._on_input, self.first = keep, on_input, first
+        self._session, self._outage = session, Outage(server, polling.now)
+        #: Whether the server was restarted while the build was in the queue.
+        self.is_lost = False
+        self._queued: Mapping[str, Any] = {}
         self._missing_since: float | None = None
         self._idle_since: float | None = None
         #: Whether the build has stopped running and still has no result after the grace period.
@@ -231,6 +244,7 @@ class FollowedBuild:
     def report_to(self, polling: PollInterval, say: Callable[[str], None]) -> None:
         """Set the polling interval, and the function that receives progress lines."""
         self._polling, self._progress = polling, ProgressLines(say, polling)
+        self._outage = Outage(self._server, polling.now)
 
     @property
     def name(self) -> str:
@@ -282,6 +296,7 @@ class FollowedBuild:
     def take_item(self, shown: Mapping[str, Any]) -> None:
         """Store the state of the queue item."""
         self._missing_since = None
+        self._queued = shown if "actions" in shown else self._queued
         stuck = " (stuck)" if truth(shown.get("stuck")) else ""
         self.why = str(shown.get("why") or "about to start")
         self._progress.state(f"{self.job.name}: queued as item {self.item}{stuck}: {self.why}")
@@ -328,20 +343,39 @@ class FollowedBuild:
 
         Raises `failed` if the item was cancelled.
         """
-        response = self._poll(f"queue/item/{item}/api/json", _ITEM_TREE)
-        if response is not None and response.status == 404:
+        response = None
+        if not self.is_lost:
+            response = self._poll(f"queue/item/{item}/api/json", _ITEM_TREE)
+        if self.is_lost or (response is not None and self.loses_item(response)):
+            self._find_again(item)
+        elif response is not None and response.status == 404:
             self._search(item)
         elif response is not None:
             shown = typed(object_of(response))
-            if shown.get("cancelled"):
+            if not same_job(part(shown.get("task")).get("url", self._job_url), self.job):
+                self._search(item)
+            elif shown.get("cancelled"):
                 raise response.error(
                     "failed", f"queue item {item} was cancelled before it was built"
                 )
-            number = number_of(part(shown.get("executable")).get("number"))
-            if number is None:
-                self.take_item(shown)
-            else:
+            elif (number := number_of(part(shown.get("executable")).get("number"))) is not None:
                 self._set_number(number)
+            else:
+                self.take_item(shown)
+
+    def loses_item(self, response: Response) -> bool:
+        """Return whether the server was restarted, after which the queue item has another id.
+
+        Server fact [ci-8]: the old id is unknown, or belongs to another item.
+        """
+        session = session_of(response)
+        if not self._session or not session:
+            self._session = self._session or session
+            # without the mark, an outage is the only sign
+            self.is_lost = not session and self._outage.seen and response.status == 404
+        else:
+            self.is_lost = session != self._session
+        return self.is_lost
 
     def _read_build(self, number: int) -> None:
         response = self._poll(f"{build_path(self.job, number)}/api/json", FOLLOWED_FIELDS)
@@ -363,6 +397,9 @@ class FollowedBuild:
         response = self._poll(f"{self.job.path}/api/json", _SEARCH_TREE)
         if response is None or response.status == 404:
             return
+        if self.loses_item(response):
+            self._find_again(item)
+            return
         shown = object_of(response)
         number = self._build_number_of(item, shown)
         if number is not None:
@@ -383,12 +420,55 @@ class FollowedBuild:
         for build in listed:
             if build.get("queueId") == item:
                 return number_of(build.get("number"))
-        named = any(build.get("queueId") for build in listed)
-        return None if named or not listed else self.find_number()
+        if not listed or any(build.get("queueId") for build in listed):
+            return None
+        found = self.find()[0]
+        return None if found is None else found.number
 
-    def find_number(self) -> int | None:
-        """Return the number of the started build if the builds of the server have no `queueId`."""
-        return None
+    def _find_again(self, item: int) -> None:
+        """Find the build after a restart by its parameters, cause and time.
+
+        Raises `failed` after a grace period without such a build.
+        """
+        found, responded = self.find()
+        if found is not None:
+            self._missing_since, self.is_lost, self._session = None, False, ""
+            self.item = found.item
+            if found.number is not None:
+                self._set_number(found.number)
+        elif responded:
+            self._missing(
+                "the CI server was restarted, which gives waiting builds other ids, and no build"
+                f" has the parameters and the cause of queue item {item}. Look at {self._job_url}"
+                " before you start a build again"
+            )
+
+    def find(self) -> tuple[TriggeredBuild | None, bool]:
+        """Return the build, found without its queue id, and whether the server responded.
+
+        This finds a build whose queue item was read before.
+        """
+        if "actions" not in self._queued:
+            return None, True
+        try:
+            state = read_job(self._server, self._purpose, self.job, NEWEST, patience(self._polling))
+            place = self._server, self._purpose, self.job, state
+            for build in reversed(list(whole_builds(*place, self.first))):
+                if self._is_same(build, build.get("timestamp")):
+                    return TriggeredBuild(build.get("queueId"), int(build["number"])), True
+            for item in queued_items(*place):
+                if self._is_same(item, item.get("inQueueSince")):
+                    return TriggeredBuild(int(item["id"])), True
+        except ToolchainError:
+            return None, False
+        return None, True
+
+    def _is_same(self, shown: Mapping[str, Any], begun: int | None) -> bool:
+        """Return whether a build or queue item comes from the queue item that was read before."""
+        since = self._queued.get("inQueueSince")
+        later = since is None or begun is None or begun >= since
+        same = values_of(shown) == values_of(self._queued)
+        return later and same and users_of(shown) == users_of(self._queued)
 
     def _set_number(self, number: int) -> None:
         """Store the build number, and report the URL at once so that Ctrl-C cannot suppress it."""
@@ -406,15 +486,17 @@ class FollowedBuild:
     def _poll(self, path: str, tree: str) -> Response | None:
         """Send a read. Return `None` if the server is temporarily unreachable."""
         try:
-            return self._server.read(
+            response = self._server.read(
                 self._purpose,
                 path,
                 query={"tree": tree},
                 expect=(200, 404),
                 patience=patience(self._polling),
             )
+            self._outage.is_over()
+            return response
         except ToolchainError as error:
-            if not is_passing(self._server, error):
+            if not self._outage.passes(error):
                 raise
             self._progress.state(f"{self.job.name}: the server does not respond; still waiting")
             return None

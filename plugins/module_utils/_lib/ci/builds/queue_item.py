@@ -184,7 +184,8 @@ class QueueItem:
         raise response.error(
             "not_found",
             f"queue item {self.number} is unknown, and none of the newest builds of the job came"
-            " from it. It never existed, or was cancelled more than five minutes ago",
+            " from it. It never existed, was cancelled more than five minutes ago, or got another"
+            " id when the server was restarted: use the number of the build",
         )
 
 

@@ -74,13 +74,15 @@ SUMMARIES = f"allBuilds[{BUILD_FIELDS}]{{0,{NEWEST}}}"
 _NEWEST = "lastBuild[number]"
 #: Maximum build number: a signed 64-bit integer.
 _HIGHEST = 1 << 63
-_NUMBERS = ("number", "queueId", "duration", "estimatedDuration", "timestamp", "id")
+_NUMBERS = ("number", "queueId", "duration", "estimatedDuration", "timestamp", "id", "inQueueSince")
 _BOOLEANS = ("building", "inProgress", "cancelled", "stuck")
-_ITEM_FIELDS = f"id,why,task[url],{_ACTIONS}"
+ITEM_FIELDS = f"id,why,stuck,cancelled,task[url],inQueueSince,{_ACTIONS}"
+#: Header with the mark of a start of the server [ci-3].
+_SESSION = "X-Jenkins-Session"
 #: Statuses of a server without a queue, or with a queue that the account cannot see.
 _NO_QUEUE = (400, 403, 404, 405, 501)
 _JOB_FIELDS = (
-    f"fullName,buildable,nextBuildNumber,inQueue,queueItem[{_ITEM_FIELDS}],jobs[name]{{0,1}},"
+    f"fullName,buildable,nextBuildNumber,inQueue,queueItem[{ITEM_FIELDS}],jobs[name]{{0,1}},"
     + parameters.DEFINITION_FIELDS
 )
 
@@ -95,6 +97,8 @@ class JobState:
     :param in_queue: whether the job may have queue items
     :param queue_known: whether the server reports `inQueue`
     :param next_number: lowest number that the next build can have; 0 if unknown
+    :param session: mark of the start of the server
+    :param read_at: time of the response by the server's clock, in epoch ms; 0 if unknown
     """
 
     definitions: tuple[parameters.ParameterDefinition, ...] | None = None
@@ -104,6 +108,8 @@ class JobState:
     queue_known: bool = True
     next_number: int = 0
     buildable: bool = True
+    session: str = ""
+    read_at: float = 0
 
     @property
     def newest_queue_id(self) -> int:
@@ -141,7 +147,7 @@ def read_job(
     """
     tree = "builds" if lookback <= NEWEST else "allBuilds"
     query = {"tree": f"{_JOB_FIELDS},{tree}[{BUILD_FIELDS}]{{0,{lookback}}}"}
-    shown, _response = job_object(server, purpose, job, query, patience)
+    shown, response = job_object(server, purpose, job, query, patience)
     job_item = part(shown.get("queueItem"))
     item = typed(job_item) if number_of(job_item.get("id")) is not None else None
     known = listed(shown, tree)
@@ -153,6 +159,8 @@ def read_job(
         "inQueue" in shown,
         max([number_of(shown.get("nextBuildNumber")) or 1, *(b["number"] + 1 for b in known)]),
         shown.get("buildable") is not False,
+        session_of(response),
+        0 if response.date is None else response.date.timestamp() * 1000,
     )
 
 
@@ -233,7 +241,7 @@ def queued_items(
     """
     if not state.in_queue:
         return []
-    items = queue(server, purpose, _ITEM_FIELDS)
+    items = queue(server, purpose, ITEM_FIELDS)
     if items is None:
         return [] if state.item is None else [state.item]
     return [item for item in items if same_job(part(item.get("task")).get("url"), job)]
@@ -258,6 +266,21 @@ def queue(
         return None
     items = [typed(item) for item in objects(object_of(response).get("items"))]
     return [item for item in items if item.get("id") is not None]
+
+
+def session_of(response: Response) -> str:
+    """Return the mark of the start of the server, "" without one. It changes with a restart."""
+    return response.headers.get(_SESSION, "")
+
+
+def users_of(shown: Mapping[str, Any]) -> set[str]:
+    """Return the users who started a build or queue item."""
+    return {
+        str(cause["userId"]).casefold()
+        for action in objects(shown.get("actions"))
+        for cause in objects(action.get("causes"))
+        if cause.get("userId")
+    }
 
 
 def number_of(value: object) -> int | None:

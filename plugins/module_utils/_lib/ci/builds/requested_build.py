@@ -47,6 +47,7 @@ class RequestedBuild(FollowedBuild):
             on_input=options.on_input,
             found=found,
             first=resolved.state.next_number,
+            session=resolved.state.session,
         )
         self.resolved = resolved
         self._task, self._options, self._make_polling = task, options, make_polling
@@ -83,8 +84,8 @@ class RequestedBuild(FollowedBuild):
         if self._find_started is not None:
             self._take_started(self._find_started())
 
-    def find_number(self) -> int | None:
-        return None if self._trigger is None else self._trigger.number()
+    def find(self) -> tuple[TriggeredBuild | None, bool]:
+        return super().find() if self._trigger is None else self._trigger.find()
 
     def validate(self) -> None:
         """Raise `failed` if the result of the build is not in `accept`."""

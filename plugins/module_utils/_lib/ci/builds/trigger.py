@@ -23,12 +23,12 @@ from ...core.http.multipart import MultipartForm
 from ...core.http.transport import Transport
 from ...core.progress import PollInterval, PollTimeout
 from ...core.secret import clean_url
-from ..client import describe, leads_to_login, objects, refuse_page
+from ..client import describe, leads_to_login, refuse_page
 from ..job_address import Job
 from ..waiting import patience
 from . import parameters
 from .build_request import ResolvedBuild
-from .records import JobState, TriggeredBuild, queued_items, read_job, whole_builds
+from .records import JobState, TriggeredBuild, queued_items, read_job, users_of, whole_builds
 
 _ITEM = re.compile(r"(?:^|/)queue/item/([0-9]{1,18})/?$")
 #: Number of newest builds among which the started build is searched.
@@ -61,9 +61,12 @@ class BuildClaims:
         """Return whether no other trigger of the task has the same job and parameters."""
         return self._announced.count((resolved.job.path, resolved.wanted.comparable_form)) <= 1
 
-    def take(self, job: Job, found: TriggeredBuild, owner: object) -> bool:
-        """Claim a build for `owner`. Return false if another owner has claimed the build."""
-        keys = (("", found.item), (job.path, found.number))
+    def take(self, job: Job, found: TriggeredBuild, owner: object, session: str) -> bool:
+        """Claim a build for `owner`. Return false if another owner has claimed the build.
+
+        :param session: mark of the start of the server, after which queue ids have other meanings
+        """
+        keys = ((f" {session}", found.item), (job.path, found.number))
         known = [(scope, number) for scope, number in keys if number is not None]
         with self._lock:
             if any(self._owners.get(key, owner) is not owner for key in known):
@@ -125,7 +128,7 @@ class Trigger:
         if item is not None:
             found = TriggeredBuild(int(item[1]), folded=response.status in (302, 303))
             if not found.folded:
-                self._claims.take(self._job, found, self)
+                self._claims.take(self._job, found, self, self._state.session)
             return found
         if response.status == 302:
             refused = self._nothing_queued(response, location)
@@ -138,10 +141,11 @@ class Trigger:
         longest = min(wait, _MAX_SECONDS + (delay or 0))
         return partial(self._search, unnamed, polling, longest)
 
-    def number(self) -> int | None:
-        """Return the number of the started build, found among the job's builds, or `None`."""
-        found = self._verify()[0]
-        return None if found is None else found.number
+    def find(self) -> tuple[TriggeredBuild | None, bool]:
+        """Return the started build, found by parameters, cause and time, and whether the server
+        responded.
+        """
+        return self._verify()
 
     def _post(self, delay: int | None) -> Response:
         """Send the trigger.
@@ -240,31 +244,37 @@ class Trigger:
     def _find_claimable(self, state: JobState) -> TriggeredBuild | None:
         """Return the first matching build or item that no other trigger has claimed."""
         candidates = chain(self._new_builds(state), self._new_items(state))
-        take = self._claims.take
-        return next((found for found in candidates if take(self._job, found, self)), None)
+
+        def is_free(found: TriggeredBuild) -> bool:
+            return self._claims.take(self._job, found, self, state.session)
+
+        return next(filter(is_free, candidates), None)
 
     def _new_builds(self, state: JobState) -> Iterator[TriggeredBuild]:
         """Yield matching builds that were started after the first read of the job, oldest first."""
-        before = self._state.newest_queue_id
         new = whole_builds(self._server, self._purpose, self._job, state, self._state.next_number)
         for build in reversed(list(new)):
-            queue_id = build.get("queueId")
-            if (queue_id is None or queue_id > before) and self._is_ours(build):
-                yield TriggeredBuild(queue_id, int(build["number"]))
+            if self._is_later(build, state, "queueId") and self._is_ours(build):
+                yield TriggeredBuild(build.get("queueId"), int(build["number"]))
 
     def _new_items(self, state: JobState) -> Iterator[TriggeredBuild]:
         for item in queued_items(self._server, self._purpose, self._job, state):
-            later = (item.get("id") or 0) > self._state.newest_queue_id
-            if later and self._is_ours(item):
+            if self._is_later(item, state, "id") and self._is_ours(item):
                 yield TriggeredBuild(int(item["id"]))
 
+    def _is_later(self, shown: Mapping[str, Any], state: JobState, queue_id: str) -> bool:
+        """Return whether a build or queue item came after the first read of the job.
+
+        Queue ids increase, but not across a restart [ci-8].
+        """
+        if state.session != self._state.session:
+            begun = shown.get("inQueueSince") or shown.get("timestamp")
+            return begun is None or begun >= self._state.read_at
+        number = shown.get(queue_id)
+        return number > self._state.newest_queue_id if number else queue_id == "queueId"
+
     def _is_ours(self, shown: Mapping[str, Any]) -> bool:
-        users = {
-            str(cause["userId"]).casefold()
-            for action in objects(shown.get("actions"))
-            for cause in objects(action.get("causes"))
-            if cause.get("userId")
-        }
+        users = users_of(shown)
         mine = self._user is None or not users or self._user.casefold() in users
         return mine and parameters.equal(self._wanted, shown)
 

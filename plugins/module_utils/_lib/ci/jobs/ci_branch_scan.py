@@ -20,7 +20,7 @@ from ...core.progress import PollInterval, PollTimeout
 from ..builds.followed_build import without_notes
 from ..client import BUILD, SEES_JOB, object_of, objects, require_confirmation, server_of
 from ..job_address import Job, JobName, job_of
-from ..waiting import PollingFactory, Timeout, WaitOptions, is_passing, patience
+from ..waiting import Outage, PollingFactory, Timeout, WaitOptions, patience
 from .job_store import is_computed
 
 _RESULT = re.compile(r"^Finished: ([A-Z_]+)\s*\Z", re.MULTILINE)
@@ -75,7 +75,7 @@ class ScanLog:
         return None if found is None else found[1]
 
 
-_TREE = "_class,fullName,buildable,jobs[name]"
+_TREE = "_class,fullName,buildable,disabled,jobs[name]"
 #: Maximum seconds to wait for the start of the scan if the response was lost.
 _VERIFY_SECONDS = 5.0
 #: Maximum number of characters of the returned log.
@@ -127,7 +127,7 @@ class CiBranchScanOperation:
                 " organization folder",
             )
         if shown.get("buildable") is False:
-            raise self._disabled()
+            raise self._not_buildable(shown)
         found = _branches(shown)
         scan = {"job": self._job.name, "branches": found}
         values = {"branches": found, "added": [], "removed": []}
@@ -166,15 +166,24 @@ class CiBranchScanOperation:
 
     def _validate(self, response: Response) -> None:
         # server fact [ci-29]: a scan of a disabled project causes a 500
-        if response.status == 500 and self._read().get("buildable") is False:
-            raise self._disabled()
+        if response.status == 500 and (shown := self._read()).get("buildable") is False:
+            raise self._not_buildable(shown)
         require_confirmation(self._server, response)
 
-    def _disabled(self) -> ToolchainError:
-        return ToolchainError(
-            "conflict",
-            f"{self._purpose}: the project or a parent folder is disabled: enable it with ci_job",
+    def _not_buildable(self, shown: Mapping[str, Any]) -> ToolchainError:
+        """Return the error for a project that cannot be scanned.
+
+        Server fact [ci-29]: it is disabled or has no branch source. Only some servers say which.
+        """
+        reason = {
+            True: "the project or a parent folder is disabled: enable it with ci_job",
+            False: "the project has no branch source: add one to its config with ci_job",
+        }.get(
+            shown.get("disabled"),  # type: ignore[arg-type]
+            "the project or a parent folder is disabled, or the project has no branch source: look"
+            " at its config with ci_job_info, and correct it with ci_job",
         )
+        return ToolchainError("conflict", f"{self._purpose}: {reason}")
 
     def _is_started(self) -> bool | None:
         """Return true if the scan has started; `None` if not, because it may be in the queue."""
@@ -191,7 +200,10 @@ class CiBranchScanOperation:
     def _follow(self, before: list[str]) -> None:
         """Wait for the end of the scan. Raises `failed` if the scan failed."""
         polling = self._make_polling(self._options.wait_timeout, self._options.poll_interval)
-        while not (self._poll(polling) and self._log.is_new and self._log.result is not None):
+        outage = Outage(self._server, polling.now)
+        while not (
+            self._poll(polling, outage) and self._log.is_new and self._log.result is not None
+        ):
             try:
                 state = "is running" if self._log.is_new else "has not started"
                 polling.pause(f"{self._purpose}: the scan {state} ({self._url})")
@@ -207,14 +219,15 @@ class CiBranchScanOperation:
                 result={"changed": True, **self._values(before)},
             )
 
-    def _poll(self, polling: PollInterval) -> bool:
+    def _poll(self, polling: PollInterval, outage: Outage) -> bool:
         """Read the log. Return false if the server is temporarily unreachable."""
         try:
             self._log.read(patience(polling))
         except ToolchainError as error:
-            if not is_passing(self._server, error):
+            if not outage.passes(error):
                 raise
             return False
+        outage.is_over()
         return True
 
     @property

@@ -23,7 +23,7 @@ from ...core.plan import Plan, unchanged
 from ...core.progress import PollInterval, PollTimeout
 from ..builds.followed_build import ProgressLines
 from ..client import MANAGE, READ_SERVER, object_of, objects, part, refuse_page, server_of
-from ..waiting import PollingFactory, Timeout, WaitOptions, interruptible, is_passing, patience
+from ..waiting import Outage, PollingFactory, Timeout, WaitOptions, interruptible, patience
 from . import plugin_list
 
 #: Paths and `tree` queries that show a running server. The interface description has only the
@@ -174,7 +174,7 @@ class CiRestartOperation:
 
         Returns `None` if that is unknown.
         """
-        state = self._poll(polling, before)
+        state = self._poll(polling, before, Outage(self._server, polling.now))
         if state is None or before.quieting is not False:
             return None
         return state.quieting is True or _is_new(state, before, was_down=False)
@@ -191,12 +191,12 @@ class CiRestartOperation:
 
     def _wait(self, polling: PollInterval, before: ServerState) -> dict[str, Any]:
         """Wait until the server is up again, and return the values for the result."""
-        progress = ProgressLines(self._say, polling)
+        progress, outage = ProgressLines(self._say, polling), Outage(self._server, polling.now)
         down_since: float | None = None
         quieting = False
         builds: list[str] | None = []
         while True:
-            state = self._poll(polling, before)
+            state = self._poll(polling, before, outage)
             if state is None:
                 down_since = polling.now() if down_since is None else down_since
                 line = f"{_PURPOSE}: the server is down"
@@ -214,19 +214,22 @@ class CiRestartOperation:
             progress.running(line)
             polling.pause(line)
 
-    def _poll(self, polling: PollInterval, before: ServerState) -> ServerState | None:
+    def _poll(
+        self, polling: PollInterval, before: ServerState, outage: Outage
+    ) -> ServerState | None:
         """Return the current state, or `None` without a complete response.
 
-        Raises an error if the login is rejected, unless the server is starting.
+        Raises an error if the login is rejected, unless the server starts or shuts down.
         """
         path, tree = before.probe
         try:
             response = self._server.read(
                 _PURPOSE, path, query={"tree": tree}, once=True, patience=patience(polling)
             )
+            outage.is_over()
             return _state(response, before.probe)
         except ToolchainError as error:
-            if error.status in (401, 403) and not is_passing(self._server, error):
+            if error.status in (401, 403) and not outage.passes(error):
                 raise
             return None
 
