@@ -15,7 +15,7 @@ description:
     target contains all recorded artifacts. If artifacts are missing in the target, they are promoted again with O(copy=true). With
     O(copy=false), the task fails with the kind V(conflict).
   - Nothing is sent if the record has the requested promotion before a later promotion with another status. Use O(force) to return to an
-    earlier status.
+    earlier status, and O(withdrawn) for a build that somebody has withdrawn.
   - Files are compared by path and content. Copies of the same content are counted, also those at other paths of the target. The target
     lacks a file if it has fewer copies than the record.
   - If the account may not list the target, the files are not compared, and the task adds a warning.
@@ -112,6 +112,19 @@ options:
         fails and reports it.
     type: bool
     default: false
+  withdrawn:
+    description:
+      - What to do with a build that was withdrawn. Its record has the requested promotion, and its newest promotion is a later one with
+        a status that is neither O(status) nor one of O(followed_by).
+      - V(keep) leaves the build unchanged.
+      - V(fail) fails with the kind V(conflict). With O(aggregated=follow), also for a withdrawn build to which the build refers.
+      - V(check) fails in the same way, and promotes nothing. A build without a record passes. Use it in a task before the first write of
+        a release.
+      - V(promote) promotes the build again. A second run changes nothing.
+      - Without O(status), an earlier promotion to O(target_repo) is the requested one.
+    type: str
+    choices: [keep, fail, check, promote]
+    default: keep
   followed_by:
     description:
       - Later promotions of the same release. Promotions of other builds are ignored.
@@ -159,6 +172,14 @@ EXAMPLES = r"""
     status: released
     target_repo: generic-release-local
     aggregated: follow
+
+- name: End a release if somebody has withdrawn its build
+  delivery.toolchain.build_promote:
+    build_name: agent
+    build_number: "12"
+    status: released
+    target_repo: generic-release-local
+    withdrawn: check
 
 - name: Set a status without changing the files
   delivery.toolchain.build_promote:

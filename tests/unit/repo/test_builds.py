@@ -155,6 +155,88 @@ def test_promotion_found_in_history_is_unchanged(server: Server) -> None:
         assert plan.changed
 
 
+# --- builds that were withdrawn
+
+WITHDRAWN = [status("released", second=1), status("withdrawn", "snap", second=2)]
+RELEASE = options(status="released", target_repo="rel")
+
+
+@pytest.mark.parametrize("mode", ["fail", "check"])
+@pytest.mark.parametrize("given", [{}, {"force": True}, {"target_repo": "v"}, {"status": None}])
+def test_withdrawn_build_is_a_conflict(server: Server, mode: str, given: dict[str, Any]) -> None:
+    server.on[RECORD] = record(*WITHDRAWN)
+    server.on["GET /api/repositories/v"] = VIRTUAL
+    server.on["GET /api/repositories/rel"] = LOCAL
+    error = server.fails(BuildPromoteOperation, {**RELEASE, **given, "withdrawn": mode})
+    assert error.kind == "conflict"
+    for part in ("'app' #7", "'withdrawn'", "2026-01-01", "release_again: true"):
+        assert part in error.message
+    assert PROMOTE not in server.asked
+
+
+@pytest.mark.parametrize(
+    ("statuses", "later"),
+    [
+        ([], []),
+        ([status("staged", "stage")], []),
+        ([status("released")], []),
+        ([status("released"), status("live", "snap", second=2)], ["live"]),
+        ([*WITHDRAWN, status("released", second=3)], []),
+        # the first stage of a build that is released again
+        ([*WITHDRAWN, status("live", second=3)], ["live"]),
+    ],
+)
+def test_build_in_a_stage_of_its_release_is_not_withdrawn(
+    server: Server, statuses: list[dict[str, Any]], later: list[str]
+) -> None:
+    server.on[RECORD] = record(*statuses)
+    server.on["GET /api/repositories/rel"] = LOCAL
+    stages = [options(status=name, target_repo="snap") for name in later]
+    given = {**RELEASE, "followed_by": stages, "withdrawn": "check"}
+    plan, _values = server.run(BuildPromoteOperation, given)
+    assert not plan.changed
+    assert PROMOTE not in server.asked
+
+
+def test_build_back_in_an_earlier_stage_is_withdrawn(server: Server) -> None:
+    """The status of an earlier entry is no later stage of the wanted one."""
+    staged = status("staged", "stage")
+    server.on[RECORD] = record(staged, status("released", second=2), {**staged, **_at(3)})
+    assert server.fails(BuildPromoteOperation, {**RELEASE, "withdrawn": "fail"}).kind == "conflict"
+
+
+def _at(second: int) -> dict[str, Any]:
+    return {"timestamp": status("x", second=second)["timestamp"]}
+
+
+def test_withdrawn_build_is_promoted_again_on_purpose(server: Server) -> None:
+    again = record(*WITHDRAWN, status("released", second=3))
+    server.on.update({RECORD: [record(*WITHDRAWN), again], PROMOTE: Reply(body={})})
+    server.on["GET /api/repositories/rel"] = LOCAL
+    given = {**RELEASE, "withdrawn": "promote"}
+    plan, values = server.run(BuildPromoteOperation, given)
+    assert (plan.changed, values["promotion"]["status"]) == (True, "released")
+    plan, _values = server.run(BuildPromoteOperation, given)
+    assert not plan.changed
+    assert server.asked.count(PROMOTE) == 1
+
+
+def test_missing_build_passes_the_check_only(server: Server) -> None:
+    given = {**RELEASE, "withdrawn": "check"}
+    plan, values = server.run(BuildPromoteOperation, given)
+    assert (plan.changed, values["promotion"]["status"]) == (False, None)
+    assert server.fails(BuildPromoteOperation, {**given, "withdrawn": "fail"}).kind == "not_found"
+
+
+def test_withdrawn_build_of_an_aggregated_build_is_a_conflict(server: Server) -> None:
+    module = {"type": "build", "id": "lib/3"}
+    server.on[RECORD] = record(modules=[module])
+    server.on["GET /api/build/lib/3"] = record(*WITHDRAWN)
+    given = {**RELEASE, "aggregated": "follow", "withdrawn": "check"}
+    error = server.fails(BuildPromoteOperation, given)
+    assert (error.kind, "'lib' #3" in error.message) == ("conflict", True)
+
+
 # --- content of the target
 
 MODULES = [

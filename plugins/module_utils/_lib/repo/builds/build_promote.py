@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from ...core import address
 from ...core.errors import ToolchainError, shorten
@@ -14,7 +14,7 @@ from ...core.http.messages import Response
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
-from ...core.plan import Action, Plan, without_none
+from ...core.plan import Action, Plan, unchanged, without_none
 from ...core.verification import without_effect
 from .. import aql
 from ..client import RepoClient, refuse_page, repository_key
@@ -32,6 +32,8 @@ from .promotions import (
     stages_of,
 )
 from .records import Aggregated, BuildKey, read_builds
+
+_NOT_PROMOTED = Promotion(None, None)
 
 #: Returns the repository that stores the files promoted to a target, and the error if it is not
 #: found.
@@ -55,6 +57,7 @@ class PromotionOptions:
     fail_fast: bool = True
     force: bool = False
     gate: bool = False
+    withdrawn: Literal["keep", "fail", "check", "promote"] = "keep"
 
 
 class SinglePromotion:
@@ -84,13 +87,21 @@ class SinglePromotion:
         options = self._options
         current = BuildSnapshot(record, options.target_repo)
         newest = current.newest
-        if newest is not None and not options.force and self._is_superseded(current):
+        withdrawn = options.withdrawn != "keep" and self._is_withdrawn(current)
+        if withdrawn and options.withdrawn != "promote":
+            raise self._withdrawal(current)
+        if options.withdrawn == "check":
+            stages = [options.status, *(later.status for later in self._later)]
+            promoted = newest is not None and newest.status in stages
+            return unchanged(result_of(newest or _NOT_PROMOTED, promoted=promoted))
+        force = options.force or withdrawn
+        if newest is not None and not force and self._is_superseded(current):
             return nothing_to_do(newest)
         if options.target_repo and not (newest and newest.repository == options.target_repo):
             target, error = self._resolve(options.target_repo)
             current = replace(current, target=target, target_error=error)
         missing: Sequence[str] = ()
-        if not options.force and self._is_promoted(current):
+        if not force and self._is_promoted(current):
             # without a recorded promotion, the files have already been found in the target
             missing = self._missing_files(current) if self._is_recorded(current) else ()
             if not missing:
@@ -114,6 +125,35 @@ class SinglePromotion:
     def _read(self, known: BuildSnapshot) -> BuildSnapshot:
         """Return the snapshot with a newly read build record."""
         return replace(known, record=records.expected_record(*self._build))
+
+    def _is_withdrawn(self, current: BuildSnapshot) -> bool:
+        """Return whether the newest promotion takes back the wanted one: it follows the wanted
+        promotion, and its status is neither the wanted one nor one of `followed_by`.
+
+        Without a wanted status, an earlier promotion to the target is the wanted one.
+        """
+        *history, newest = current.history or [_NOT_PROMOTED]
+        if newest.status in [later.status for later in self._later]:
+            return False
+        status, target = self._options.status, self._options.target_repo
+        earlier = [
+            promotion.status
+            for promotion in history
+            if self._equals(promotion, Promotion(status or promotion.status, target))
+        ]
+        return bool(earlier) and newest.status != earlier[-1]
+
+    def _withdrawal(self, current: BuildSnapshot) -> ToolchainError:
+        newest = current.history[-1]
+        since = f" since {newest.timestamp}" if newest.timestamp else ""
+        return ToolchainError(
+            "conflict",
+            f"{self._label} was withdrawn: after the wanted promotion its status is"
+            f" '{newest.status}'{since}, which no later promotion of the release has. To release it"
+            " again on purpose, set release_again: true in the playbook release, or withdrawn:"
+            f" promote in the task; if '{newest.status}' is a later stage of the release, add its"
+            " promotion",
+        )
 
     def _is_superseded(self, current: BuildSnapshot) -> bool:
         """Return whether the build already has a promotion that follows the wanted promotion.
@@ -431,7 +471,14 @@ class BuildPromoteOperation:
         self._resolve = functools.cache(self._read_target)
 
     def plan(self) -> Plan:
-        own, others = read_builds(self._client, self._key, self._options.aggregated)
+        try:
+            own, others = read_builds(self._client, self._key, self._aggregated)
+        except ToolchainError as error:
+            # a release checks its builds before it publishes their records
+            if error.kind != "not_found" or self._options.withdrawn != "check":
+                raise
+            missing = result_of(_NOT_PROMOTED, promoted=False)
+            return unchanged({**missing, "aggregated": []})
         builds = []
         for build in (*others, own):
             promotion = SinglePromotion(
@@ -444,6 +491,11 @@ class BuildPromoteOperation:
             )
             builds.append(_BuildPlan(promotion, promotion.plan(build.record)))
         return _combined(builds)
+
+    @property
+    def _aggregated(self) -> Aggregated:
+        only_checks = self._options.withdrawn == "check" and self._options.aggregated == "fail"
+        return "ignore" if only_checks else self._options.aggregated
 
     def _read_target(self, target: str) -> tuple[str, ToolchainError | None]:
         """Return the repository that stores the promoted files, and the error if it is not found.
