@@ -25,6 +25,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from ansible.errors import AnsibleUndefinedVariable
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.utils.display import Display
 
@@ -741,6 +742,43 @@ def list_builds(run: Run, results: Sequence[Mapping[str, Any]]) -> Result:
     }
 
 
+def known_builds(run: Run) -> Result:
+    """Return the entries of `release_builds` whose build is known before the release begins.
+
+    Without its later promotions a build could look withdrawn, so all entries of a name are known,
+    or none.
+
+    :return: `builds`, and `by_results`: whether the result of a CI build may make others known
+    """
+    given = run.variables.get("release_builds")
+    entries = given if isinstance(given, list) else _evaluated(run, given)
+    entries = entries if isinstance(entries, list) else []
+    known, unknown = [], []
+    for entry in entries:
+        build = _evaluated(run, entry)
+        if isinstance(build, Mapping) and build.get("build_number") not in (None, ""):
+            known.append(build)
+        else:
+            named = entry.get("build_name") if isinstance(entry, Mapping) else None
+            unknown.append(_evaluated(run, named))
+    return {
+        "builds": [
+            build
+            for build in known
+            if None not in unknown and build.get("build_name") not in unknown
+        ],
+        "by_results": bool(unknown) or "ci_build_results" in str(given),
+    }
+
+
+def _evaluated(run: Run, value: Any) -> Any:
+    """Return the value of a template, `None` if it uses a name that is not defined yet."""
+    try:
+        return run.template(value)
+    except AnsibleUndefinedVariable:
+        return None
+
+
 # -- the rotation of a login ----------------------------------------------------------------------
 
 
@@ -802,7 +840,7 @@ _STEPS: tuple[Callable[..., Result], ...] = (
     *(findings, reported),
     *(begin, summarise, plan_issues, finish, open_plan, compare),
     *(choose_adopted, adopt),
-    *(list_builds, exported, rotation_options, rotation_entries, rotation_steps),
+    *(list_builds, known_builds, exported, rotation_options, rotation_entries, rotation_steps),
 )
 STEPS: Mapping[str, Callable[..., Result]] = {step.__name__: step for step in _STEPS}
 #: The beginning of messages, by class of the error.
