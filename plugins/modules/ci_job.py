@@ -19,6 +19,8 @@ description:
   - A configuration of a freestyle, matrix or Maven job without C(canRoam) pins the job to the built-in node. A warning says so.
   - The saved configuration is verified. The server silently drops unknown elements. The task then fails with the kind V(rejected) and names
     them. If the configuration is the same as before the save, the task is unchanged, with a warning that names them.
+  - The credentials and views in the configuration of a folder are neither compared nor removed, because M(delivery.toolchain.ci_credential)
+    and M(delivery.toolchain.ci_view) manage them. A new folder gets those of its configuration.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.ci

@@ -35,7 +35,9 @@ options:
     description: Description. An empty string removes it.
     type: str
   config: &config
-    description: Whole configuration as XML, for columns, filters and other kinds of views.
+    description:
+      - Whole configuration as XML, for columns, filters and other kinds of views.
+      - C(columns), C(properties), and inner views of a nested view that it does not name, are not compared, and stay.
     type: str
   src: &src
     description: File with the configuration, instead of O(config). C(ci_export) writes such files.

@@ -53,7 +53,7 @@ _TYPES = {
     "FileCredentialsImpl": "Secret file",
     "BasicSSHUserPrivateKey": "SSH Username with private key",
 }
-_SECRETS = (
+SECRETS = (
     "password",
     "secret",
     "secretBytes",
@@ -247,7 +247,7 @@ async def _create(call: Call) -> Response:
 def _read(call: Call) -> Response:
     _where, row = _credential(call)
     root = configuration.parsed(row["xml"])
-    for element in list(root.iter(*_SECRETS)):
+    for element in list(root.iter(*SECRETS)):
         if element.text and not len(element):
             element.text = None
             etree.SubElement(element, _REDACTED)

@@ -99,6 +99,27 @@ def _primary() -> dict[str, Any]:
     return {"xml": f"<hudson.model.AllView><name>{PRIMARY}</name></hudson.model.AllView>"}
 
 
+def stored(context: Context, folder: str) -> list[etree._Element]:
+    """Return the configurations of the views of a folder. The primary view is the first."""
+    rows = context.store.values(VIEWS, f"{folder}|")
+    primary = [_primary()] if _has_primary(context, folder) else []
+    return [configuration.parsed(row["xml"]) for row in (*primary, *rows)]
+
+
+def replace(context: Context, folder: str, views: list[etree._Element]) -> None:
+    """Replace the views of a folder; without any, the folder gets the first view of a new one."""
+    for key in context.store.keys(VIEWS, f"{folder}|"):
+        context.store.delete(VIEWS, key)
+    context.store.delete(_DELETED, folder)
+    names = [view.findtext("name") or "" for view in views]
+    if views and PRIMARY not in names:
+        context.store.put(_DELETED, folder, {})
+    for name, view in zip(names, views, strict=True):
+        if name != PRIMARY:
+            row = {"xml": etree.tostring(_normalized(view, name), encoding="unicode")}
+            context.store.put(VIEWS, f"{folder}|{name}", row)
+
+
 def _view(context: Context, folder: str, name: str, row: dict[str, Any]) -> Exported:
     root = configuration.parsed(row["xml"])
     listed = {each.text for each in root.iterfind("jobNames/string")}
@@ -131,7 +152,7 @@ def _row(call: Call, name: str) -> dict[str, Any] | None:
 
 
 async def _sent(call: Call, name: str) -> dict[str, Any]:
-    """Return the record of the view in a request, with defaults and sorted jobs."""
+    """Return the record of the view in a request."""
     try:
         root = configuration.parsed((await call.request.body()).decode())
         if root.tag not in _CLASSES:
@@ -139,6 +160,11 @@ async def _sent(call: Call, name: str) -> dict[str, Any]:
             raise configuration.Unreadable(f"{message}: {root.tag}")
     except configuration.Unreadable as error:
         raise ErrorResponse(pages.oops(str(error))) from error
+    return {"xml": etree.tostring(_normalized(root, name), encoding="unicode")}
+
+
+def _normalized(root: etree._Element, name: str) -> etree._Element:
+    """Return a view as it is stored: known elements, with defaults and sorted jobs."""
     kept = etree.Element(root.tag)
     for element in _ELEMENTS:
         child = root.find(element)
@@ -150,7 +176,7 @@ async def _sent(call: Call, name: str) -> dict[str, Any]:
             kept.append(deepcopy(child))
         elif element in _DEFAULTS:
             etree.SubElement(kept, element).text = _DEFAULTS[element]
-    return {"xml": etree.tostring(kept, encoding="unicode")}
+    return kept
 
 
 def _sort(kept: etree._Element, sent: etree._Element | None) -> None:

@@ -33,6 +33,11 @@ PLUGINS = {
     jobs.MULTIBRANCH: "workflow-multibranch@795.ve0cb_1f45ca_9a_",
     jobs.ORGANIZATION: "branch-api@2.1178.v969d9eb_c728e",
 }
+#: Property that `folder_parts` makes from the credentials of a folder.
+FOLDER_CREDENTIALS = (
+    "com.cloudbees.hudson.plugins.folder.properties."
+    "FolderCredentialsProvider_-FolderCredentialsProperty"
+)
 _PARAMETERS = "hudson.model.ParametersDefinitionProperty"
 _DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
 
@@ -41,22 +46,22 @@ class Unreadable(Exception):
     """Raised for XML to which the server responds with an exception and status 500 [ci-21]."""
 
 
-def document(job: dict[str, Any], with_secrets: bool) -> str:
-    """Return the configuration as XML.
+def document(root: etree._Element, with_secrets: bool) -> str:
+    """Return a configuration as XML.
 
     :param with_secrets: whether to include the encrypted secrets, which are masked for users with
         read access only
     """
-    root = _root(job)
     shown = root if with_secrets else schema.masked(root)
     return HEADER + etree.tostring(shown, encoding="unicode", pretty_print=True)
 
 
 def holds_secrets(job: dict[str, Any]) -> bool:
-    return schema.holds_secrets(_root(job))
+    return schema.holds_secrets(root_of(job))
 
 
-def _root(job: dict[str, Any]) -> etree._Element:
+def root_of(job: dict[str, Any]) -> etree._Element:
+    """Return the configuration of a job."""
     kind = job["kind"]
     root = etree.Element(ROOTS[kind])
     if kind in PLUGINS:
@@ -216,7 +221,7 @@ def _read_properties(
             entries = [entry for holder in child for entry in holder]
             read = [_read_definition(entry, plugins) for entry in entries]
             definitions = [definition for definition in read if definition is not None]
-        elif schema.is_known(str(child.tag), plugins):
+        elif child.tag != FOLDER_CREDENTIALS and schema.is_known(str(child.tag), plugins):
             normal = schema.normalized(child, plugins)
             texts.append(etree.tostring(normal, encoding="unicode"))
     return texts, definitions

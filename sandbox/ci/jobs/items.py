@@ -6,11 +6,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from lxml import etree
 from starlette.responses import Response
 
 from sandbox.ci.builds import builds, queue
 from sandbox.ci.call import Call, form_fields
-from sandbox.ci.jobs import configuration, jobs
+from sandbox.ci.jobs import configuration, folder_parts, jobs
 from sandbox.ci.plugins import plugin_manager
 from sandbox.ci.server import access, pages
 from sandbox.context import Context
@@ -107,19 +108,22 @@ def _copy(call: Call, folder: str, given: str, name: str) -> Response:
 
 async def _from_text(call: Call, name: str) -> Response:
     try:
-        found = await _described(call)
+        root, found = await _described(call)
     except configuration.Unreadable as error:
         return pages.oops(str(error))
     jobs.put(call.site.context, name, found)
+    folder_parts.take(call.site.context, name, found["kind"], root)
     return Response(status_code=200)
 
 
-async def _described(call: Call) -> dict[str, Any]:
+async def _described(call: Call) -> tuple[etree._Element, dict[str, Any]]:
+    """Return the configuration in a request, and the job record that it describes."""
     context = call.site.context
     charset = _CHARSET.search(call.request.headers.get("content-type", ""))
     text = (await call.request.body()).decode(charset[1] if charset else "utf-8", "replace")
     plugins = plugin_manager.versions(context)
-    return configuration.read(configuration.parsed(text), plugins, _save_number(context))
+    root = configuration.parsed(text)
+    return root, configuration.read(root, plugins, _save_number(context))
 
 
 def _typed(call: Call, mode: str, name: str) -> Response:
@@ -136,7 +140,9 @@ def read_config(call: Call) -> Response:
     """Handle GET {job}/config.xml."""
     with_secrets = call.login.may(access.ITEM_CONFIGURE, call.found_job["full_name"])
     job = call.found_job
-    text = configuration.document(job, with_secrets)
+    root = configuration.root_of(job)
+    folder_parts.add(call.site.context, job, root)
+    text = configuration.document(root, with_secrets)
     call.site.context.store.put(jobs.JOBS, job["full_name"], {**job, "read": True})
     return Response(text, 200, None, "application/xml")
 
@@ -145,7 +151,7 @@ async def write_config(call: Call) -> Response:
     """Handle POST {job}/config.xml: 200, or 500 for another kind of job or invalid XML."""
     job, context = call.found_job, call.site.context
     try:
-        found = await _described(call)
+        root, found = await _described(call)
     except configuration.Unreadable as error:
         return pages.oops(str(error))
     if found["kind"] != job["kind"]:
@@ -155,6 +161,7 @@ async def write_config(call: Call) -> Response:
         queue.forget(context, job["full_name"])
     found["hold_off"] = _holds_off(call, "config.xml")
     context.store.put(jobs.JOBS, job["full_name"], {**job, **found})
+    folder_parts.take(context, job["full_name"], found["kind"], root)
     return Response(status_code=200)
 
 
@@ -207,6 +214,7 @@ def remove(context: Context, name: str) -> None:
                     context.store.delete(kind, build)
             for kind in (jobs.JOBS, jobs.NUMBERS, builds.ENDS):
                 context.store.delete(kind, key)
+            folder_parts.forget(context, key)
 
 
 async def rename(call: Call) -> Response:

@@ -187,7 +187,14 @@ _MEMBERS: dict[str, dict[str, str | None]] = {
         "filter": None,
     },
 }
-_CORE = ("hudson.model.", "hudson.tasks.", "hudson.triggers.", "hudson.scm.", "hudson.security.")
+_CORE = (
+    "hudson.model.",
+    "hudson.tasks.",
+    "hudson.triggers.",
+    "hudson.scm.",
+    "hudson.security.",
+    "hudson.views.",
+)
 _ALSO_CORE = (
     "jenkins.model.",
     "jenkins.triggers.",

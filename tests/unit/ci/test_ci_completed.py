@@ -47,7 +47,7 @@ CASES: dict[str, tuple[Any, type, dict[str, Any], str, str]] = {
         CiJobOptions,
         {"job": "x", "config": f"<{FOLDER}><description>d</description></{FOLDER}>"},
         f"<{FOLDER}>",
-        '<folderViews class="x.Holder"><views/></folderViews><icon class="x.OtherIcon"/>',
+        '<icon class="x.OtherIcon"/>',
     ),
     "multibranch": (
         CiJobOperation,
@@ -68,7 +68,7 @@ CASES: dict[str, tuple[Any, type, dict[str, Any], str, str]] = {
         CiViewOptions,
         {"name": "x", "config": "<hudson.model.ListView><name>x</name></hudson.model.ListView>"},
         "<hudson.model.ListView>",
-        "<columns><hudson.views.JobColumn/></columns>",
+        "<filters><x.Filter/></filters>",
     ),
     "credential": (
         CiCredentialOperation,
@@ -132,6 +132,8 @@ def test_completed_configuration_is_unchanged_with_a_warning(case: str) -> None:
         ("folder", '<icon class="x.icons.StockFolderIcon"/>'),
         ("multibranch", f'<owner class="{OWNER}" reference="../.."/>'),
         ("node", "<workDirSettings><internalDir>remoting</internalDir></workDirSettings>"),
+        ("view", '<properties class="hudson.model.View$PropertyList"/>'),
+        ("view", "<columns><hudson.views.JobColumn/></columns>"),
     ],
 )
 def test_members_that_every_server_adds_need_no_write(case: str, added: str) -> None:

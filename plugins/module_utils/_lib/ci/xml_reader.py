@@ -15,6 +15,8 @@ from xml.parsers import expat
 from ..core.errors import invalid
 from ..core.files import read_text
 
+#: Placeholder for a secret in an exported configuration.
+KEPT = "(kept by the server)"
 _DECLARATION = re.compile(r"\A\ufeff?\s*<\?xml\s[^>]*\?>")
 #: A reference to a character. In comments and CDATA sections it is plain text. An open section
 #: reaches to the end of the text, so that many of them take linear time.

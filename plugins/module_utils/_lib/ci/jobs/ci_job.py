@@ -27,9 +27,9 @@ from ..client import (
     server_of,
 )
 from ..job_address import Job, JobName, job_of
-from ..xml_reader import UnreadableXml
-from . import configuration, job_store
-from .configuration import KEPT, ConfigurationDrift
+from ..xml_reader import KEPT, UnreadableXml
+from . import configuration, job_store, parts_of_others
+from .configuration import ConfigurationDrift
 from .job_store import JobStore, is_disabled, is_there_already
 from .kept_secrets import marked, with_kept_ids, with_kept_secrets, with_secrets
 
@@ -149,6 +149,12 @@ class CiJobOperation:
     def _creation(self, text: str) -> Plan:
         self._store.check_name()
         self._store.require_folder()
+        text, left_out = parts_of_others.for_creation(text)
+        if left_out:
+            self._task.warn(
+                f"{self._store.purpose}: the new folder does not get {listed(left_out)}, because"
+                " the configuration lacks the secret: use ci_credential"
+            )
         self._reject_marks(marked(text), "the job does not exist")
         self._warn_of_pinned(text)
         steps = [lambda: self._create(text), lambda: self._verify(text)]
@@ -213,6 +219,13 @@ class CiJobOperation:
     def _update(self, live: str, wanted: str) -> Plan:
         self._hide(configuration.secrets(live))
         self._check_same_kind(live, wanted)
+        lacking = parts_of_others.not_sent(live, wanted)
+        if lacking:
+            self._task.warn(
+                f"{self._store.purpose}: the server does not have {listed(lacking)}. Use"
+                " ci_credential and ci_view, because ci_job does not change them in a folder"
+            )
+        wanted = parts_of_others.with_server_parts(live, wanted)
         wanted, missing = with_secrets(live, with_kept_ids(live, wanted))
         self._reject_marks(missing, "the job has no matching secret on the server")
         always = self._options.update_secrets == "always"
@@ -241,9 +254,12 @@ class CiJobOperation:
         """
 
         def saved() -> bool:
-            live = self._store.configuration()
-            return live not in (None, before) and not configuration.drift(live or "", wanted).found
+            now = self._store.configuration()
+            return now not in (None, before) and not configuration.drift(now or "", wanted).found
 
+        live = self._store.configuration() if parts_of_others.is_folder(wanted) else None
+        if live is not None:  # another task may have added a credential or view since the plan
+            wanted = parts_of_others.with_server_parts(live, wanted)
         self._store.save(wanted, saved)
 
     def _live_drift(self, wanted: str) -> ConfigurationDrift | None:

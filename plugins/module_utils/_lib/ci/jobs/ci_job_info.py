@@ -25,6 +25,7 @@ from ..job_address import Job, JobName, build_segment, job_of
 from . import configuration
 from .job_store import is_folder
 from .kept_secrets import with_secrets
+from .parts_of_others import with_server_parts
 
 #: Fields to read for each build in a list [W2.4].
 FIELDS = (
@@ -183,7 +184,8 @@ class CiJobInfoOperation(ReadOnly):
             self._task.hide(secret)
         values: dict[str, Any] = {"config_xml": text} if self._options.config else {}
         if self._options.expected_config is not None:
-            expected, _missing = with_secrets(text, self._options.expected_config)
+            own = with_server_parts(text, self._options.expected_config)
+            expected, _missing = with_secrets(text, own)
             found = configuration.drift(text, expected)
             for secret in found.secrets:
                 self._task.hide(secret)

@@ -30,7 +30,7 @@ from ..client import (
 from ..job_address import Job, job_of
 from ..server_objects import ServerObjects, naming_class
 from ..xml_reader import XmlElement, child_of, put, text_of, wanted_configuration
-from . import configuration
+from . import configuration, parts_of_others
 
 _LIST = "hudson.model.ListView"
 _BAD_NAME = re.compile(r"[?*/\\%!@#$^&|<>\[\]:;\x00-\x1f\x7f]|^\s|\s$|^\.{1,2}$")
@@ -104,7 +104,7 @@ class Views(ItemKind[CiViewEntry, XmlElement]):
                     f"the view '{item.name}' is a {live.name}, but the configuration describes a"
                     f" {config.name}: delete the view first",
                 )
-            before, after = configuration.compared(live and _sorted(live), _sorted(config))
+            before, after = configuration.compared(live and _own(live, config), _sorted(config))
             found = plan(None if live is None else {"config": before}, {"config": after})
             return found.with_result(view=self._returned(entry, _fields(config)))
         if live is not None and live.name != _LIST and (entry.jobs or entry.regex):
@@ -129,7 +129,10 @@ class Views(ItemKind[CiViewEntry, XmlElement]):
         if action == "delete":
             self._objects.delete(purpose, self._path(entry), done)
             return
-        root = self._configs[item.name] or self._document(entry, self._read(item))
+        live, config = self._read(item), self._configs[item.name]
+        root = self._document(entry, live) if config is None else config
+        if live is not None and config is not None:
+            root = parts_of_others.with_view_parts(live, config)
         if action == "update":
             address = f"{self._path(entry)}/config.xml"
             self._objects.send(purpose, address, root, done, repeatable=True)
@@ -147,7 +150,7 @@ class Views(ItemKind[CiViewEntry, XmlElement]):
         live, config = self._read(item), self._configs[item.name]
         if live is None or config is None or item.plan.action == "delete":
             return remaining(item.plan, None if live is None else _fields(live), _COMPARISONS)
-        found = configuration.drift(_sorted(live), _sorted(config))
+        found = configuration.drift(_own(live, config), _sorted(config))
         return configuration.left_of(item.plan, unchanged(), found, "missing", "changed")
 
     def _read(self, item: Item[CiViewEntry, XmlElement]) -> XmlElement | None:
@@ -244,6 +247,11 @@ def _new_view() -> XmlElement:
             XmlElement("columns", children=columns),
         ],
     )
+
+
+def _own(live: XmlElement, config: XmlElement) -> XmlElement:
+    """Return what a configuration describes of the server's view, with sorted jobs."""
+    return _sorted(parts_of_others.without_other_views(live, config))
 
 
 def _sorted(root: XmlElement) -> XmlElement:

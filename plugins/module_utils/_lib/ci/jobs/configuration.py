@@ -23,12 +23,19 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from ...core.plan import Change, Plan
 from ...core.secret import MASK, is_secret_name
-from ..xml_reader import XmlElement, child_of, parse, shown, without_declaration, written
+from ..xml_reader import (
+    KEPT,
+    XmlElement,
+    child_of,
+    parse,
+    shown,
+    without_declaration,
+    written,
+)
+from . import parts_of_others
 
 #: Key for the text of an element, in mappings whose other keys are names of attributes.
 TEXT = ""
-#: Placeholder for a secret in an exported configuration.
-KEPT = "(kept by the server)"
 #: Minimum length of a secret that is masked everywhere. A shorter one may occur in other words.
 SHORTEST = 6
 #: Value that the server has encrypted. It begins with a version and the length of a vector.
@@ -191,12 +198,8 @@ _ROAMING = frozenset({"project", "matrix-project", "maven2-moduleset"})
 _TRUE_BY_DEFAULT = frozenset({"defaultExcludes", "caseSensitive"})
 # Server fact [ci-15]: members that the server adds, by their name and class. They are defaults if
 # they contain only these values, empty values, and references to the owner.
-_FOLDER_VIEWS = {"hudson.model.AllView": "", "name": "All"}
 _NO_CLEANUP = {"pruneDeadBranches": "true", "daysToKeep": "-1", "numToKeep": "-1"}
 _ADDED = {
-    ("folderViews", "DefaultFolderViewHolder"): _FOLDER_VIEWS,
-    ("folderViews", "MultiBranchProjectViewHolder"): {},
-    ("folderViews", "OrganizationFolderViewHolder"): {},
     ("icon", "StockFolderIcon"): {},
     ("icon", "MetadataActionFolderIcon"): {},
     ("orphanedItemStrategy", "DefaultOrphanedItemStrategy"): _NO_CLEANUP,
@@ -373,6 +376,7 @@ def masked_secrets(text: str) -> list[str]:
 def _comparable(source: Xml) -> XmlElement:
     """Return the normalized tree of a configuration."""
     root = parse(source) if isinstance(source, str) else deepcopy(source)
+    parts_of_others.remove(root)
     root.name = short_root(root.name)
     for element, _holder in list(root.iterate()):
         element.attributes.pop(_PLUGIN, None)
@@ -593,7 +597,9 @@ def _is_added(element: XmlElement, holder: str) -> bool:
     """Return whether the server adds this member with its default value."""
     if element.name == "owner" and "reference" in element.attributes:
         return True
-    if (holder, element.name) == SOURCE_ID:
+    if (holder, element.name) == SOURCE_ID or parts_of_others.VIEWS in (holder, element.name):
+        return True
+    if element.name in parts_of_others.VIEW_MEMBERS and _simple(holder).endswith("View"):
         return True
     values = _ADDED.get((element.name, _simple(element.attributes.get("class", ""))))
     inner = (child for child, parent in element.iterate() if parent is not None)

@@ -17,7 +17,7 @@ from ..client import object_of, objects, server_of
 from ..export_run import ExportRun
 from ..job_address import Job, job_of
 from ..server_objects import ServerObjects
-from . import configuration
+from . import configuration, parts_of_others
 from .job_store import FOLDER
 from .kept_secrets import without_secrets
 
@@ -76,7 +76,8 @@ class ExportedJobs:
 
     def _entry(self, item: _Item, text: str) -> dict[str, Any]:
         """Return the entry of a job for `ci_job`, and add its configuration as a file."""
-        stripped, _count = without_secrets(_ACTIONS.sub("\n", text, count=1))
+        own = parts_of_others.exported(_ACTIONS.sub("\n", text, count=1))
+        stripped, _count = without_secrets(own)
         is_folder = configuration.kind_of(stripped) == FOLDER
         if item.generated_count:
             name, reason = f"{item.job.name}/*", "created by the server itself"

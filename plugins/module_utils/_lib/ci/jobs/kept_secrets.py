@@ -13,10 +13,18 @@ from copy import deepcopy
 from dataclasses import dataclass
 
 from ...core.secret import is_secret_name
-from ..xml_reader import UnreadableXml, XmlElement, child_of, parse, put, written, written_in_lines
+from ..xml_reader import (
+    KEPT,
+    UnreadableXml,
+    XmlElement,
+    child_of,
+    parse,
+    put,
+    written,
+    written_in_lines,
+)
 from ..xml_reader import text_of as xml_text
 from .configuration import (
-    KEPT,
     SOURCE_ID,
     XmlValue,
     attribute_of,

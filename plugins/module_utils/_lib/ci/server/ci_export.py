@@ -34,11 +34,11 @@ from ..credentials.wanted import XML, WantedFields, kind_of
 from ..export_run import ExportRun
 from ..job_address import Job
 from ..jobs.ci_view import CiViewEntry
-from ..jobs.configuration import KEPT, drift
+from ..jobs.configuration import drift
 from ..jobs.exported_jobs import ExportedJobs
 from ..jobs.kept_secrets import has_secret, may_have_secrets
 from ..server_objects import ServerObjects
-from ..xml_reader import XmlElement
+from ..xml_reader import KEPT, XmlElement
 from . import plugin_list
 from .baseline import least_version
 from .casc_comparison import FAILED, MASKED, live_configuration
