@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import io
 import json
+import multiprocessing
 import os
+import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
@@ -44,10 +47,11 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
     """Return the time of the logins as a list with one number; start without tokens."""
     now = [1000.0]
     monkeypatch.setattr(short_lived, "monotonic", lambda: now[0])
-    short_lived.shared_tokens.cache_clear()
+    shared_tokens = short_lived.shared_tokens
+    shared_tokens.cache_clear()
     hidden.clear()
     yield now
-    short_lived.shared_tokens.cache_clear()
+    shared_tokens.cache_clear()
 
 
 class Server:
@@ -163,25 +167,40 @@ def test_one_exchange_serves_tasks_threads_and_forked_workers() -> None:
     assert len(server.exchanges) == 1
 
 
-def test_threads_that_wait_for_a_rejected_exchange_do_not_repeat_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    server, waiting, tokens = Server(), threading.Semaphore(0), short_lived.shared_tokens()
+class Counting:
+    """The shared tokens; counts the threads and processes that are about to exchange a login."""
+
+    def __init__(self) -> None:
+        self.tokens = short_lived.shared_tokens()
+        self.waiting = multiprocessing.get_context("fork").Semaphore(0)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.tokens, name)
+
+    def exchanging(self, login: str, patience: float) -> AbstractContextManager[None]:
+        self.waiting.release()
+        return self.tokens.exchanging(login, patience)
+
+    def wait(self, count: int) -> None:
+        assert all(self.waiting.acquire(timeout=10) for _one in range(count))
+
+
+@pytest.fixture
+def counting(monkeypatch: pytest.MonkeyPatch) -> Counting:
+    found = Counting()
+    monkeypatch.setattr(short_lived, "shared_tokens", lambda: found)
+    return found
+
+
+def test_threads_that_wait_for_a_rejected_exchange_do_not_repeat_it(counting: Counting) -> None:
+    server = Server()
     server.answers = [Reply(401, {"errors": [{"message": "no"}]})] * 9
 
-    class Counting:
-        """The shared tokens; counts the threads that are about to wait for them."""
-
-        def locked(self) -> AbstractContextManager[dict[str, short_lived.AccessToken]]:
-            waiting.release()
-            return tokens.locked()
-
     def respond(seen: Seen) -> Reply:
-        assert all(waiting.acquire(timeout=10) for _thread in range(8))
+        counting.wait(8)
         return server(seen)
 
-    with monkeypatch.context() as patched, Stub(response=respond) as stub:
-        patched.setattr(short_lived, "shared_tokens", Counting)
+    with Stub(response=respond) as stub:
         transport = task(stub).transport()
 
         def read(_number: int) -> str:
@@ -193,6 +212,94 @@ def test_threads_that_wait_for_a_rejected_exchange_do_not_repeat_it(
             messages = set(pool.map(read, range(8)))
     assert len(messages) == 1
     assert len(server.exchanges) == 1
+
+
+def reading(stub: Stub, expected: str, given: dict[str, str] = OIDC) -> int:
+    """Fork a worker that reads; its exit code is 0 if the error contains the expected text."""
+    worker = os.fork()
+    if worker == 0:
+        code, found = 1, ""
+        try:
+            try:
+                task(stub, given=given).transport().read("reading", "x")
+            except ToolchainError as error:
+                found = f"{error.kind} {error.login_status} {error.message}"
+            code = int(expected not in found or bool(found) != bool(expected))
+        finally:
+            os._exit(code)
+    return worker
+
+
+def test_workers_that_wait_for_a_rejected_exchange_share_its_error(counting: Counting) -> None:
+    server = Server()
+    server.answers = [Reply(403, {"errors": [{"message": "no mapping"}]})] * 9
+
+    def respond(seen: Seen) -> Reply:
+        counting.wait(4)
+        return server(seen)
+
+    with Stub(response=respond) as stub:
+        workers = [reading(stub, "no mapping") for _worker in range(4)]
+        assert [os.waitpid(worker, 0)[1] for worker in workers] == [0, 0, 0, 0]
+    assert len(server.exchanges) == 1
+
+
+def test_slow_exchange_does_not_hold_up_another_login() -> None:
+    server, other = Server(), threading.Event()
+    short_lived.shared_tokens()
+
+    def respond(seen: Seen) -> Reply:
+        if seen.path == EXCHANGE and json.loads(seen.body)["subject_token"] == IDENTITY:
+            assert other.wait(10)  # the slow service responds after the other task has ended
+        return server(seen)
+
+    with Stub(response=respond) as stub:
+        slow = reading(stub, "")
+        while not stub.seen:
+            time.sleep(0.01)
+        quick = reading(stub, "", {**OIDC, "oidc_token": "eyJ1.other.c2ln"})
+        assert os.waitpid(quick, 0)[1] == 0
+        other.set()
+        os.waitpid(slow, 0)
+
+
+def test_worker_that_is_killed_does_not_block_the_others(counting: Counting) -> None:
+    server, held = Server(), threading.Event()
+
+    def respond(seen: Seen) -> Reply:
+        if not held.is_set():
+            held.set()
+            return Reply(hold=True)
+        return server(seen)
+
+    with Stub(response=respond) as stub:
+        killed = reading(stub, "")
+        assert held.wait(10)
+        waiting = reading(stub, "")
+        counting.wait(2)
+        os.kill(killed, signal.SIGKILL)
+        assert os.waitpid(waiting, 0)[1] == 0
+        os.waitpid(killed, 0)
+
+
+def test_task_waits_no_longer_than_its_patience() -> None:
+    tokens = short_lived.shared_tokens()
+    ready, holds = os.pipe()
+    worker = os.fork()
+    if worker == 0:
+        with tokens.exchanging("ab" * 32, 60):
+            os.write(holds, b"x")
+            signal.pause()
+    try:
+        os.read(ready, 1)
+        for login, patience in (("ab", 0.05), ("cd", 60)):
+            with tokens.exchanging(login * 32, patience):
+                pass
+    finally:
+        os.kill(worker, signal.SIGKILL)
+        os.waitpid(worker, 0)
+        os.close(ready)
+        os.close(holds)
 
 
 def test_another_login_gets_its_own_token() -> None:
@@ -303,14 +410,14 @@ def test_exchange_is_a_read_of_check_mode_and_a_rejected_write_stays_unsent() ->
 
 def test_memory_that_is_full_keeps_the_newest_tokens() -> None:
     tokens = short_lived.SharedTokens()
+    tokens.add_failure("f", ToolchainError("auth", "x" * 100_000))
     for number in range(5):
-        with tokens.locked() as known:
-            known[str(number)] = short_lived.AccessToken("x" * 100_000, None, None)
-    with tokens.locked() as known:
-        assert list(known) == ["3", "4"]
-        known["huge"] = short_lived.AccessToken("x" * 10**6, None, None)
-    with tokens.locked() as known:
-        assert known == {}
+        tokens.add(str(number), short_lived.AccessToken("x" * 100_000, None, None))
+    known = [tokens.of(str(number))[0] is not None for number in range(5)]
+    assert known == [False, False, False, True, True]
+    assert tokens.of("f") == (None, None)
+    tokens.add("huge", short_lived.AccessToken("x" * 10**6, None, None))
+    assert tokens.of("huge") == (None, None)
 
 
 PAGE = "<!DOCTYPE html><html><head><title>Proxy</title></head><body>Hello</body></html>"

@@ -2,7 +2,7 @@
 """Logins that are exchanged for an access token: OpenID Connect, OAuth 2.0 client credentials.
 
 One exchange serves the run. The workers that Ansible forks share the tokens in memory, never in a
-file.
+file. Only tasks with the same login wait for each other.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import mmap
 import os
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from time import monotonic
@@ -38,6 +39,10 @@ _LONGEST_LIFE = 10.0 * 365 * 24 * 3600
 #: Statuses of a token service that do not reject the login: a later exchange may succeed.
 _LATER = frozenset({408, 429})
 
+#: Attributes of an error that other tasks get.
+_ATTRIBUTES = ("kind", "message", "method", "url", "detail", "login_status")
+_SECONDS_BETWEEN_TRIES = 0.02
+
 #: Sends a JSON body to the token service. Returns the body of the response and its error function.
 Post = Callable[[Exchange, str, Mapping[str, str]], "tuple[bytes, Callable[[str], ToolchainError]]"]
 
@@ -60,38 +65,102 @@ class AccessToken(NamedTuple):
         return self.expires is None or monotonic() < self.expires
 
 
+class FailedExchange(NamedTuple):
+    """The last failed exchange of a login, numbered from 1."""
+
+    number: int
+    error: Mapping[str, Any]
+
+
+class Shared(NamedTuple):
+    """What the processes of a run share, by login."""
+
+    tokens: dict[str, AccessToken]
+    failures: dict[str, FailedExchange]
+
+
 class SharedTokens:
-    """Access tokens in memory that a process shares with the processes it forks later."""
+    """Access tokens in memory that a process shares with the processes it forks later.
+
+    The locks are on bytes of an empty file, so the system drops those of a worker that is killed.
+    """
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, _SIZE)
-        # stays empty: the system drops the lock of a worker that is killed
         self._lock_file = tempfile.TemporaryFile()  # noqa: SIM115
         self._threads = threading.Lock()
+        #: A lock of each login for the threads of a process, which share its locks on the file.
+        self._logins: dict[str, threading.Lock] = {}
+
+    def of(self, login: str) -> tuple[AccessToken | None, FailedExchange | None]:
+        """Return the token and the last failure of a login."""
+        with self._opened() as shared:
+            return shared.tokens.get(login), shared.failures.get(login)
+
+    def add(self, login: str, token: AccessToken) -> None:
+        with self._opened() as shared:
+            shared.tokens[login] = token
+
+    def add_failure(self, login: str, error: ToolchainError) -> None:
+        attributes = {name: getattr(error, name) for name in _ATTRIBUTES}
+        with self._opened() as shared:
+            last = shared.failures.get(login)
+            shared.failures[login] = FailedExchange(last.number + 1 if last else 1, attributes)
 
     @contextmanager
-    def locked(self) -> Iterator[dict[str, AccessToken]]:
-        """Yield the tokens by login. Changes are stored, and others wait until the block ends."""
+    def exchanging(self, login: str, patience: float) -> Iterator[None]:
+        """Let others that exchange the same login wait until the block ends.
+
+        :param login: hexadecimal digest of the login
+        :param patience: seconds to wait for another; then the block begins nevertheless
+        """
+        deadline = time.monotonic() + patience
+        threads, byte = self._logins.setdefault(login, threading.Lock()), 1 + int(login[:12], 16)
+        if not threads.acquire(timeout=patience):
+            yield
+            return
+        try:
+            while not self._lock(byte) and time.monotonic() < deadline:
+                time.sleep(_SECONDS_BETWEEN_TRIES)
+            yield
+        finally:
+            fcntl.lockf(self._lock_file, fcntl.LOCK_UN, 1, byte)
+            threads.release()
+
+    def _lock(self, byte: int) -> bool:
+        """Lock a byte unless another process has locked it."""
+        try:
+            fcntl.lockf(self._lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
+        except OSError:
+            return False
+        return True
+
+    @contextmanager
+    def _opened(self) -> Iterator[Shared]:
+        """Yield the content of the memory, and store its changes. Never wait in the block."""
         with self._threads:
-            fcntl.lockf(self._lock_file, fcntl.LOCK_EX)
+            fcntl.lockf(self._lock_file, fcntl.LOCK_EX, 1)
             try:
-                known = self._load()
-                before = dict(known)
-                yield known
-                if known != before:
-                    self._store(known)
+                shared = self._load()
+                before = Shared(dict(shared.tokens), dict(shared.failures))
+                yield shared
+                if shared != before:
+                    self._store(shared)
             finally:
-                fcntl.lockf(self._lock_file, fcntl.LOCK_UN)
+                fcntl.lockf(self._lock_file, fcntl.LOCK_UN, 1)
 
-    def _load(self) -> dict[str, AccessToken]:
+    def _load(self) -> Shared:
         length = int.from_bytes(self._memory[:_LENGTH], "big")
-        stored = json.loads(self._memory[_LENGTH : _LENGTH + length]) if length else {}
-        return {name: AccessToken(*values) for name, values in stored.items()}
+        stored = json.loads(self._memory[_LENGTH : _LENGTH + length]) if length else [{}, {}]
+        return Shared(
+            {login: AccessToken(*values) for login, values in stored[0].items()},
+            {login: FailedExchange(*values) for login, values in stored[1].items()},
+        )
 
-    def _store(self, known: Mapping[str, AccessToken]) -> None:
-        """Store the tokens; the oldest are dropped if the memory is too small."""
-        rest = dict(known)
-        while len(data := json.dumps(rest).encode()) > _SIZE - _LENGTH:
+    def _store(self, shared: Shared) -> None:
+        """Store the content. Failures and the oldest tokens are dropped if it is too large."""
+        while len(data := json.dumps(shared).encode()) > _SIZE - _LENGTH:
+            rest: dict[str, Any] = shared.failures or shared.tokens
             del rest[next(iter(rest))]
         self._memory[:_LENGTH] = bytes(_LENGTH)  # a worker that is killed now leaves no tokens
         self._memory[_LENGTH : _LENGTH + len(data)] = data
@@ -108,18 +177,17 @@ class ShortLived:
     """Login with an access token, which is renewed before it expires, and once after a 401.
 
     :param post: sends the request to the token service, as a read
+    :param patience: seconds to wait while another task exchanges the same login
     """
 
-    def __init__(self, exchange: Exchange, post: Post) -> None:
-        self._exchange, self._post = exchange, post
+    def __init__(self, exchange: Exchange, post: Post, patience: float) -> None:
+        self._exchange, self._post, self._patience = exchange, post, patience
         place = [exchange.url, exchange.file, exchange.fields]
         secret = exchange.secret.reveal() if exchange.secret else ""
         self._name = hashlib.sha256(json.dumps([place, secret]).encode()).hexdigest()
         self._token: AccessToken | None = None
         #: A token of a renewal after a 401 that no request has proven yet.
         self._unproven = ""
-        #: Failed exchanges. Threads that waited for one of them do not repeat it.
-        self._failures: list[ToolchainError] = []
 
     def __call__(self, request: Outgoing) -> None:
         """Add the access token."""
@@ -129,13 +197,7 @@ class ShortLived:
         """Return a fresh token. The first call of the run exchanges the login for it."""
         token = self._token
         if token is None or not token.is_fresh():
-            failures = len(self._failures)
-            with shared_tokens().locked() as known:
-                current = known.get(self._name)
-                if len(self._failures) > failures and (current is None or not current.is_fresh()):
-                    last = self._failures[-1]
-                    raise last.with_message(last.message)
-                token = self._token = known[self._name] = self._fresh(current)
+            token = self._token = self._shared(AccessToken.is_fresh, self._renewed)
         hidden.add(token.text)
         return token
 
@@ -150,23 +212,45 @@ class ShortLived:
             return False
         if sent == self._unproven:
             return False
-        with shared_tokens().locked() as known:
-            current = known.get(self._name)
-            if current is None or current.text == sent:  # no other worker has renewed it
-                current = known[self._name] = self._new()
-            self._token, self._unproven = current, current.text
+        # another worker may have renewed it
+        token = self._shared(lambda current: current.text != sent, lambda _current: self._new())
+        self._token, self._unproven = token, token.text
         return True
 
-    def _fresh(self, current: AccessToken | None) -> AccessToken:
-        """Return the current token if it is fresh, else a new one."""
-        if current is not None and current.is_fresh():
+    def _shared(
+        self,
+        is_usable: Callable[[AccessToken], bool],
+        renew: Callable[[AccessToken | None], AccessToken],
+    ) -> AccessToken:
+        """Return the token of the run if it is usable, else renew it.
+
+        A task that waits while another exchanges the same login shares the token, or the failure.
+        """
+        shared = shared_tokens()
+        current, before = shared.of(self._name)
+        if current is not None and is_usable(current):
             return current
+        with shared.exchanging(self._name, self._patience):
+            current, failure = shared.of(self._name)
+            if current is not None and is_usable(current):
+                return current
+            if failure is not None and failure.number > (before.number if before else 0):
+                raise _error_of(failure)
+            try:
+                token = renew(current)
+            except ToolchainError as error:
+                shared.add_failure(self._name, error)
+                raise
+            shared.add(self._name, token)
+        return token
+
+    def _renewed(self, current: AccessToken | None) -> AccessToken:
+        """Return a new token, or the current one until it expires if the exchange fails."""
         try:
             return self._new()
         except ToolchainError:
             if current is None or not current.is_valid():
                 raise
-            # it serves until it expires
             return AccessToken(current.text, current.expires, current.expires)
 
     def _new(self) -> AccessToken:
@@ -177,9 +261,15 @@ class ShortLived:
             data, failure = self._post(exchange, purpose, body)
             return _token_of(data, started, failure)
         except ToolchainError as error:
-            failed = _failed_login(error, exchange.remedy)
-            self._failures.append(failed)
-            raise failed from None
+            raise _failed_login(error, exchange.remedy) from None
+
+
+def _error_of(failure: FailedExchange) -> ToolchainError:
+    """Return the error of an exchange in another task."""
+    attributes = dict(failure.error)
+    error = ToolchainError(attributes["kind"], attributes["message"])
+    vars(error).update(attributes)
+    return error
 
 
 def _failed_login(cause: ToolchainError, remedy: str) -> ToolchainError:

@@ -13,6 +13,7 @@ from .messages import Accounting, Request, Response, back_off
 
 #: Headers that name the exceeded rate limit.
 _REASONS = ("RateLimit-Reason", "X-RateLimit-Reason", "X-Beta-Ratelimit-Reason")
+_AN_HOUR = 3600.0
 RETRIED_READS = frozenset({408, 429, 502, 503, 504})
 
 
@@ -68,6 +69,16 @@ class Retries:
         )
         message = f"{message}{limit_of(response)}"
         return response.error("rate_limited", f"{message}: {detail}" if detail else message, detail)
+
+
+def longest_request(settings: Mapping[str, Any]) -> float:
+    """Return the seconds after which a read with all its retries has ended, at most an hour.
+
+    :param settings: settings of a connection
+    """
+    timeout, longest = float(settings["timeout"]), float(settings["retry_max_wait"])
+    # connecting, the head and the body have a timeout each
+    return min((int(settings["retries"]) + 1) * (3 * timeout + longest), _AN_HOUR)
 
 
 def limit_of(response: Response) -> str:

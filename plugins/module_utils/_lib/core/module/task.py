@@ -29,6 +29,7 @@ from ..errors import (
 from ..free_text import mask_free_text
 from ..http.messages import Accounting, Response, json_or_none, unexpected_body
 from ..http.transport import Transport
+from ..http.writes import longest_request
 from ..progress import progress
 from ..secret import hidden
 from .predictions import Predictions
@@ -120,7 +121,7 @@ class Task:
             connection,
             login_of(connection, *api_key_headers)
             if exchange is None
-            else ShortLived(exchange, self._exchange),
+            else ShortLived(exchange, self._exchange, longest_request(connection.settings)),
             read_only=self.read_only,
             accounting=self.accounting,
             describe=describe,
