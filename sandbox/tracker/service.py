@@ -55,6 +55,7 @@ _DEFAULTS: dict[str, Any] = {
     "remove_and_swap": True,
     "component_archive": True,
     "transition_fields_ignored": False,
+    "ignored_fields": [],
     "linking": True,
     "upload_limit": 10 * 1024 * 1024,
     "empty_uploads": True,
@@ -78,6 +79,7 @@ class TrackerService(Service):
     - `component_archive`: whether components can be archived; old servers ignore `archived`
     - `transition_fields_ignored`: whether to ignore fields of a transition without a screen instead
       of rejecting them
+    - `ignored_fields`: ids of fields whose values are accepted, but not stored [tracker-22]
     - `linking`: whether links between issues are enabled
     - `upload_limit`: maximum number of bytes; `empty_uploads`: whether to accept empty files
     """

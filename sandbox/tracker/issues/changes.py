@@ -30,6 +30,7 @@ class Changes:
         self.before = issue
         self.issue: Issue = deepcopy(issue)
         self.screen = screen
+        self.ignored = call.settings["ignored_fields"]
         self.errors: dict[str, str] = {}
         #: Verbs of the fields in `APART`: `[{verb: value}]` by field.
         self.apart: dict[str, list[Json]] = {}
@@ -58,7 +59,7 @@ class Changes:
     def _settable(self, number: str) -> bool:
         if number not in self.screen:
             self.errors[number] = not_on_screen(number)
-        return number in self.screen
+        return number in self.screen and number not in self.ignored
 
     def _set(self, values: Values, field: Field, value: Any) -> None:
         if "set" not in field.operations:

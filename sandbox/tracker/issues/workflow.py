@@ -2,7 +2,7 @@
 """Workflows: available transitions and their screens [tracker-24].
 
 Seed: `workflows: {PROJECT or "*": {initial, transitions: [{id, name, to, from?, screen?, required?,
-validator?, resolution?, then?}]}}`.
+validator?, resolution?, sets?, then?}]}}`.
 
 - `from`: list of statuses; all if absent
 - `screen`: list of fields; if absent, the transition has no screen
@@ -10,6 +10,7 @@ validator?, resolution?, then?}]}}`.
 - `validator`: {field: error message}: fields that also require a value, although the metadata does
   not report that
 - `resolution`: value that a post function sets; null clears the resolution
+- `sets`: {field: value}: further values that a post function sets
 - `then`: status to which a post function moves the issue after the transition
 
 In a project without a workflow, every status can change to every other status.
@@ -116,6 +117,7 @@ def transition(call: Call) -> Response:
     changes.require({**messages, **(step.get("validator") or {})})
     if "resolution" in step:
         changes.issue["resolution"] = step["resolution"]
+    changes.issue |= step.get("sets", {})
     changes.issue["status"] = step.get("then") or step["to"]
     changed = changes.save()
     _add_comments(call, changed, added_comments, screen=bool(step.get("screen")))

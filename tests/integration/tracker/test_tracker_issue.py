@@ -255,7 +255,44 @@ def test_field_missing_on_the_screen_is_rejected_before_any_write(tracker: Track
     thrice(tracker, issue="REL-22", labels=["ok"])
 
 
+@each_server
+def test_assignee_needs_neither_screen_nor_edit_permission(
+    tracker: Tracker, settings: dict[str, Any]
+) -> None:
+    tracker.sandbox.settings("tracker", **settings)
+    project = {"key": "REL", "name": "Releases", "screens": {"edit": ["summary", "labels"]}}
+    tracker.sandbox.seed({"tracker": {"projects": [project]}})
+    name = "account-boris" if settings else "boris"
+    done = thrice(tracker, issue="REL-22", assignee=name, labels=["x"])
+    api = f"/rest/api/{3 if settings else 2}/issue/REL-22"
+    assert done.writes == [f"PUT {api}", f"PUT {api}/assignee"]
+    assert len(thrice(tracker, issue="REL-22", assignee="").writes) == 1
+    closed = {"statuses": {"Open": {"category": "new", "editable": False}}}
+    tracker.sandbox.seed({"tracker": closed})
+    done = thrice(tracker, issue="REL-22", fields={"Assignee": name})
+    assert done.writes == [f"PUT {api}/assignee"]
+
+
 # -- status ------------------------------------------------------------------------------------
+
+
+@each_mode
+def test_value_that_the_screen_of_a_transition_rejects_is_invalid(
+    tracker: Tracker, check: bool
+) -> None:
+    def refused(kind: str, words: str, **fields: Any) -> None:
+        fields = {"Resolution": "Fixed", **fields}
+        given = {"issue": "REL-23", "status": "Done", "transition_fields": fields, "check": check}
+        tracker.refused(kind, words, **given)
+        assert tracker.sandbox.requests("tracker", writes=True) == []
+
+    refused("invalid", "Resolution cannot be 'Fixt'; allowed values: '", Resolution="Fixt")
+    refused("rejected", "labels of transition_fields is not on its screen", labels=["x"])
+
+
+def test_resolution_is_named_without_regard_to_case(tracker: Tracker) -> None:
+    thrice(tracker, issue="REL-23", status="Done", transition_fields={"resolution": "fixed"})
+    assert fields_of(tracker, "REL-23")["resolution"]["name"] == "Fixed"
 
 
 @each_server
@@ -395,6 +432,38 @@ def test_invalid_link_is_rejected(tracker: Tracker, check: bool) -> None:
     refused("invalid", "linked to itself", {"type": "Blocks", "issue": "rel-22"})
     tracker.sandbox.settings("tracker", linking=False)
     refused("not_found", "links may be disabled", {"type": "Blocks", "issue": "REL-2"})
+
+
+def move(tracker: Tracker) -> None:
+    """Add the issue REL-80, which had the key OLD-8 before it was moved."""
+    moved = {"key": "REL-80", "summary": "moved", "former_keys": ["OLD-8"]}
+    tracker.sandbox.seed({"tracker": {"issues": [moved]}})
+
+
+@each_server
+def test_key_of_a_moved_issue_is_the_issue(tracker: Tracker, settings: dict[str, Any]) -> None:
+    tracker.sandbox.settings("tracker", **settings)
+    move(tracker)
+    links = [{"type": "Blocks", "issue": key} for key in ("OLD-8", "rel-80", "REL-80")]
+    done = thrice(tracker, issue="REL-22", links=links)
+    assert changes(done) == {"links": (None, "blocks REL-80")}
+    assert len(done.writes) == 1
+    done = thrice(tracker, issue="OLD-8", summary="found")
+    assert done.values["issues"][0]["key"] == "REL-80"
+    done = thrice(tracker, **NEW, links=links[:1])
+    assert changes(done)["links"] == (None, "blocks REL-80")
+
+
+@each_mode
+@pytest.mark.parametrize("issue", ["REL-80", "OLD-8", "rel-80"])
+@pytest.mark.parametrize("other", ["REL-80", "OLD-8", "rel-80"])
+def test_issue_is_not_linked_to_itself(
+    tracker: Tracker, check: bool, issue: str, other: str
+) -> None:
+    move(tracker)
+    words = "links: the issue REL-80 cannot be linked to itself"
+    links = [{"type": "Blocks", "issue": other}]
+    tracker.refused("invalid", words, issue=issue, links=links, check=check)
 
 
 @each_server
@@ -626,6 +695,42 @@ def test_invalid_new_issue_is_rejected_before_any_write(tracker: Tracker, check:
     ):
         tracker.refused(kind, words, **{**NEW, **given}, check=check)
     assert tracker.sandbox.requests("tracker", writes=True) == []
+
+
+@each_mode
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"version": "8.2.0"}, {"deployment": "Cloud"}, {"createmeta_page": 2}],
+    ids=["server", "old server", "cloud", "pages"],
+)
+def test_required_field_of_a_new_issue_is_reported(
+    tracker: Tracker, settings: dict[str, Any], check: bool
+) -> None:
+    tracker.sandbox.settings("tracker", **settings)
+    project = {"key": "REL", "name": "Releases", "required": ["customfield_10014", "duedate"]}
+    tracker.sandbox.seed({"tracker": {"projects": [project]}})
+    words = "requires a value for 'Weight (customfield_10014)': set it in fields"
+    due = {"duedate": "2026-06-01"}
+    tracker.refused("invalid", words, **NEW, fields=due, check=check)
+    tracker.refused("invalid", words, **NEW, fields={**due, "Weight": None}, check=check)
+    assert tracker.sandbox.requests("tracker", writes=True) == []
+    assert tracker(**NEW, fields={**due, "Weight": 2}, check=check).changed
+
+
+@each_mode
+def test_field_that_is_not_on_the_screen_for_new_issues_is_rejected(
+    tracker: Tracker, check: bool
+) -> None:
+    screen = ["summary", "labels", "priority"]
+    project = {"key": "REL", "name": "Releases", "screens": {"create": screen}}
+    tracker.sandbox.seed({"tracker": {"projects": [project]}})
+    words = "the field Weight cannot be set, because it is not on the screen for new issues"
+    tracker.refused("rejected", words, **NEW, fields={"Weight": 2}, check=check)
+    assert tracker.sandbox.requests("tracker", writes=True) == []
+    done = tracker(**NEW, priority="medium", assignee="boris", check=check)
+    assert changes(done)["assignee"] == (None, "boris")
+    if not check:
+        assert fields_of(tracker, "REL-26")["assignee"]["name"] == "boris"
 
 
 # -- removals, comments and watchers -----------------------------------------------------------

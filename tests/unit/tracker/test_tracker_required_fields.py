@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -12,18 +13,21 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.error
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.editing.fields import (
     FieldsPart,
-    WantedField,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.editing.site import (
     Site,
     TrackerIssue,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.editing.wanted_field import (
+    WantedField,
 )
 
 
 def edits(value: Any, *, required: bool) -> list[Any]:
     editable = {"customfield_1": {"required": required}}
     issue = TrackerIssue("REL-1", {"customfield_1": "x"}, editable)
-    part = FieldsPart(cast(Site, None), [WantedField("customfield_1", "Team", value)])
+    site = cast(Site, SimpleNamespace(task=None))
+    part = FieldsPart(site, [WantedField("customfield_1", "Team", value)])
     return part.edits(issue)
 
 

@@ -26,6 +26,11 @@ FIELDS = [
     {"id": "customfield_2", "name": "Area", "schema": CASCADE},
     {"id": "customfield_3", "name": "Start", "schema": {"type": "datetime"}},
     {"id": "customfield_4", "name": "Teams", "schema": {"type": "array", "items": "option"}},
+    {
+        "id": "customfield_6",
+        "name": "Epic Link",
+        "schema": {"type": "any", "custom": "x:gh-epic-link"},
+    },
     {"id": "customfield_5", "name": "Tags", "schema": {"type": "array", "items": "string"}},
     {"id": "timetracking", "name": "Time tracking", "schema": {"type": "timetracking"}},
     {"id": "timeoriginalestimate", "name": "Original estimate", "schema": {"type": "number"}},
@@ -64,6 +69,7 @@ class Tracker:
         bodies: Mapping[str, Any] = {
             "field": FIELDS,
             "issue/A-1": {"id": "1", "key": "A-1", "fields": self.fields, **meta},
+            **{f"issue/{key}": body for key, body in OTHERS.items()},
             "configuration": self.configuration,
             "serverInfo": {"deploymentType": "Server"},
         }
@@ -76,6 +82,14 @@ class Tracker:
 
     def changes(self, **fields: Any) -> Any:
         return self.run(**fields)["issues"][0]["changes"]
+
+
+#: Issues by the requested key. X-2 is the key of A-2 before it was moved.
+OTHERS = {
+    "A-3": {"id": "3", "key": "A-3", "fields": {}},
+    "X-2": {"id": "2", "key": "A-2", "fields": {}},
+    "X-1": {"id": "1", "key": "A-1", "fields": {}},
+}
 
 
 def sprint(number: int, state: str) -> dict[str, Any]:
@@ -98,6 +112,8 @@ UNCHANGED: list[tuple[dict[str, Any], str, Any]] = [
     ({"timetracking": {**TRACKED, "originalEstimate": "2 Tage"}}, "timetracking", "960m"),
     ({"parent": {"key": "A-2", "id": "2"}}, "Parent", "A-2"),
     ({"parent": {"key": "A-2", "id": "2"}}, "parent", {"key": "A-2"}),
+    ({"parent": {"key": "A-2", "id": "2"}}, "parent", "X-2"),
+    ({"customfield_6": "A-2"}, "Epic Link", "X-2"),
 ]
 CHANGED: list[tuple[dict[str, Any], str, Any, Any, tuple[Any, Any]]] = [
     ({"customfield_1": [sprint(6, "active")]}, "Sprint", "7", 7, (6, 7)),
@@ -170,9 +186,18 @@ def test_parent_is_removed_with_its_verb() -> None:
 
 def test_ignored_parent_is_an_error() -> None:
     tracker = Tracker(parent={"key": "A-2"}, ignores=True)
-    with pytest.raises(ToolchainError, match="the parent did not change") as caught:
+    with pytest.raises(ToolchainError, match="but did not save Parent") as caught:
         tracker.run(Parent="A-3")
     assert caught.value.kind == "rejected"
+
+
+@pytest.mark.parametrize("key", ["A-1", "X-1"])
+def test_issue_is_not_its_own_parent(key: str) -> None:
+    tracker = Tracker(parent=None)
+    tracker_of_key: dict[str, Any] = {"Parent": key}
+    with pytest.raises(ToolchainError, match="A-1 cannot be its own parent") as caught:
+        tracker.run(**tracker_of_key)
+    assert (caught.value.kind, tracker.written) == ("invalid", [])
 
 
 @pytest.mark.parametrize(

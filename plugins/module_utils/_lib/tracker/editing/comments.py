@@ -94,6 +94,19 @@ class CommentPart:
     def expected(self) -> tuple[Change, ...]:
         return () if self._absent else self._changes(None)
 
+    def unsaved(self, before: TrackerIssue, now: TrackerIssue) -> list[Change]:
+        return [change for edit in self.edits(now) for change in edit.changes]
+
+    def ensure(self, now: TrackerIssue) -> list[Change]:
+        """Write what a transition with the comment left undone. Return what is not stored then.
+
+        Server fact [tracker-24]: servers drop a comment that is not on the screen.
+        """
+        left = self.edits(now)
+        for edit in left:
+            edit.write()
+        return self.unsaved(now, self._site.issue(now.key, self.names)) if left else []
+
     def _is_wanted(self, comment: OwnComment) -> bool:
         return not self._changes(comment)
 
@@ -110,14 +123,6 @@ class CommentPart:
         if self._internal is not None and self._internal != internal:
             changes.append(Change("comment_internal", internal, self._internal))
         return tuple(changes)
-
-    def ensure(self, issue: TrackerIssue) -> None:
-        """Write what a transition with the comment left undone.
-
-        Server fact [tracker-24]: servers drop a comment that is not on the screen.
-        """
-        for edit in self.edits(self._site.issue(issue.key, self.names)):
-            edit.write()
 
     def _is_meant(self, text: str) -> bool:
         return text == self._wanted if self._find is None else self._find in text
@@ -212,6 +217,8 @@ class WatchersPart:
 
     def __init__(self, site: Site, added: list[str], removed: list[str]) -> None:
         self._site, self._added, self._removed = site, added, removed
+        #: Accounts of the planned changes by the key of an issue.
+        self._planned: dict[str, list[tuple[str, str, Change]]] = {}
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -231,8 +238,8 @@ class WatchersPart:
     def edits(self, issue: TrackerIssue) -> list[Edit]:
         there, hidden = self._read(issue)
         added = {self._account(name, there): name for name in self._added}
-        edits = [
-            self._edit(issue, "POST", account, Change("watchers", None, name))
+        planned = [
+            ("POST", account, Change("watchers", None, name))
             for account, name in added.items()
             if not self._is_among(there, account)
         ]
@@ -244,12 +251,22 @@ class WatchersPart:
                     " remove it from one of them"
                 )
             if gone is not None and self._is_watching(issue, name, gone, there, hidden):
-                edits.append(self._edit(issue, "DELETE", gone, Change("watchers", name, None)))
-        return edits
+                planned.append(("DELETE", gone, Change("watchers", name, None)))
+        self._planned[issue.key] = planned
+        return [
+            Edit((change,), partial(self._write, issue, method, account), self._needed([account]))
+            for method, account, change in planned
+        ]
 
-    def _edit(self, issue: TrackerIssue, method: str, account: str, change: Change) -> Edit:
-        write = partial(self._write, issue, method, account)
-        return Edit((change,), write, self._needed([account]))
+    def unsaved(self, before: TrackerIssue, now: TrackerIssue) -> list[Change]:
+        """See `Part`. A watcher that the account cannot see may have been added."""
+        there, hidden = self._read(now)
+        return [
+            change
+            for method, account, change in self._planned[now.key]
+            if self._is_among(there, account) != (method == "POST")
+            and not (method == "POST" and hidden and self._needed([account]))
+        ]
 
     def _is_among(self, watchers: Iterable[Mapping[str, Any]], account: str) -> bool:
         return any(self._site.accounts.has_id(watcher, account) for watcher in watchers)

@@ -1,101 +1,23 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Edit all fields of an issue with a single request [tracker-22]."""
+"""Edit all fields of an issue with a single request [tracker-22], and its assignee [tracker-23]."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from ...core.errors import ToolchainError, quoted
-from ...core.module.task import Task
+from ...core.errors import ToolchainError, invalid, quoted
 from ...core.plan import Change
-from ..issues import moments, sprints
-from ..issues.documents import is_document, text_of
-from ..issues.durations import Durations
-from ..issues.field_values import missing, same, shown
-from .site import Edit, Site, TrackerIssue
+from .. import permissions
+from ..issues.field_values import missing
+from .screens import Screen
+from .site import Edit, Site, TrackerIssue, is_moved
+from .wanted_field import PARENT, WantedField, issue_key
 
-#: Field that no list of fields contains. Its value is an issue.
-PARENT = "parent"
-#: Fields whose values are all in the metadata of the field.
-_LISTED = ("fixVersions", "versions", "components")
-#: Options that name objects of a project, and the kind of these objects.
-_KINDS = {"fix_versions": "version", "affects_versions": "version", "components": "component"}
-
-
-@dataclass(frozen=True)
-class FieldComparison:
-    """How values of a field are compared, and shown in results."""
-
-    same: Callable[[Any, Any], bool] = same
-    shown: Callable[[Any], Any] = shown
-
-
-def _same_text(current: Any, wanted: Any) -> bool:
-    return text_of(current) == text_of(wanted)
-
-
-def _same_choice(current: Any, wanted: Any) -> bool:
-    """Compare both levels of a cascading select."""
-    if isinstance(current, Mapping) and isinstance(wanted, Mapping):
-        wanted = {"child": None, **wanted}
-    return same(current, wanted)
-
-
-PLAIN = FieldComparison()
-#: Compares the document of a string by its text.
-BY_TEXT = FieldComparison(_same_text)
-
-
-def comparison_of(schema: Mapping[str, Any], site: Site) -> FieldComparison:
-    """Return the comparison for a field of the server."""
-    kind = schema.get("type")
-    if sprints.is_sprint(schema):
-        return FieldComparison(sprints.same, sprints.open_sprint)
-    if kind == "datetime":
-        return FieldComparison(moments.same)
-    if kind == "option-with-child":
-        return FieldComparison(_same_choice)
-    if kind == "timetracking":
-        durations = Durations(site.client)
-        return FieldComparison(durations.same, durations.shown)
-    return PLAIN
-
-
-@dataclass(frozen=True)
-class WantedField:
-    """A field and its wanted value.
-
-    `adds`: whether the entries of `value` are added to a list, and those of `gone` removed.
-    `check`: raises an error for an impossible value, for example a missing account.
-    """
-
-    id: str
-    name: str
-    value: Any
-    adds: bool = False
-    gone: tuple[Any, ...] = ()
-    check: Callable[[], object] | None = None
-    comparison: FieldComparison = PLAIN
-
-    def differs(self, current: Any) -> bool:
-        if self.adds:
-            return bool(missing(current, self.value) or self.leaving(current))
-        return not self.comparison.same(current, self.value)
-
-    def leaving(self, current: Any) -> list[Any]:
-        """Return the entries to remove from the current list."""
-        return [entry for entry in current or [] if any(same(entry, gone) for gone in self.gone)]
-
-    def change(self, current: Any) -> Change:
-        before, after = map(self.comparison.shown, (current, self.value))
-        if self.adds:
-            kept = [entry for entry in current or [] if entry not in self.leaving(current)]
-            after = [*shown(kept), *shown(missing(current, self.value))]
-        if before == after and is_document(self.value):  # the text is the same
-            before, after = current, self.value
-        return Change(self.name, before, after)
+_ASSIGNEE = "assignee"
+#: Required fields of a new issue that the server or the options set.
+_ALWAYS_SET = ("project", "issuetype", "reporter")
 
 
 class FieldsPart:
@@ -111,7 +33,8 @@ class FieldsPart:
     @property
     def needs(self) -> tuple[str, ...]:
         """Return the permissions for creating an issue."""
-        return _needed(self.for_creation(), "CREATE_ISSUES")
+        given = [field.id for field in self._wanted if field.differs(None)]
+        return ("CREATE_ISSUES", *(["ASSIGN_ISSUES"] if _ASSIGNEE in given else []))
 
     @property
     def filled(self) -> set[str]:
@@ -125,25 +48,92 @@ class FieldsPart:
         return bool(self._differing(issue))
 
     def edits(self, issue: TrackerIssue) -> list[Edit]:
-        differing = [self._settable(issue, field) for field in self._differing(issue)]
-        if not differing:
-            return []
-        changes = tuple(field.change(issue.fields.get(field.id)) for field in differing)
-        needed = _needed([field.id for field in differing])
-        return [Edit(changes, lambda: self._write(issue, differing), needed)]
+        """Return the edits of the fields, and of an assignee that is not on the edit screen."""
+        together: list[WantedField] = []
+        apart: list[WantedField] = []
+        for field in self._differing(issue):
+            _check(field)
+            on_screen = issue.editable is None or field.id in issue.editable
+            (apart if field.id == _ASSIGNEE and not on_screen else together).append(field)
+        edits = []
+        if together:
+            settable = [self._settable(issue, field) for field in together]
+            ids = [field.id for field in settable]
+            needs = ("EDIT_ISSUES", *(["ASSIGN_ISSUES"] if _ASSIGNEE in ids else []))
+            changes = tuple(field.change(issue.fields.get(field.id)) for field in settable)
+            edits.append(Edit(changes, partial(self._write, issue, settable, needs), needs))
+        for field in apart:
+            purpose = f"assigning the issue '{issue.key}'"
+            permissions.require(self._site.client, purpose, ["ASSIGN_ISSUES"], issueKey=issue.key)
+            change = field.change(issue.fields.get(field.id))
+            edits.append(Edit((change,), partial(self._assign, issue, field), ("ASSIGN_ISSUES",)))
+        return edits
 
     def expected(self) -> tuple[Change, ...]:
         for field in self._wanted:
             _check(field)
         return tuple(field.change(None) for field in self._wanted if field.differs(None))
 
-    def for_creation(self) -> dict[str, Any]:
-        """Return the value of each field for a new issue, by id."""
-        members: dict[str, Any] = {}
-        for field in self._wanted:
-            if field.differs(None):
-                members[field.id] = field.value
-        return members
+    def on(self, screen: Screen) -> FieldsPart:
+        """Return the part with the server's spelling of the values of a new issue.
+
+        Raises `invalid` if a required field has no value, and `rejected` for a field that is not on
+        the screen, or a value that it does not accept. An assignee is set afterwards.
+        """
+        given = [field for field in self._wanted if field.differs(None)]
+        for field in given:
+            if field.id not in (*screen.fields, PARENT, _ASSIGNEE):
+                raise ToolchainError(
+                    "rejected",
+                    f"{screen.purpose}: the field {field.name} cannot be set, because it is not on"
+                    " the screen for new issues",
+                )
+        known = {*_ALWAYS_SET, *(field.id for field in given)}
+        absent = [
+            f"{metadata.get('name')} ({number})"
+            for number, metadata in screen.fields.items()
+            if metadata.get("required") is True
+            and not metadata.get("hasDefaultValue")
+            and number not in known
+        ]
+        if absent:
+            raise invalid(
+                f"{screen.purpose}: this type of issue requires a value for {quoted(absent)}: set"
+                " it in fields, or in the option of that name"
+            )
+        return FieldsPart(self._site, [screen.spelled(field) for field in self._wanted])
+
+    def for_creation(self, settable: Collection[str] | None) -> dict[str, Any]:
+        """Return the value of each field for a new issue, by id.
+
+        :param settable: ids of the fields that a new issue accepts; None if unknown
+        """
+        return {
+            field.id: field.value
+            for field in self._wanted
+            if field.differs(None)
+            and (settable is None or field.id != _ASSIGNEE or field.id in settable)
+        }
+
+    def unsaved(self, before: TrackerIssue, now: TrackerIssue) -> list[Change]:
+        """Return the changes that the server did not store.
+
+        A transition of the same task may change a field after it was stored, with a warning.
+        """
+        moved = is_moved(before, now)
+        lost = []
+        for field in self._differing(now):
+            old, current = before.fields.get(field.id), now.fields.get(field.id)
+            if not field.differs(old):
+                continue
+            if moved and current != old:
+                self._site.task.warn(
+                    f"the workflow of the issue '{now.key}' changed {field.name} to"
+                    f" '{field.comparison.shown(current)}'"
+                )
+            else:
+                lost.append(field.change(old))
+        return lost
 
     def _settable(self, issue: TrackerIssue, field: WantedField) -> WantedField:
         """Return the field with its values in the server's spelling.
@@ -152,64 +142,39 @@ class FieldsPart:
         the account lacks a permission. Server fact [tracker-22]: without the permission to edit, no
         field can be set.
         """
-        _check(field)
-        if issue.editable is None:
+        purpose = f"editing the issue '{issue.key}'"
+        key = issue_key(field.value) if field.id == PARENT else ""
+        if key and self._site.named(key).key == issue.key:
+            raise invalid(f"{field.name}: the issue {issue.key} cannot be its own parent")
+        if issue.editable is None or (field.id == PARENT and field.id not in issue.editable):
             return field
-        known = issue.editable.get(field.id)
-        if known is None and field.id == PARENT:
-            return field
-        if known is None:
+        if field.id not in issue.editable:
             error = ToolchainError(
                 "rejected",
-                f"editing the issue '{issue.key}': the field {field.name} cannot be set. It is not"
-                " on the edit screen, or the issue cannot be edited, or a permission is missing",
+                f"{purpose}: the field {field.name} cannot be set. It is not on the edit screen, or"
+                " the issue cannot be edited, or a permission is missing",
             )
-            raise self._site.explained(error, *_needed([field.id]), issueKey=issue.key)
-        if known.get("required") is True and field.value in (None, "", []):
-            raise ToolchainError(
-                "rejected",
-                f"editing the issue '{issue.key}': {field.name} is a required field, but its value"
-                " is empty",
-            )
-        allowed = known.get("allowedValues")
-        # Servers do not list the values of every field.
-        if not isinstance(allowed, list) or not (allowed or field.id in _LISTED):
-            return field
-        if isinstance(field.value, list):
-            value: Any = [self._allowed(issue, field, entry, allowed) for entry in field.value]
-        else:
-            value = self._allowed(issue, field, field.value, allowed)
-        return replace(field, value=value)
+            raise self._site.explained(error, "EDIT_ISSUES", issueKey=issue.key)
+        screen = Screen(self._site.task, purpose, issue.project, issue.editable)
+        screen.require_value(field)
+        return screen.spelled(field)
 
-    def _allowed(
-        self, issue: TrackerIssue, field: WantedField, value: Any, allowed: list[Any]
-    ) -> Any:
-        """Return a value with the server's letter case, which some servers require."""
-        if not isinstance(value, Mapping):
-            return value
-        wanted = {name: item for name, item in value.items() if name != "child"}
-        for known in allowed:
-            if same(known, wanted):
-                found = {**value, **{name: known[name] for name in wanted}}
-                children = known.get("children")
-                if value.get("child") and isinstance(children, list):
-                    found["child"] = self._allowed(issue, field, value["child"], children)
-                return found
-        project = issue.key.rpartition("-")[0]
-        if predicted(self._site.task, field.name, project, str(shown(value))):
-            return value
-        raise self._unknown_value(issue, field, value, allowed)
-
-    def _unknown_value(
-        self, issue: TrackerIssue, field: WantedField, value: Any, allowed: list[Any]
-    ) -> ToolchainError:
-        return ToolchainError(
-            "rejected",
-            f"editing the issue '{issue.key}': {field.name} cannot be '{shown(value)}'; allowed"
-            f" values: {quoted(map(shown, allowed))}",
+    def _assign(self, issue: TrackerIssue, field: WantedField) -> None:
+        """Set the assignee, which needs neither the edit screen nor the permission to edit."""
+        self._site.write(
+            f"assigning the issue '{issue.key}'",
+            "PUT",
+            self._site.issue_route(issue.key, "assignee"),
+            needs=("ASSIGN_ISSUES",),
+            issue=issue.key,
+            json=field.value or {self._site.accounts.member: None},
+            verify=lambda: not field.differs(self._site.field(issue.key, field.id)),
+            repeatable=True,
         )
 
-    def _write(self, issue: TrackerIssue, fields: Sequence[WantedField]) -> None:
+    def _write(
+        self, issue: TrackerIssue, fields: Sequence[WantedField], needs: Sequence[str]
+    ) -> None:
         """Set fields, and add and remove entries of lists. Both can be repeated safely."""
 
         def done() -> bool:
@@ -225,30 +190,12 @@ class FieldsPart:
             f"editing the issue '{issue.key}'",
             "PUT",
             self._site.issue_route(issue.key),
-            needs=_needed([field.id for field in fields]),
+            needs=needs,
             issue=issue.key,
             json={name: value for name, value in members.items() if value},
             verify=done,
             repeatable=True,
         )
-        unlisted = {field.id for field in fields} - set(issue.editable or ())
-        if PARENT in unlisted and not done():
-            raise ToolchainError(
-                "rejected",
-                f"editing the issue '{issue.key}': the server accepted the new parent, but the"
-                " parent did not change. The type of the issue may not allow it",
-            )
-
-
-def predicted(task: Task, option: str, project: str, name: str) -> bool:
-    """Return whether an earlier task in check mode would create this version or component."""
-    kind = _KINDS.get(option)
-    return kind is not None and task.predictions.get(kind, project, name.lower()) is not None
-
-
-def _needed(fields: Collection[str], first: str = "EDIT_ISSUES") -> tuple[str, ...]:
-    """Return the permissions for a change of these fields."""
-    return (first, *(["ASSIGN_ISSUES"] if "assignee" in fields else []))
 
 
 def _verbs(issue: TrackerIssue, field: WantedField) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -19,14 +19,14 @@ from .site import Edit, Site, TrackerIssue
 class WantedLink:
     """A link to another issue.
 
-    `issue`: key of the other issue. `is_subject`: whether the edited issue is the subject of the
-    phrase, as in "this issue blocks that issue".
+    `issue`: the other issue, without an id until it is read. `is_subject`: whether the edited issue
+    is the subject of the phrase, as in "this issue blocks that issue".
     """
 
     type: str
     type_id: str
     phrase: str
-    issue: str
+    issue: TrackerIssue
     is_subject: bool
     is_symmetric: bool
 
@@ -40,15 +40,14 @@ class WantedLink:
         if self.is_symmetric:
             sides = ["outwardIssue", "inwardIssue"]
         return any(
-            as_text(link["type"].get("id")) == self.type_id
-            and as_text(link[side].get("key")).upper() == self.issue.upper()
+            as_text(link["type"].get("id")) == self.type_id and self.issue.is_same(link[side])
             for link in links or []
             for side in sides
             if side in link
         )
 
     def shown(self) -> str:
-        return f"{self.phrase} {self.issue}"
+        return f"{self.phrase} {self.issue.key}"
 
 
 class LinksPart:
@@ -63,9 +62,7 @@ class LinksPart:
     def __init__(self, site: Site, wanted: Sequence[tuple[str, str]]) -> None:
         self._site = site
         types = self._types()
-        found = [_wanted(types, number, *pair) for number, pair in enumerate(wanted)]
-        self._links = list(dict.fromkeys(found))
-        self._seen: set[str] = set()
+        self._links = [_wanted(types, number, *pair) for number, pair in enumerate(wanted)]
 
     def _types(self) -> list[Mapping[str, Any]]:
         purpose = "reading the types of links"
@@ -77,41 +74,50 @@ class LinksPart:
             raise
         return expected(response, list, "the types of links", "issueLinkTypes")
 
-    def _missing(self, issue: TrackerIssue) -> list[WantedLink]:
-        there = issue.fields.get("issuelinks")
-        return [link for link in self._links if not link.is_among(there)]
-
     def differs(self, issue: TrackerIssue) -> bool:
-        return bool(self._missing(issue))
+        there = issue.fields.get("issuelinks")
+        return not all(link.is_among(there) for link in self._links)
+
+    def _missing(self, issue: TrackerIssue) -> list[WantedLink]:
+        """Return the missing links, with the present keys of the other issues.
+
+        Raises `not_found` if another issue is missing or not visible, and `invalid` for a link to
+        the issue itself.
+        """
+        there = issue.fields.get("issuelinks")
+        found: dict[tuple[str, bool, str], WantedLink] = {}
+        for link in self._links:
+            if link.is_among(there):
+                continue
+            other = self._site.named(link.issue.key)
+            if other.key == issue.key:
+                raise invalid(f"links: the issue {issue.key} cannot be linked to itself")
+            present = replace(link, issue=other)
+            if not present.is_among(there):
+                found.setdefault((link.type_id, link.is_subject, other.key), present)
+        return list(found.values())
 
     def edits(self, issue: TrackerIssue) -> list[Edit]:
-        edits = []
-        for link in self._missing(issue):
-            if link.issue.upper() == issue.key.upper():
-                raise invalid(f"links: the issue {issue.key} cannot be linked to itself")
-            self._require(link.issue)
-            edits.append(Edit((_change(link),), partial(self._write, issue, link), self.needs))
-        return edits
+        return [
+            Edit((_change(link),), partial(self._write, issue, link), self.needs)
+            for link in self._missing(issue)
+        ]
 
     def expected(self) -> tuple[Change, ...]:
-        for link in self._links:
-            self._require(link.issue)
-        return tuple(map(_change, self._links))
+        return tuple(map(_change, self._missing(TrackerIssue("", {}))))
 
-    def _require(self, key: str) -> None:
-        """Raise `not_found` if the other issue is missing or not visible."""
-        if key not in self._seen:
-            self._site.issue(key, ["summary"])
-            self._seen.add(key)
+    def unsaved(self, before: TrackerIssue, now: TrackerIssue) -> list[Change]:
+        return list(map(_change, self._missing(now)))
 
     def _write(self, issue: TrackerIssue, link: WantedLink) -> None:
         """Create a link. `inwardIssue` is the subject.
 
         The request can be repeated: the server does not create the same link twice.
         """
-        subject, other = (issue.key, link.issue) if link.is_subject else (link.issue, issue.key)
+        other = link.issue.key
+        subject, object_ = (issue.key, other) if link.is_subject else (other, issue.key)
         self._site.write(
-            f"linking the issue '{issue.key}' to '{link.issue}'",
+            f"linking the issue '{issue.key}' to '{other}'",
             "POST",
             "rest/api/2/issueLink",
             needs=self.needs,
@@ -119,7 +125,7 @@ class LinksPart:
             json={
                 "type": {"name": link.type},
                 "inwardIssue": {"key": subject},
-                "outwardIssue": {"key": other},
+                "outwardIssue": {"key": object_},
             },
             verify=lambda: link.is_among(self._site.field(issue.key, "issuelinks")),
             repeatable=True,
@@ -152,6 +158,7 @@ def _wanted(types: Sequence[Mapping[str, Any]], number: int, kind: str, issue: s
             phrases = {as_text(type_.get(member)).casefold() for member in ("inward", "outward")}
             type_name, type_id = str(type_["name"]), str(type_["id"])
             is_subject, symmetric = name != "inward", len(phrases) == 1
-            return WantedLink(type_name, type_id, phrase, issue.strip(), is_subject, symmetric)
+            other = TrackerIssue(issue.strip(), {})
+            return WantedLink(type_name, type_id, phrase, other, is_subject, symmetric)
     known = quoted((type_.get("name") for type_ in types), len(types))
     raise invalid(f"links[{number}].type is '{kind}', but the tracker has only the types {known}")

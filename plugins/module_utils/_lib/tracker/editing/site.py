@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from ...core.address import path
 from ...core.errors import ToolchainError
 from ...core.http.messages import expected, unexpected_body
-from ...core.json_text import member
+from ...core.json_text import as_text, member
 from ...core.module.task import Task
 from ...core.plan import Change
 from ..accounts import Accounts
@@ -29,6 +29,23 @@ class TrackerIssue:
     key: str
     fields: Mapping[str, Any]
     editable: Mapping[str, Any] | None = None
+    id: str = ""
+
+    @property
+    def project(self) -> str:
+        return self.key.rpartition("-")[0]
+
+    def is_same(self, record: Mapping[str, Any]) -> bool:
+        """Return whether a record is about this issue. A key changes if the issue is moved."""
+        number = as_text(record.get("id"))
+        if self.id and number:
+            return self.id == number
+        return as_text(record.get("key")).upper() == self.key.upper()
+
+
+def is_moved(before: TrackerIssue, now: TrackerIssue) -> bool:
+    """Return whether an issue that was read with its status has another one now."""
+    return "status" in now.fields and now.fields["status"] != before.fields.get("status")
 
 
 class Site:
@@ -43,6 +60,7 @@ class Site:
         #: Version 3 of the cloud's interface needs documents instead of strings [tracker-25].
         self.api = "rest/api/3" if self.cloud else "rest/api/2"
         self.accounts = Accounts(client, task.warn, cloud=self.cloud)
+        self._named: dict[str, TrackerIssue] = {}
 
     def issue_route(self, key: str, *below: str) -> str:
         """Return the route of an issue or of a resource below the issue."""
@@ -59,6 +77,15 @@ class Site:
         if found is None:
             raise unexpected_body(response, "an issue")
         return found
+
+    def named(self, key: str) -> TrackerIssue:
+        """Return the issue that an option names, with its present key [tracker-5].
+
+        It is read once. Raises `not_found` if it is missing or not visible.
+        """
+        if key not in self._named:
+            self._named[key] = self.issue(key, [])
+        return self._named[key]
 
     def field(self, key: str, name: str) -> Any:
         """Return the current value of a field of an issue."""
@@ -130,6 +157,7 @@ def issue_of(record: Any) -> TrackerIssue | None:
         record["key"],
         fields if isinstance(fields, Mapping) else {},
         editable if isinstance(editable, Mapping) else None,
+        as_text(record.get("id")),
     )
 
 
@@ -165,3 +193,10 @@ class Part(Protocol):
 
     def expected(self) -> tuple[Change, ...]:
         """Return the values for a new issue."""
+
+    def unsaved(self, before: TrackerIssue, now: TrackerIssue) -> list[Change]:
+        """Return the changes that the server accepted, but did not store.
+
+        :param before: the issue for which the edits were planned
+        :param now: the issue after the writes, with the fields in `names`
+        """

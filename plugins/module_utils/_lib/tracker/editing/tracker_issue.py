@@ -23,26 +23,29 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Positive
 from ...core.operations.objects import attempt_each, failure_of
 from ...core.plan import Change, Plan
+from ...core.verification import not_saved
 from .. import permissions
 from ..client import TrackerClient
 from ..issues.documents import is_document, to_document
 from ..issues.field_values import same, sent, shown
 from ..issues.jql_search import JqlSearchOperation, JqlSearchOptions
 from .comments import CommentPart, WatchersPart
-from .fields import (
-    BY_TEXT,
-    PARENT,
-    PLAIN,
-    FieldsPart,
-    WantedField,
-    comparison_of,
-    predicted,
-)
+from .creation_screen import creation_screen
+from .fields import FieldsPart
 from .issue_options import IssueOptions, require_labels, require_summary
 from .links import LinksPart
+from .screens import Screen, predicted
 from .site import Edit, Part, Site, TrackerIssue, issue_of
 from .transitions import CommentedStatusPart, StatusPart
 from .uploads import AttachmentsPart, ComparedFiles, UploadFile, files_of
+from .wanted_field import (
+    BY_TEXT,
+    PARENT,
+    PLAIN,
+    WantedField,
+    comparison_of,
+    issue_key,
+)
 
 #: Id of the field of each list option, and whether its entries are objects with a name.
 _LISTS = {
@@ -53,6 +56,8 @@ _LISTS = {
 }
 #: Checks for fields that may also be set in `fields`.
 _CHECKS = {"summary": require_summary, "labels": require_labels}
+#: Options whose changes are single entries.
+_ENTRIES = ("links", "attachments", "watchers")
 #: Key in `memory` for the fields of the server.
 _FIELDS = "tracker.fields"
 #: Fields that cannot be set directly, and the option to use instead.
@@ -167,7 +172,9 @@ class WantedParts:
                 _CHECKS[kind.id](place, wanted)
             by_text = isinstance(value, str) and is_document(wanted)
             comparison = BY_TEXT if by_text else comparison_of(kind.schema, self.site)
-            yield WantedField(kind.id, str(name), wanted, comparison=comparison)
+            key = issue_key(wanted) if kind.schema.get("type") == "issuelink" else ""
+            check = partial(self.site.named, key) if key else None
+            yield WantedField(kind.id, str(name), wanted, check=check, comparison=comparison)
 
 
 def _listed(source: Any, name: str, *, named: bool) -> list[Any]:
@@ -278,6 +285,7 @@ class PlannedIssue:
     :param key: None for a new issue
     :param needs: required permissions
     :param create: creates a new issue and plans its other edits
+    :param unsaved: reads the issue again, and returns the changes that the server did not store
     :param done: changes that were written
     """
 
@@ -287,6 +295,7 @@ class PlannedIssue:
     edits: Sequence[Edit] = ()
     needs: Sequence[str] = ()
     create: Callable[[PlannedIssue], None] | None = None
+    unsaved: Callable[[], list[Change]] = list
     done: list[Change] = field(default_factory=list)
     error: ToolchainError | None = None
 
@@ -382,15 +391,14 @@ class TrackerIssueOperation:
             return [issue.key for issue in self._search(parts, str(self._options.match), 2)]
 
         creation = Creation(parts.site, self._options, parts.fields, matching)
-        kind, changes = creation.plan()
+        members, changes = creation.plan()
 
         def create(planned: PlannedIssue) -> None:
-            planned.key = creation.create(kind)
+            planned.key = creation.create(members)
             planned.done += changes
-            if parts.others:
-                names = [name for part in parts.others for name in part.names]
-                issue = parts.site.issue(planned.key, names)
-                planned.edits = [edit for part in parts.others for edit in part.edits(issue)]
+            # Fields that the server did not store are edited like those of an existing issue.
+            edited = _edited(parts.site.issue(planned.key, parts.names), parts)
+            planned.edits, planned.unsaved = edited.edits, edited.unsaved
 
         later = [change for part in parts.others for change in part.expected()]
         needs = [name for part in parts.all for name in part.needs]
@@ -450,6 +458,10 @@ class TrackerIssueOperation:
         for edit in issue.edits:
             edit.write()
             issue.done += edit.changes
+        unsaved = issue.unsaved()
+        if unsaved:
+            issue.done = [change for change in issue.done if change not in unsaved]
+            raise not_saved(f"editing the issue '{issue.key}'", dict.fromkeys(map(_named, unsaved)))
         self._task.progress(f"{issue.key}: {issue.action}")
 
 
@@ -461,10 +473,27 @@ def _of_found(issue: TrackerIssue, parts: WantedParts) -> PlannedIssue:
 
 
 def _edited(issue: TrackerIssue, parts: WantedParts) -> PlannedIssue:
-    edits = [edit for part in parts.all for edit in part.edits(issue)]
+    found = [(part, part.edits(issue)) for part in parts.all]
+    edits = [edit for _part, listed in found for edit in listed]
+    written = [part for part, listed in found if listed]
     changes = tuple(change for edit in edits for change in edit.changes)
     needs = [name for edit in edits for name in edit.needs]
-    return PlannedIssue(issue.key, "updated" if edits else "unchanged", changes, edits, needs)
+    unsaved = partial(_unsaved, parts.site, written, issue)
+    action = "updated" if edits else "unchanged"
+    return PlannedIssue(issue.key, action, changes, edits, needs, unsaved=unsaved)
+
+
+def _unsaved(site: Site, written: Sequence[Part], before: TrackerIssue) -> list[Change]:
+    """Read an issue again after its edits. Return the changes that the server did not store."""
+    names = list(dict.fromkeys(name for part in written for name in part.names))
+    now = site.issue(before.key, names) if names else before
+    return [change for part in written for change in part.unsaved(before, now)]
+
+
+def _named(change: Change) -> str:
+    """Return the name of a field for a message, with the entry of an option that lists some."""
+    entry = change.after or change.before
+    return f"{change.field} '{entry}'" if change.field in _ENTRIES else change.field
 
 
 def _side(issue: PlannedIssue, side: str) -> dict[str, Any]:
@@ -504,11 +533,11 @@ class Creation:
     def _client(self) -> TrackerClient:
         return self._site.client
 
-    def plan(self) -> tuple[str, tuple[Change, ...]]:
-        """Return the type and the values of the new issue.
+    def plan(self) -> tuple[dict[str, Any], tuple[Change, ...]]:
+        """Return the fields of the request, and the values of the new issue.
 
-        Raises `not_found` for a missing project, and `rejected` if the project has no such type,
-        version or component.
+        Raises `not_found` for a missing project, `invalid` if a required field has no value, and
+        `rejected` if the project has no such type, version or component, or a field cannot be set.
         """
         options = self._options
         project = self._project(str(options.project))
@@ -518,7 +547,23 @@ class Creation:
                 for name in getattr(source, option, None) or []:
                     self._one_of(project, name_of_list, option, name)
         identity = (Change("project", None, options.project), Change("type", None, options.type))
-        return kind, (*identity, *self._fields.expected())
+        screen = self._screen(project, kind)
+        fields = self._fields if screen is None else self._fields.on(screen)
+        members = {
+            "project": {"key": options.project},
+            "issuetype": {"name": kind},
+            **fields.for_creation(None if screen is None else screen.fields),
+        }
+        return members, (*identity, *fields.expected())
+
+    def _screen(self, project: Mapping[str, Any], kind: str) -> Screen | None:
+        """Return the screen for new issues of a type. None if the server does not report it."""
+        types = project.get("issueTypes")
+        for record in types if isinstance(types, list) else ():
+            if member(record, "name") == kind and member(record, "id"):
+                number = str(record["id"])
+                return creation_screen(self._site, str(self._options.project), number)
+        return None
 
     def _project(self, key: str) -> Mapping[str, Any]:
         purpose = f"reading the project '{key}'"
@@ -544,24 +589,18 @@ class Creation:
             )
         return str(shown(found))
 
-    def create(self, kind: str) -> str:
-        """Create an issue of a type and return its key. The request is not repeated."""
-        options = self._options
-        members = {
-            "project": {"key": options.project},
-            "issuetype": {"name": kind},
-            **self._fields.for_creation(),
-        }
+    def create(self, members: Mapping[str, Any]) -> str:
+        """Create an issue with these fields and return its key. The request is not repeated."""
+        project = str(self._options.project)
         try:
             response = self._client.write(
-                f"creating an issue in the project '{options.project}'",
+                f"creating an issue in the project '{project}'",
                 "POST",
                 f"{self._site.api}/issue",
                 json={"fields": members},
                 verify=self._is_found,
             )
         except ToolchainError as error:
-            project = str(options.project)
             raise self._site.explained(error, *self._fields.needs, projectKey=project) from None
         made = json_or_none(response.body)
         key = member(made, "key")

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from ...core.errors import ToolchainError, invalid, quoted
@@ -14,8 +13,9 @@ from ...core.json_text import as_text, member
 from ...core.plan import Change
 from ..issues.field_values import shown
 from .comments import CommentPart
-from .fields import WantedField
-from .site import Edit, Site, TrackerIssue
+from .screens import Screen
+from .site import Edit, Site, TrackerIssue, is_moved
+from .wanted_field import WantedField
 
 Transition = Mapping[str, Any]
 
@@ -29,7 +29,6 @@ class StatusPart:
     :param filled: ids of the fields that already have a value
     """
 
-    names = ("status",)
     needs = ("TRANSITION_ISSUES",)
 
     def __init__(
@@ -42,6 +41,12 @@ class StatusPart:
     ) -> None:
         self._site, self._status, self._transition = site, status.strip(), transition
         self._fields, self._filled = list(fields), {*filled, *(field.id for field in fields)}
+        #: Status to which the planned transition of an issue leads, by key of the issue.
+        self._targets: dict[str, Any] = {}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return ("status", *(field.id for field in self._fields))
 
     def differs(self, issue: TrackerIssue) -> bool:
         return not self._is(issue.fields.get("status"))
@@ -61,8 +66,52 @@ class StatusPart:
         if _same_id(chosen.get("to"), current):
             return []  # the same status with its name in another language
         self._require_fields(issue, chosen, () if comment is None else ("comment",))
+        fields = self._spelled(issue, chosen)
+        self._targets[issue.key] = chosen.get("to")
         change = Change("status", shown(current), self._status)
-        return [Edit((change,), lambda: self._write(issue, chosen, comment), self.needs)]
+        return [Edit((change,), lambda: self._write(issue, chosen, fields, comment), self.needs)]
+
+    def unsaved(self, before: TrackerIssue, now: TrackerIssue) -> list[Change]:
+        """See `Part`. Warns if the workflow moved the issue on [tracker-24]."""
+        if now.key not in self._targets:
+            return []
+        old, status = before.fields.get("status"), now.fields.get("status")
+        if _same_id(status, old) or shown(status) == shown(old):
+            return [Change("status", shown(old), self._status)]
+        if not self._is(status) and not _same_id(status, self._targets[now.key]):
+            self._site.task.warn(
+                f"the issue '{now.key}' was moved to '{self._status}', and its workflow moved it on"
+                f" to '{shown(status)}'"
+            )
+        fields = [(field, before.fields.get(field.id)) for field in self._fields]
+        return [
+            replace(field.change(old), field=f"transition_fields.{field.name}")
+            for field, old in fields
+            if field.id in now.fields
+            and field.differs(old)
+            and field.differs(now.fields[field.id])
+            and now.fields[field.id] == old
+        ]
+
+    def _spelled(self, issue: TrackerIssue, chosen: Transition) -> list[WantedField]:
+        """Return the fields for the screen of a transition, with the server's spelling.
+
+        Raises `invalid` for a value that a field does not accept, and `rejected` for a field that
+        is not on the screen.
+        """
+        shown_fields = chosen.get("fields")
+        metadata = shown_fields if isinstance(shown_fields, Mapping) else {}
+        purpose = _title(issue, chosen)
+        screen = Screen(self._site.task, purpose, issue.project, metadata, "invalid")
+        known = quoted(field.get("name") or number for number, field in metadata.items())
+        for field in self._fields:
+            if metadata and field.id not in metadata:
+                raise ToolchainError(
+                    "rejected",
+                    f"{purpose}: the field {field.name} of transition_fields is not on its screen,"
+                    f" which has {known}",
+                )
+        return [screen.spelled(field) for field in self._fields]
 
     def _offered(self, issue: TrackerIssue) -> list[Transition]:
         """Return the available transitions. Raises `rejected` or `permission` for an empty list.
@@ -119,7 +168,7 @@ class StatusPart:
         """
         screen = chosen.get("fields")
         screen = screen if isinstance(screen, Mapping) else {}
-        transition = f"the transition '{chosen.get('name')}' of the issue '{issue.key}'"
+        transition = _title(issue, chosen)
         if self._fields and not screen and chosen.get("hasScreen") is False:
             raise ToolchainError(
                 "rejected", f"{transition} has no screen, so transition_fields cannot be set"
@@ -147,13 +196,17 @@ class StatusPart:
                 )
 
     def _write(
-        self, issue: TrackerIssue, chosen: Transition, comment: Mapping[str, Any] | None
+        self,
+        issue: TrackerIssue,
+        chosen: Transition,
+        fields: Sequence[WantedField],
+        comment: Mapping[str, Any] | None,
     ) -> None:
         members: dict[str, Any] = {"transition": {"id": str(chosen["id"])}}
         if comment is not None:
             members["update"] = {"comment": [{"add": comment}]}
-        if self._fields:
-            members["fields"] = {field.id: field.value for field in self._fields}
+        if fields:
+            members["fields"] = {field.id: field.value for field in fields}
         try:
             self._site.client.write(
                 f"moving the issue '{issue.key}' to the status '{self._status}'",
@@ -166,21 +219,10 @@ class StatusPart:
             # Server fact [tracker-24]: 409 if another transition of the issue is running.
             if error.status != 409 or not self._has_arrived(issue, chosen):
                 raise self._site.explained(error, *self.needs, issueKey=issue.key) from None
-            return
-        self._warn_if_moved_on(issue, chosen)
 
     def _has_arrived(self, issue: TrackerIssue, chosen: Transition) -> bool:
         status = self._site.field(issue.key, "status")
         return self._is(status) or _same_id(status, chosen.get("to"))
-
-    def _warn_if_moved_on(self, issue: TrackerIssue, chosen: Transition) -> None:
-        """Warn if a post function of the workflow moved the issue to yet another status."""
-        now = self._site.field(issue.key, "status")
-        if not self._is(now) and not _same_id(now, chosen.get("to")):
-            self._site.task.warn(
-                f"the issue '{issue.key}' was moved to '{self._status}', and its workflow moved it"
-                f" on to '{shown(now)}'"
-            )
 
 
 class CommentedStatusPart:
@@ -189,10 +231,14 @@ class CommentedStatusPart:
     Workflows may require the comment. A comment that the server drops is added afterwards.
     """
 
-    names = (*CommentPart.names, *StatusPart.names)
-
     def __init__(self, status: StatusPart, comment: CommentPart) -> None:
         self._status, self._comment = status, comment
+        #: Whether the comment of an issue goes with its transition, by key of the issue.
+        self._together: set[str] = set()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (*self._comment.names, *self._status.names)
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -210,8 +256,22 @@ class CommentedStatusPart:
         moves = self._status.edits(issue, added)
         if added is None or not moves:
             return [*comments, *moves]
-        ensure = partial(self._comment.ensure, issue)
-        return [*moves, *(replace(edit, write=ensure) for edit in comments)]
+        self._together.add(issue.key)
+        return [*moves, *(replace(edit, write=_nothing) for edit in comments)]
+
+    def unsaved(self, before: TrackerIssue, now: TrackerIssue) -> list[Change]:
+        moves = self._status.unsaved(before, now)
+        if now.key in self._together and is_moved(before, now):
+            return [*moves, *self._comment.ensure(now)]
+        return [*moves, *self._comment.unsaved(before, now)]
+
+
+def _nothing() -> None:
+    """Write nothing: the comment goes with the transition."""
+
+
+def _title(issue: TrackerIssue, chosen: Transition) -> str:
+    return f"the transition '{chosen.get('name')}' of the issue '{issue.key}'"
 
 
 def _same_id(current: Any, target: Any) -> bool:

@@ -203,14 +203,24 @@ class AttachmentsPart:
                 found.append(Edit((_change(file),), upload, self.needs))
             replaced = {attachment.number for attachment in older}
             for attachment in older:
-                change = Change("attachments", attachment.filename, None)
                 delete = partial(self._delete, issue, file, attachment, replaced)
-                found.append(Edit((change,), delete, ()))
+                found.append(Edit((_deletion(attachment),), delete, ()))
         return found
 
     def expected(self) -> tuple[Change, ...]:
         self._check_limit()
         return tuple(map(_change, self._files))
+
+    def unsaved(self, before: TrackerIssue, now: TrackerIssue) -> list[Change]:
+        known = {one.number for one in self._attachments(before.fields.get("attachment"))}
+        there = self._attachments(now.fields.get("attachment"))
+        left = {one.number for one in there}
+        lost = []
+        for file, missing, older in self._todo(before):
+            if missing and not file.is_stored(there, known):
+                lost.append(_change(file))
+            lost += [_deletion(one) for one in older if one.number in left]
+        return lost
 
     def _check_limit(self) -> None:
         """Raise `rejected` if a file is larger than the upload limit of the server."""
@@ -290,3 +300,7 @@ def _age(attachment: Attachment) -> tuple[float, int]:
 
 def _change(file: UploadFile) -> Change:
     return Change("attachments", None, file.name)
+
+
+def _deletion(attachment: Attachment) -> Change:
+    return Change("attachments", attachment.filename, None)

@@ -14,7 +14,7 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.operations.objects import Item, Objects, entries_of
 from ...core.plan import Plan, plan, unchanged, without_none
-from ..editing.fields import predicted
+from ..editing.screens import predicted
 from ..editing.site import Site
 from .project_kind import ProjectObjectKind
 from .project_objects import (
@@ -116,10 +116,13 @@ class ProjectComponents(ProjectObjects[Component]):
         members = {**_sent(wanted), **(lead if "lead" in wanted else {})}
         return self._update(component, wanted, members)
 
-    def delete(self, component: Component, target: Component | None) -> None:
-        """Delete a component. Move its issues to `target`, or only remove it from them if None."""
+    def delete(self, component: Component, target: Component | None) -> Component | None:
+        """Delete a component. Move its issues to `target`, or only remove it from them if None.
+
+        Returns the component if the server still has it.
+        """
         query = {} if target is None else {"moveIssuesTo": target.id}
-        self._delete(component, "DELETE", query=query)
+        return self._delete(component, "DELETE", query=query)
 
 
 def _sent(wanted: Mapping[str, Any]) -> dict[str, Any]:
@@ -262,8 +265,7 @@ class ComponentKind(ProjectObjectKind[ComponentEntry, Component]):
         components, snapshot = self.objects(item.entry.project), item.plan.data
         now: Component | None = snapshot.current
         if item.plan.action == "delete" and now is not None:
-            components.delete(now, snapshot.target)
-            self.store(item, None)
+            self.store(item, components.delete(now, snapshot.target))
             return
         if now is None:
             now = components.create(snapshot.desired, snapshot.lead)

@@ -21,7 +21,8 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.operations.objects import Item, Objects
 from ...core.plan import Plan, plan, unchanged, without_none
-from ..editing.fields import predicted
+from ...core.verification import not_saved
+from ..editing.screens import predicted
 from ..issues.jql_search import JqlSearchOperation, JqlSearchOptions
 from .project_kind import ProjectObjectKind
 from .project_objects import (
@@ -153,10 +154,13 @@ class ProjectVersions(ProjectObjects[Version]):
         error.result["changed"] = now != version
         return as_permission(error) if error.status == 404 else error
 
-    def delete(self, version: Version, target: Version | None) -> None:
-        """Delete a version. Move its issues to `target`, or only remove it from them if None."""
+    def delete(self, version: Version, target: Version | None) -> Version | None:
+        """Delete a version. Move its issues to `target`, or only remove it from them if None.
+
+        Returns the version if the server still has it.
+        """
         targets = {} if target is None else dict.fromkeys(_TARGETS, int(target.id))
-        self._delete(version, "POST", "removeAndSwap", json=targets)
+        return self._delete(version, "POST", "removeAndSwap", json=targets)
 
 
 _TARGETS = ("moveFixIssuesTo", "moveAffectedIssuesTo")
@@ -396,8 +400,7 @@ class VersionKind(ProjectObjectKind[TrackerVersionOptions, Version]):
         project, snapshot = item.entry.project, item.plan.data
         versions, now = self.objects(project), snapshot.current
         if item.plan.action == "delete":
-            versions.delete(now, snapshot.target)
-            self.store(item, None)
+            self.store(item, versions.delete(now, snapshot.target))
             return
         if now is None:
             sent = {name: value for name, value in snapshot.desired.items() if value is not False}
@@ -469,14 +472,17 @@ class VersionKind(ProjectObjectKind[TrackerVersionOptions, Version]):
             ids = {str(member(fix_version, "id")) for fix_version in found}
             return target.id in ids and version.id not in ids
 
+        purpose = f"moving the issue '{key}' from the version '{version.name}' to '{target.name}'"
         self._client.write(
-            f"moving the issue '{key}' from the version '{version.name}' to '{target.name}'",
+            purpose,
             "PUT",
             route,
             json={"update": {"fixVersions": verbs}},
             verify=done,
             repeatable=True,
         )
+        if not done():
+            raise not_saved(purpose, ["fix_versions"], changed=True)
 
 
 def _releases(options: TrackerVersionOptions, current: Version | None) -> bool:
