@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -41,7 +42,7 @@ def test_component_is_created_updated_and_deleted(
     tracker.sandbox.settings("tracker", **settings)
     life: list[dict[str, Any]] = [
         {"description": "größe", "lead": "alice", "assignee_type": "component_lead"},
-        {"new_name": "setup", "lead": " "},
+        {"new_name": "setup", "lead": ""},
         {"new_name": "SETUP", "assignee_type": "unassigned", "description": ""},
         {"new_name": "setup", "state": "present", "lead": "boris"},
     ]
@@ -170,3 +171,33 @@ def test_failed_entry_does_not_stop_the_others(tracker: Tracker) -> None:
         tracker(name="x")
     wildcard = {"project": "REL", "name": "x*", "state": "absent"}
     tracker.refused("invalid", "must name a single component", **wildcard)
+
+
+@pytest.mark.parametrize(
+    ("given", "method", "response", "failure"),
+    [
+        ({"state": "absent"}, "DELETE", (204, ""), ("failed", "but the object still exists")),
+        ({"description": "x"}, "PUT", (200, "ECHO"), ("rejected", "did not save description")),
+        ({"description": "x"}, "PUT", (200, "{}"), ("rejected", "did not save description")),
+    ],
+)
+def test_accepted_change_that_is_not_stored_fails_in_every_run(
+    tracker: Tracker,
+    given: dict[str, Any],
+    method: str,
+    response: tuple[int, str],
+    failure: tuple[str, str],
+) -> None:
+    status, body = response
+    current = rel(tracker, "installer").values["component"]
+    echo = json.dumps({"id": current["id"], "name": "installer", "description": "x"})
+    for _run in range(2):
+        tracker.sandbox.fault(
+            service="tracker",
+            method=method,
+            path="/component/[0-9]+$",
+            status=status,
+            body=body.replace("ECHO", echo),
+        )
+        error = tracker.refused(*failure, project="REL", name="installer", **given)
+        assert not error.result.get("changed")

@@ -416,3 +416,19 @@ def test_missing_version_is_not_created_without_create(tracker: Tracker, state: 
     assert shown(tracker, "9.9") is None
     done = tracker(project="REL", name="9.9", state="absent", create=False)
     assert done.changed is False
+
+
+def test_deletion_without_an_effect_fails(tracker: Tracker) -> None:
+    path = "/version/[0-9]+/removeAndSwap$"
+    tracker.sandbox.fault(service="tracker", method="POST", path=path, status=204, body="")
+    words = "the version 'REL/1.0.0': the server accepted the request, but the object still exists"
+    tracker.refused("failed", words, project="REL", name="1.0.0", state="absent")
+
+
+def test_issue_that_does_not_get_its_new_version_is_reported(tracker: Tracker) -> None:
+    tracker.sandbox.settings("tracker", unrecognized=["moveUnfixedIssuesTo"])
+    for _number in range(4):
+        path = "/issue/REL-[0-9]+$"
+        tracker.sandbox.fault(service="tracker", method="PUT", path=path, status=204, body="")
+    given = {"project": "REL", "name": "2.0.0", "state": "released", "unresolved": "1.1.0"}
+    tracker.refused("rejected", "but did not save fix_versions", **given)

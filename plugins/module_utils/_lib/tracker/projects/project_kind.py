@@ -109,7 +109,7 @@ class ProjectObjectKind(ProjectKind[Named, KnownObjects[Found]]):
         item.state = replace(self.known(item), current=now)
 
     def left(self, item: Item[Named, KnownObjects[Found]]) -> Plan:
-        """Compare the object in the response to the last write, which needs no further read."""
+        """Compare the object as it was read after the last write."""
         now, objects = self.known(item).current, self.objects(item.entry.project)
         return remaining(item.plan, None if now is None else now.settable(), objects.comparisons)
 

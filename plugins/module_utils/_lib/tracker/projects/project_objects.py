@@ -126,13 +126,15 @@ class ProjectObjects(ABC, Generic[Found]):
             if found is None:
                 raise
             return found
-        created = self.parse(json_or_none(response.body)) or named(self.all(), name)
+        made = self.parse(json_or_none(response.body))
+        created = named(self.all(), name) if made is None else self.read(made)
         if created is None:
             reason = f"the server accepted the request, but the {self.noun} does not exist"
             raise response.error("protocol", reason)
         return created
 
-    def _delete(self, found: Found, method: str, *below: str, **parts: Any) -> None:
+    def _delete(self, found: Found, method: str, *below: str, **parts: Any) -> Found | None:
+        """Delete an object. Return it if the server still has it."""
         self._client.write(
             f"deleting the {self.noun} '{found.name}' of the project '{self._project}'",
             method,
@@ -141,6 +143,7 @@ class ProjectObjects(ABC, Generic[Found]):
             verify=lambda: self.read(found) is None,
             repeatable=True,
         )
+        return self.read(found)
 
     def differing(self, found: Found, wanted: Mapping[str, Any]) -> dict[str, Any]:
         """Return the wanted values that differ from those of an object."""
@@ -158,7 +161,7 @@ class ProjectObjects(ABC, Generic[Found]):
             now = self.read(found)
             return now is not None and not self.differing(now, wanted)
 
-        response = self._client.write(
+        self._client.write(
             f"changing the {self.noun} '{found.name}' of the project '{self._project}'",
             "PUT",
             self._route(found),
@@ -166,7 +169,7 @@ class ProjectObjects(ABC, Generic[Found]):
             verify=done,
             repeatable=True,
         )
-        return self.parse(json_or_none(response.body)) or self.read(found)
+        return self.read(found)
 
     def read(self, found: Found) -> Found | None:
         """Read an object again. Return None if it does not exist any more."""
