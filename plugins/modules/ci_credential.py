@@ -49,7 +49,9 @@ options:
     description: Description. The module adds a short record of the secret to it, which it removes again when it shows the description.
     type: str
   login_username: &login_username
-    description: User name in the credential, for V(username_password) and V(ssh_key).
+    description:
+      - User name in the credential, for V(username_password) and V(ssh_key).
+      - A new V(username_password) requires it; an empty string creates a credential without a user name.
     type: str
   login_password: &login_password
     description: Password in the credential, for V(username_password) and V(certificate).
@@ -61,7 +63,7 @@ options:
     description: File with the content of a V(secret_file). It may be binary.
     type: path
   file_name: &file_name
-    description: Name of the V(secret_file) for builds.
+    description: Name of the V(secret_file) for builds. For a new credential, the default is the name of O(src), or O(id).
     type: str
   private_key: &private_key
     description: Private key of an V(ssh_key).

@@ -341,6 +341,33 @@ def test_failure_is_reported(what: str) -> None:
     assert told(objects.failed(module, result, options, "the task")) == expected
 
 
+def test_refused_change_is_a_difference_of_a_drift() -> None:
+    error = {"kind": "invalid", "msg": "the credential 'a': set login_password"}
+    change = {"field": "description", "before": "x", "after": "y"}
+    row = {"name": "a", "action": "updated", "changes": [change], "error": error}
+    fine = {"name": "b", "action": "unchanged", "changes": []}
+    result = {"msg": "1 of 2 failed", "error": error, "results": [row, fine]}
+    found = objects.failed("ci_credential", result, {}, "the task", check=True)
+    assert told(found) == [
+        "credential a: differs in description; set login_password (update, drift)",
+        "credential b: as wanted (none, ok)",
+    ]
+    assert (found[0]["before"], found[0]["after"]) == ({"description": "x"}, {"description": "y"})
+    assert told(objects.failed("ci_credential", result, {}, "the task"))[0] == (
+        "credential a: set login_password (none, failed)"
+    )
+    changes = [{"path": "jenkins.m", "before": 1, "after": 2}]
+    one = {"msg": "would remove a", "error": error, "changes": changes}
+    one["configuration"] = {"name": "jenkins"}
+    assert told(objects.failed("ci_configuration", one, {}, "the task", check=True)) == [
+        "configuration jenkins: differs in jenkins.m; would remove a (update, drift)"
+    ]
+    one["error"] = {"kind": "server"}
+    assert told(objects.failed("ci_configuration", one, {}, "the task", check=True)) == [
+        "configuration jenkins: would remove a (none, failed)"
+    ]
+
+
 def test_object_is_one_finding_for_any_number_of_tasks() -> None:
     contents = Contents(check=True)
     add(contents, "a", before=1, after=2)

@@ -142,18 +142,26 @@ def _store_view(context: Context, folder: str) -> Exported:
 def _view(context: Context, row: dict[str, Any]) -> Exported:
     root = configuration.parsed(row["xml"])
     name, text = str(root.tag).rpartition(".")[2], root.findtext("description") or ""
-    shown = root.findtext("username")
     is_used = root.findtext("id") in context.settings("ci")["used_credentials"]
     return Exported(
         "com.cloudbees.plugins.credentials.CredentialsStoreAction$CredentialsWrapper",
         constants(
             id=root.findtext("id"),
             typeName=_TYPES.get(name, name),
-            displayName=f"{shown}/******" if shown else root.findtext("id"),
+            displayName=_display_name(root, name, text),
             description=text,
             fingerprint={"hash": row["fingerprint"]} if is_used else None,
         ),
     )
+
+
+def _display_name(root: etree._Element, name: str, description: str) -> str | None:
+    """Return the name that the web interface shows: user or file, then the description [ci-40]."""
+    shown = root.findtext("username") or root.findtext("fileName")
+    if not shown or root.findtext("usernameSecret") == "true":
+        return description or root.findtext("id")
+    hidden = "/******" if name == "UsernamePasswordCredentialsImpl" else ""
+    return f"{shown}{hidden}" + (f" ({description})" if description else "")
 
 
 def _store(call: Call, rest: list[str]) -> str | None:

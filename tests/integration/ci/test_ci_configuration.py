@@ -135,6 +135,14 @@ def test_export_as_the_plugin_writes_it_is_unchanged_in_the_second_run(ci: Ci) -
     }
 
 
+def test_refusal_contains_all_differences(ci: Ci) -> None:
+    config = nodes("linux-1")
+    config["jenkins"]["systemMessage"] = "Other"
+    error = ci.fails("invalid", "would remove", config=config)
+    assert {change["path"] for change in error.result["changes"]} >= {"jenkins.systemMessage"}
+    assert error.result["configuration"]["name"] == "jenkins"
+
+
 def test_list_loses_entries_only_if_named_in_replaces(ci: Ci) -> None:
     ci.fails("invalid", NODES, "linux-2", config=nodes("linux-1"))
     ci.fails("invalid", "max_deletions", config=nodes("linux-1"), replaces=[NODES])

@@ -278,3 +278,56 @@ def test_entry_without_its_secret_does_not_stop_the_others(ci: Ci) -> None:
     assert error.result["results"][0]["changes"] == [
         {"field": "description", "before": "Reads the sources", "after": "Other"}
     ]
+
+
+LOST = "Łukasz?"
+
+
+@pytest.mark.parametrize("description", [None, "Für \N{RIGHTWARDS ARROW} (all)"])
+@pytest.mark.parametrize(
+    ("kind", "field", "secret"),
+    [
+        ("username_password", "login_username", {"login_password": "first-secret"}),
+        ("ssh_key", "login_username", {"private_key": "first-secret"}),
+        ("secret_file", "file_name", {"secret": "first-secret"}),
+    ],
+)
+def test_name_beyond_latin_1_is_compared(
+    ci: Ci, kind: str, field: str, secret: dict[str, str], description: str | None
+) -> None:
+    """[ci-40]: the XML has question marks for such characters, the JSON has not."""
+    given = {"id": "a", "kind": kind, field: LOST, **secret}
+    ci.lives(**given, description=description)
+    assert "unknown" not in ci.run(id="a", **{field: LOST})
+    with pytest.raises(ToolchainError, match=f"differs in {field}"):
+        ci.run(id="a", **{field: "?ukasz?"})
+
+
+def test_name_that_no_response_shows_is_unknown(ci: Ci) -> None:
+    """[ci-40]: `displayName` does not contain a user name that counts as a secret."""
+    root = "com.cloudbees.plugins.credentials.impl.UsernamePasswordCredentialsImpl"
+    fields = f"<id>a</id><username>{LOST}</username><usernameSecret>true</usernameSecret>"
+    config = f"<{root}>{fields}<password>first-secret</password></{root}>"
+    headers = {"Content-Type": "application/xml"}
+    ci.text(f"{SYSTEM}/createCredentials", "POST", data=config.encode(), headers=headers)
+    found = ci.run(id="a", login_username=LOST)
+    assert (found["changed"], found["unknown"]) == (False, ["login_username"])
+    changed = {"id": "a", "login_password": "other-secret", "update_secret": "always"}
+    ci.fails("invalid", "set login_username", **changed)
+    assert ci.run(**changed, login_username="Ł")["changed"]
+    assert not ci.run(id="a", login_username="Ł")["changed"]
+    config = config.replace(LOST, "Ł")
+    again = ci.run(id="a", kind="xml", config=config, update_secret="on_create")
+    assert not again["changed"]
+
+
+def test_new_credential_requires_a_user_name(ci: Ci) -> None:
+    ci.fails("invalid", "requires login_username", id="new", login_password="x-secret")
+    assert ci.lives(id="new", login_username="", login_password="x-secret")["changed"]
+
+
+def test_new_file_is_named_after_its_source(ci: Ci, tmp_path: Path) -> None:
+    source = tmp_path / "a.env"
+    source.write_text("first-secret")
+    ci.lives(id="f", kind="secret_file", src=str(source))
+    assert not ci.run(id="f", file_name="a.env")["changed"]

@@ -25,6 +25,9 @@ APP = f"""<org.jenkinsci.plugins.github__branch__source.GitHubAppCredentials>
 TEXT = f"""<org.jenkinsci.plugins.plaincredentials.impl.StringCredentialsImpl>
 <scope>GLOBAL</scope><id>deploy</id><description>Deploys [toolchain pbkdf2:{"0" * 16}:{"1" * 32}]</description>
 <secret>{SECRET}</secret></org.jenkinsci.plugins.plaincredentials.impl.StringCredentialsImpl>"""
+LOGIN = f"""<com.cloudbees.plugins.credentials.impl.UsernamePasswordCredentialsImpl>
+<scope>GLOBAL</scope><id>login</id><username>Ł</username><usernameSecret>true</usernameSecret>
+<password>{SECRET}</password></com.cloudbees.plugins.credentials.impl.UsernamePasswordCredentialsImpl>"""
 SEED: dict[str, Any] = {
     "nodes": [
         {"name": "up", "label": "linux docker"},
@@ -35,6 +38,7 @@ SEED: dict[str, Any] = {
     "stored_credentials": [
         {"config": APP},
         {"config": TEXT, "folder": "delivery", "domain": "release"},
+        {"config": LOGIN, "folder": "delivery"},
     ],
     "configuration": {
         "jenkins": {
@@ -86,6 +90,7 @@ def test_every_kind_is_exported_without_secrets(ci: Ci, tmp_path: Path) -> None:
             "description": "Reads the sources",
             "login_username": "git",
         },
+        {"id": "login", "folder": "delivery", "kind": "username_password", "description": ""},
         {
             "id": "deploy",
             "folder": "delivery",
@@ -112,7 +117,8 @@ def test_every_kind_is_exported_without_secrets(ci: Ci, tmp_path: Path) -> None:
     for file in (tmp_path / "state").rglob("*.*"):
         assert SECRET not in file.read_text("utf-8")
     assert "GitHubAppCredentials can only be exported as XML" in left_out["credential app"]
-    assert {"secret git-login", "secret delivery/release/deploy"} <= set(left_out)
+    assert "does not show" in left_out["credential field delivery/login"]
+    assert {"secret git-login", "secret delivery/domain:release/deploy"} <= set(left_out)
 
 
 def test_unrepresentable_configuration_is_omitted(ci: Ci, tmp_path: Path) -> None:

@@ -22,11 +22,14 @@ _MADE = {"create", "created", "uploaded", "exploded", "checksum_deployed", "copi
 _GONE = {"delete", "deleted", "remove", "removed", "trashed", "uninstalled"}
 
 
-def compared(module: str, result: Result, options: Mapping[str, Any], task: str) -> list[Finding]:
+def compared(
+    module: str, result: Result, options: Mapping[str, Any], task: str, *, check: bool = False
+) -> list[Finding]:
     """Return a finding for each object that a task compared, also for unchanged objects.
 
     :param options: options of the module, from `invocation` of its result
     :param task: name for an object without a name: the loop item, or the name of the task
+    :param check: see `failed`
     """
     descriptor = descriptor_of(module)
     if "censored" in result:
@@ -45,7 +48,8 @@ def compared(module: str, result: Result, options: Mapping[str, Any], task: str)
         rows = [row for row in listed if isinstance(row, Mapping)]
         names = [_name_of_row(descriptor, {**options, **row}) or task for row in rows]
         pairs = zip(names, rows, strict=True)
-        return [_with_unknown(_of_row(descriptor.kind, name, row), row) for name, row in pairs]
+        found = [(_of_row(descriptor.kind, name, row, check=check), row) for name, row in pairs]
+        return [_with_unknown(finding, row) for finding, row in found]
     return [_with_unknown(_of_task(module, result, options, task), result)]
 
 
@@ -80,26 +84,52 @@ def expected(module: str, options: Mapping[str, Any]) -> int:
     return int(module in findings.READERS or bool(descriptor_of(module).kind))
 
 
-def failed(module: str, result: Result, options: Mapping[str, Any], task: str) -> list[Finding]:
-    """Return the findings of a failed task: its planned changes, and the failure."""
+def failed(
+    module: str, result: Result, options: Mapping[str, Any], task: str, *, check: bool = False
+) -> list[Finding]:
+    """Return the findings of a failed task: its planned changes, and the failure.
+
+    :param check: the task ran in check mode. Then an object that differs, but that the module
+        refuses to change, is a difference
+    """
     text = _message_of(result)
     refused = refused_servers.refusal_of(result.get("error"))
     if refused and module:
         count = result.get("not_compared", expected(module, options))
         return [{**findings.failed("server", "", text), "refused": refused, "count": count}]
-    planned = [] if "censored" in result else _planned_before(module, result, options)
-    if any(record["status"] == "failed" for record in planned):
+    planned = [] if "censored" in result else _planned_before(module, result, options, check)
+    rows = result.get(ENTRIES) if planned else None
+    if any(record["status"] == "failed" for record in planned) or (
+        isinstance(rows, list) and any(row.get("error") for row in rows)
+    ):
         return planned
     kind, name = object_of(module, options, result, task)
-    return [*planned, findings.failed(kind, name, text)]
+    refused = _refused(kind, name, result, text) if check and not planned else None
+    return [*planned, refused or findings.failed(kind, name, text)]
 
 
-def _planned_before(module: str, result: Result, options: Mapping[str, Any]) -> list[Finding]:
+def _refused(kind: str, name: str, values: Mapping[str, Any], text: str) -> Finding | None:
+    """Return the finding of an object that differs, but that the module refuses to change."""
+    error, changes = values.get("error"), values.get("changes")
+    if not isinstance(error, Mapping) or error.get("kind") != "invalid" or not changes:
+        return None
+    names = [change.get("field", change.get("path")) for change in changes]
+    before, after = (
+        {field: change.get(side) for field, change in zip(names, changes, strict=True)}
+        for side in ("before", "after")
+    )
+    found = findings.different(kind, name, findings.differing(names), before, after)
+    return {**found, "text": f"{found['text']}; {text}"}
+
+
+def _planned_before(
+    module: str, result: Result, options: Mapping[str, Any], check: bool
+) -> list[Finding]:
     if module == "analysis_config" and result.get("plan"):
         return findings.compared({**options, **result}, module)
     if not module or descriptor_of(module).listed != ENTRIES or not result.get(ENTRIES):
         return []
-    return compared(module, result, options, "")
+    return compared(module, result, options, "", check=check)
 
 
 def object_of(
@@ -146,9 +176,12 @@ def _name_of_row(descriptor: Descriptor, values: Mapping[str, Any]) -> str:
     return str(name or descriptor.name_of(values))
 
 
-def _of_row(kind: str, name: str, row: Mapping[str, Any]) -> Finding:
+def _of_row(kind: str, name: str, row: Mapping[str, Any], *, check: bool) -> Finding:
     error = row.get("error")
     if isinstance(error, Mapping) and error.get("msg"):
+        text = str(error["msg"]).removeprefix(f"the {kind} '{name}': ")
+        if check and (difference := _refused(kind, name, row, text)):
+            return difference
         found = findings.failed(kind, name, str(error["msg"]))
         refused = refused_servers.refusal_of(error)
         return {**found, "refused": refused, "count": 1} if refused else found

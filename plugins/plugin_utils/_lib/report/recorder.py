@@ -100,8 +100,9 @@ class Recorder:
         server = server or self.contents.servers.get((host, service), "")
         if module.endswith(_EXPORT):
             self._exports[host, service] = task.get_name().strip()
+        title, check = self._title(task, result), boolean(task.check_mode or False, strict=False)
         read = objects.failed if failed else objects.compared
-        found = read(module, result, options, self._title(task, result))
+        found = read(module, result, options, title, check=check)
         skipped = result.get("plan_skipped") or ()
         self.contents.skipped += len(skipped)
         if skipped and not result.get("changed"):
@@ -109,7 +110,7 @@ class Recorder:
         found = _with_digests(found, result.get("plan_digests") or [])
         _add_authors(found, result.get("plan_authors") or [])
         if module and found:
-            self._checks.add(boolean(task.check_mode or False, strict=False))
+            self._checks.add(check)
         self._add(found, host, service, server, task.get_name().strip())
 
     def _title(self, task: Any, result: Mapping[str, Any]) -> str:

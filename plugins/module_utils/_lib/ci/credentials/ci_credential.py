@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, replace
 from functools import partial
@@ -142,9 +143,12 @@ class Credentials(ItemKind[CiCredentialEntry, XmlElement]):
             failure = _missing_secrets_error(wanted, live, found, self.title(item))
             found = replace(found, failure=failure)
             fingerprint = None  # the write gives the credential another one
-        elif live is not None and state == "unknown" and _should_be_compared(entry, live, wanted):
-            found = found.with_unknown("secret")
-            self._warn_of_unknown(item, _record(live), fingerprint)
+        elif live is not None:
+            unknown = wanted.unknown(live)
+            if state == "unknown" and _should_be_compared(entry, live, wanted):
+                unknown.append("secret")
+                self._warn_of_unknown(item, _record(live), fingerprint)
+            found = found.with_unknown(*unknown)
         shown = {
             "id": entry.id,
             "kind": kind,
@@ -193,6 +197,8 @@ class Credentials(ItemKind[CiCredentialEntry, XmlElement]):
                 content = read_bytes(entry.src, "the secret in src")
                 self._task.hide(content.decode("utf-8", "replace"))
             values["secret"] = content
+            if live is None and entry.file_name is None:
+                values["file_name"] = os.path.basename(entry.src or entry.id)
         if entry.keystore is not None:
             values["keystore"] = _joined(entry.keystore)
             self._task.hide(values["keystore"])

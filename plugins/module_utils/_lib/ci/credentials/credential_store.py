@@ -17,8 +17,11 @@ from ..job_address import job_of
 from ..server_objects import ServerObjects
 from ..xml_reader import XmlElement, put, text_of
 
-#: Replaces a character that the server cannot encode.
-_LOST = "?"
+#: Replaces a character that the server cannot encode, and what this client makes of it if no
+#: response shows the character.
+_LOST, UNKNOWN = "?", "\ufffd"
+#: Elements that `displayName` contains.
+_IN_NAME = ("username", "fileName")
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,8 @@ class CredentialStores:
         """Return the XML of a credential, or `None` if the credential does not exist.
 
         Server fact [ci-40]: the XML has question marks for characters beyond ISO-8859-1. The JSON
-        has the description unchanged.
+        has the description unchanged, and a name that usually contains the user or the file.
+        Characters that neither shows are `UNKNOWN`.
 
         Raises `not_found` if its folder or domain does not exist.
         """
@@ -63,11 +67,16 @@ class CredentialStores:
         found = self._objects.document(purpose, self._path(location))
         if found is None:
             self._require_domain(location)
-        elif _LOST in text_of(found, "description"):
-            shown = part(self._objects.shown(purpose, self._path(location), "description"))
-            put(
-                found, "description", str(shown.get("description") or text_of(found, "description"))
-            )
+        elif any(_LOST in text_of(found, name) for name in ("description", *_IN_NAME)):
+            tree = "description,displayName"
+            shown = part(self._objects.shown(purpose, self._path(location), tree))
+            description = as_text(shown.get("description")) or text_of(found, "description")
+            put(found, "description", description)
+            for name in _IN_NAME:
+                if _LOST in (lossy := text_of(found, name)):
+                    put(
+                        found, name, _in_full(lossy, as_text(shown.get("displayName")), description)
+                    )
         return found
 
     def fingerprint(self, location: CredentialLocation) -> str | None:
@@ -162,6 +171,20 @@ class CredentialStores:
 
     def _path(self, location: CredentialLocation) -> str:
         return f"{self._domain(location)}/credential/{path(location.id)}"
+
+
+def encoded(text: str) -> str:
+    """Return a text as the XML of the server shows it [ci-40]."""
+    return text.encode("iso-8859-1", "replace").decode("iso-8859-1")
+
+
+def _in_full(lossy: str, display_name: str, description: str) -> str:
+    """Return the user or file name that `displayName` contains, before the description [ci-40].
+
+    :param lossy: the name with question marks
+    """
+    name = display_name.removesuffix(f" ({description.strip()})").removesuffix("/******")
+    return name if encoded(name) == lossy else lossy.replace(_LOST, UNKNOWN)
 
 
 def _missing_message(location: CredentialLocation, known: set[str] | None) -> str:

@@ -16,6 +16,7 @@ from .. import xml_reader
 from ..jobs import configuration
 from ..xml_reader import XmlElement, put, text_of
 from . import secret_record
+from .credential_store import UNKNOWN, encoded
 
 _IMPL = "com.cloudbees.plugins.credentials.impl"
 _PLAIN = "org.jenkinsci.plugins.plaincredentials.impl"
@@ -115,6 +116,9 @@ class WantedFields:
             self._secrets["secret"] = base64.b64encode(self._secrets["secret"]).decode()
         needed = set(self._kind.secrets) - set(self._kind.optional)
         self._missing = sorted(needed - set(self._secrets))
+        # only an SSH key can be used without a user name
+        names = {"login_username"} if kind == "username_password" else set()
+        self._missing_if_new = sorted({*self._missing, *names} - set(self._values))
         self.secret = None if self._missing else json.dumps(self._secrets, sort_keys=True)
 
     def current(self, live: XmlElement) -> dict[str, Any]:
@@ -123,11 +127,23 @@ class WantedFields:
             "kind": self._name,
             "scope": text_of(live, "scope").lower() or "global",
             "description": secret_record.split(text_of(live, "description"))[0],
-            **{
-                name: text_of(live, element_path)
-                for name, element_path in self._kind.fields.items()
-            },
+            **{name: self._field(live, name) for name in self._kind.fields},
         }
+
+    def _field(self, live: XmlElement, name: str) -> str:
+        """Return a field of the credential; the desired value if no response shows the other."""
+        found, wanted = text_of(live, self._kind.fields[name]), self._values.get(name)
+        shown = found.replace(UNKNOWN, "?")
+        return wanted if wanted is not None and encoded(wanted) == shown != found else found
+
+    def unknown(self, live: XmlElement) -> list[str]:
+        """Return the names of the fields whose values the server does not show."""
+        return [
+            name
+            for name, element_path in self._kind.fields.items()
+            if UNKNOWN in text_of(live, element_path)
+            and self._values.get(name) != text_of(live, element_path).replace(UNKNOWN, "?")
+        ]
 
     def fields(self, live: XmlElement | None) -> dict[str, Any]:
         """Return the desired fields to compare with `current`."""
@@ -153,8 +169,11 @@ class WantedFields:
                 put(root, element_path, str(fields.get(name, "")))
         if "scope" in fields:
             put(root, "scope", fields["scope"].upper())
-        if self._missing and (live is None or any(redacted(live))):
-            raise invalid(self._missing_message(live))
+        missing = self._missing if live and any(redacted(live)) else []
+        missing = missing if live else self._missing_if_new
+        lossy = [] if live is None else [n for n in self.unknown(live) if n not in self._values]
+        if missing or lossy:
+            raise invalid(self._missing_message(live, [*missing, *lossy]))
         if self._secrets:
             for name, element_path in self._kind.secrets.items():
                 put(root, element_path, self._secrets.get(name, ""), self._kind.classes)
@@ -165,8 +184,8 @@ class WantedFields:
         """Return the plan for what a write has left undone."""
         return plan(self.current(live), self.fields(live))
 
-    def _missing_message(self, live: XmlElement | None) -> str:
-        options = ", ".join(self._missing)
+    def _missing_message(self, live: XmlElement | None, missing: list[str]) -> str:
+        options = ", ".join(missing)
         if live is None:
             return f"a new credential of the kind {self._name} requires {options}"
         return f"to change the credential, set {options}; otherwise the server would empty it"
@@ -196,6 +215,10 @@ class WantedDocument:
     @property
     def root_name(self) -> str:
         return self._root.name
+
+    def unknown(self, live: XmlElement) -> list[str]:
+        """Return "config" if a user or file name in it is not shown by the server."""
+        return ["config"] if any(UNKNOWN in e.text for e, _holder in live.iterate()) else []
 
     def possible_secrets(self) -> list[str]:
         """Return the values that may be secrets. Only the server knows which of them are."""
@@ -277,8 +300,19 @@ def _comparable(live: XmlElement, wanted: XmlElement) -> tuple[XmlElement, XmlEl
     """Return both XML documents with masked secrets and without records."""
     live_copy, wanted_copy = deepcopy(live), deepcopy(wanted)
     put(live_copy, "description", secret_record.split(text_of(live_copy, "description"))[0])
+    _complete(live_copy, wanted_copy)
     _mask_redacted(live_copy, wanted_copy)
     return live_copy, wanted_copy
+
+
+def _complete(live: XmlElement, wanted: XmlElement) -> None:
+    """Take over the desired texts whose characters the XML of the server cannot show [ci-40]."""
+    for child in live.children:
+        same = next((other for other in wanted.children if other.name == child.name), None)
+        if same is not None:
+            _complete(child, same)
+    if live.text != wanted.text and encoded(wanted.text) == live.text.replace(UNKNOWN, "?"):
+        live.text = wanted.text
 
 
 def _mask_redacted(live: XmlElement, wanted: XmlElement | None) -> None:

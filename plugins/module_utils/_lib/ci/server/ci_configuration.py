@@ -76,18 +76,25 @@ class CiConfigurationOperation:
         live = live_configuration(self._server)
         hide_secrets(self._task, self._wanted, live)
         found = compared(self._wanted, live)
-        if found.unclear:
-            raise invalid("; ".join(found.unclear[:_MAX_UNCLEAR]))
         result = {
             "changes": found.changes,
             "unknown": found.unknown,
             "configuration": {"name": ", ".join(map(str, self._wanted))},
         }
+        if found.unclear:
+            error = invalid("; ".join(found.unclear[:_MAX_UNCLEAR]))
+            error.result = result
+            raise error
         if found.unknown:
             self._task.warn(f"cannot compare the configuration at {listed(found.unknown)}")
         if not found.changes:
             return unchanged(result)
-        self._require_allowed_removals(found)
+        try:
+            self._require_allowed_removals(found)
+        except ToolchainError as error:
+            # a drift shows the other differences of the sections too
+            error.result = result
+            raise
         sent, lost = without_failed(sections(self._wanted, live))
         if lost:
             self._task.warn(
@@ -156,8 +163,9 @@ class CiConfigurationOperation:
                 )
         count = sum(map(len, found.lost.values()))
         if count > self._options.max_deletions:
+            places = "; ".join(f"{path}: {listed(names)}" for path, names in found.lost.items())
             raise invalid(
-                f"{count} list items would be removed, but max_deletions is"
+                f"{count} list items would be removed ({places}), but max_deletions is"
                 f" {self._options.max_deletions}: increase it, or keep more items"
             )
 

@@ -273,7 +273,12 @@ def _entry(run: ExportRun, location: CredentialLocation, root: XmlElement) -> di
         )
         run.state.leave_out("credential", location.name, reason)
         return None
-    fields = WantedFields(kind, location.id, {}).current(root)
+    wanted = WantedFields(kind, location.id, {})
+    fields = wanted.current(root)
+    for name in wanted.unknown(root):
+        del fields[name]
+        reason = f"{name} has characters that the server does not show: write it yourself"
+        run.state.leave_out("credential field", location.name, reason)
     if location.folder or fields["scope"] not in _SCOPES:
         del fields["scope"]
     if not fields.get("file_name", "-"):
