@@ -340,19 +340,23 @@ def unmanaged(run: Run, export: str) -> Result:
 
 
 def findings(run: Run, results: Sequence[Mapping[str, Any]]) -> Result:
-    """Return the objects that differ.
+    """Return the objects that differ, and the messages of failed results.
+
+    In check mode an object that its module refuses to change is a difference, and no failure.
 
     :param results: dicts with a `module` and its `results`
     """
-    found = [
-        finding
-        for each in results
-        for result in each["results"]
-        for finding in objects.differing(each["module"], removals.with_options(result))
-    ]
+    found, failures = [], []
+    for each in results:
+        for result in each["results"]:
+            values = removals.with_options(result)
+            refused = objects.refused(each["module"], values) if run.check_mode else []
+            found += refused or objects.differing(each["module"], values)
+            if result.get("failed") and not refused:
+                failures.append(result.get("msg"))
     # a script has read the version of Java: the report has its result from no module
     of_roles = [finding for finding in found if finding["kind"] == "java"]
-    return {"findings": found, "report": {"findings": of_roles}}
+    return {"findings": found, "failures": failures, "report": {"findings": of_roles}}
 
 
 def reported(run: Run, known: Sequence[Mapping[str, Any]] | None = None) -> Result:

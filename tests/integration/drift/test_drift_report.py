@@ -518,3 +518,31 @@ def test_secrets_in_shell_steps_are_in_no_output(fresh: Fresh, tmp_path: Path) -
     ]
     for text in (*outputs, *files):
         assert "canary" not in text
+
+
+def test_refused_changes_are_differences(fresh: Fresh, tmp_path: Path) -> None:
+    """A credential without its secret, and a list that would lose an item, are no failures."""
+    sandbox = fresh("real")
+    nodes = [{"permanent": {"name": name}} for name in ("one", "two")]
+    live = {"jenkins": {"systemMessage": "Hello", "nodes": nodes}}
+    sandbox.seed({"ci": {"configuration": live}})
+    sections = [{"config": {"jenkins": {"systemMessage": "Other", "nodes": nodes[:1]}}}]
+    credentials = [{"id": "git-login", "description": "Other"}]
+    state = {"desired_state_credentials": credentials, "desired_state_configuration": sections}
+    run = _run(
+        sandbox,
+        tmp_path,
+        "drift",
+        {**state, "enforce_roles": ["desired_state"], "drift_report": "drift"},
+    )
+    report = _read(tmp_path / "drift")
+    assert _short(report) == [
+        ("ci", "configuration", "jenkins", "update", "drift"),
+        ("ci", "credential", "git-login", "update", "drift"),
+    ]
+    configuration, credential = report["findings"]
+    assert "set login_password" in credential["text"]
+    assert credential["after"] == {"description": "Other"}
+    assert set(configuration["after"]) == {"jenkins.systemMessage", "jenkins.nodes[two]"}
+    assert "add jenkins.nodes to replaces" in configuration["text"]
+    assert "2 of 2 objects differ" in run.output

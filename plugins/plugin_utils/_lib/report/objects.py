@@ -72,6 +72,17 @@ def differing(module: str, result: Result) -> list[Finding]:
     return [{"service": service, **record} for record in found if record["status"] != "ok"]
 
 
+def refused(module: str, result: Result) -> list[Finding]:
+    """Return the differing objects of a task in check mode that only failed because its module
+    refuses to change them.
+    """
+    found = failed(module, result, result, module, check=True) if result.get("failed") else []
+    if any(record["status"] == "failed" for record in found):
+        return []
+    service = descriptor_of(module).service
+    return [{"service": service, **record} for record in found if record["status"] != "ok"]
+
+
 def expected(module: str, options: Mapping[str, Any]) -> int:
     """Return the number of objects that a task with these options compares."""
     if module == "analysis_config":
