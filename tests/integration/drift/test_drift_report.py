@@ -545,4 +545,4 @@ def test_refused_changes_are_differences(fresh: Fresh, tmp_path: Path) -> None:
     assert credential["after"] == {"description": "Other"}
     assert set(configuration["after"]) == {"jenkins.systemMessage", "jenkins.nodes[two]"}
     assert "add jenkins.nodes to replaces" in configuration["text"]
-    assert "2 of 2 objects differ" in run.output
+    assert "Result: differs" in run.output
