@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import (
-    adoption,
+    adopted_objects,
     bookkeeping,
     masked_patch,
 )
@@ -129,6 +129,7 @@ class Trial:
         rows = [{"service": service, "server": url} for service, url in SERVERS.items()]
         report = {"findings": findings, "servers": rows}
         write(path / "report", {"report.json": json.dumps(report)})
+        self.exports: dict[str, Any] = {}
         self.variables = {
             "inventory_hostname": "localhost",
             "playbook_dir": str(path),
@@ -143,8 +144,11 @@ class Trial:
         """Adopt, and return the result with the removed and added lines in `lines`."""
         run = bookkeeping.Run(self.variables, lambda value: value, lambda path: {})
         bookkeeping.perform("choose_adopted", run, {})
-        values = {"export": str(self.export), "left_out": left_out}
-        found = bookkeeping.perform("adopt", run, values)
+        exports = {"ci": {"exported": {}, "left_out": left_out}, "repo": {"skipped": True}}
+        exports |= self.exports
+        found = bookkeeping.perform("adopt", run, {"export": str(self.export), "exports": exports})
+        self.written = found
+        bookkeeping.perform("require_adopted", run, {"failures": found["failures"]})
         rows = str(found["patch"]).splitlines()
         found["lines"] = [
             row for row in rows if row[:1] in "+-" and row[:3] not in ("+++", "---", "")
@@ -377,7 +381,7 @@ def test_uncommitted_changes_are_a_conflict(tmp_path: Path) -> None:
     for command in ("init -q", "add .", "-c user.name=a -c user.email=a@b.c commit -qm one"):
         subprocess.run(["git", *command.split()], cwd=trial.folder, check=True)
     write(trial.folder, {"repo.yml": FOLDER["repo.yml"] + "# other file\n"})
-    assert trial.adopt()["files"] == ["ci.yml"]
+    assert [row["file"] for row in trial.adopt()["files"]] == ["ci.yml"]
     write(trial.folder, {"ci.yml": FOLDER["ci.yml"] + "# mine\n"})
     kind, text = trial.fails()
     assert (kind, "uncommitted changes in ci.yml" in text) == ("conflict", True)
@@ -396,10 +400,10 @@ def test_links_that_leave_the_folder_are_refused(tmp_path: Path) -> None:
 
 def test_a_page_keeps_its_front_matter() -> None:
     own = "---\ntitle: One  # the first\nlabels: [b, a]\n---\n<p>old</p>"
-    text = adoption.page_text(own, "<p>new</p>", Path("one.xml"), ["a", "c"])
+    text = adopted_objects.page_text(own, "<p>new</p>", Path("one.xml"), ["a", "c"])
     assert text == "---\ntitle: One  # the first\nlabels: [a, c]\n---\n<p>new</p>"
     with pytest.raises(CannotAdopt, match=r"one.md is not in storage format"):
-        adoption.page_text(own, "<p>new</p>", Path("one.md"), None)
+        adopted_objects.page_text(own, "<p>new</p>", Path("one.md"), None)
 
 
 _JOB = {"ci.yml": "jobs:\n- {job: j, src: j.xml}\n", "j.xml": "<project>\n  <a>1</a>\n</project>\n"}
@@ -447,6 +451,188 @@ KEY = "-----BEGIN PRIVATE KEY-----\nMIIsecretKey\nline\n-----END PRIVATE KEY----
 
 def _project(*parts: str) -> str:
     return "\n".join(["<project>", *parts, "</project>", ""])
+
+
+BASE = {
+    "repo.yml": "repositories:\n# all\n- {key: libs, rclass: local, description: old}\npermissions:\n- name: p\n",
+    "ci.yml": "jobs:\n- {job: j, src: j.xml, enabled: true}\nconfiguration:\n- config:\n    jenkins:\n      mode: X\n",
+    "j.xml": _project(PARAMETER.format("one", "s-1"), "<a>1</a>"),
+    "tracker.yml": "project_roles:\n- {project: P, role: R, users: [a]}\n",
+    "wiki.yml": "trees:\n- {src: docs, space: REL}\n",
+    "docs/one.xml": "---\ntitle: One\n---\n<p>old</p>\n",
+    "environments/prod/repo.yml": "# prod\nrepositories:\n- {key: other, rclass: local}\n",
+    "environments/test/ci.yml": "jobs:\n- {job: j, enabled: false}\n",
+}
+SERVER = {
+    "repo.yml": "repositories:\n- {key: libs, rclass: local, description: new}\n- {key: added, rclass: local}\n",
+    "ci.yml": "jobs:\n- {job: j, src: ci/j.xml}\nconfiguration:\n- config: {jenkins: {mode: Y}}\n",
+    "ci/j.xml": _project(
+        PARAMETER.format("one", "(kept by the server)"), "<a>2</a>", "<disabled>false</disabled>"
+    ),
+    "tracker.yml": "{}\n",
+    "wiki.yml": "trees:\n- {src: wiki/One, space: REL}\n",
+    "wiki/One/index.xml": "---\ntitle: One\n---\n<p>new</p>\n",
+}
+LIBS = finding("repo", "repository", "libs")
+PROD = {"desired_state_environment": "prod"}
+#: Finding, variables, the text of each file that changes (`...` for any text), and words of an error.
+INTO: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any], str]] = [
+    (
+        LIBS,
+        PROD,
+        {
+            "environments/prod/repo.yml": BASE["environments/prod/repo.yml"]
+            + "- key: libs\n  description: new\n"
+        },
+        "",
+    ),
+    (
+        LIBS,
+        {**PROD, "adopt_into": "base"},
+        {"repo.yml": BASE["repo.yml"].replace("old", "new")},
+        "",
+    ),
+    (LIBS, {}, {"repo.yml": BASE["repo.yml"].replace("old", "new")}, ""),
+    (
+        finding("ci", "job", "j"),
+        PROD,
+        {
+            "environments/prod/ci.yml": "---\njobs:\n- job: j\n  src: ci/jobs/j.xml\n",
+            "environments/prod/ci/jobs/j.xml": _project(
+                PARAMETER.format("one", "s-1"), "<a>2</a>", "<disabled>false</disabled>"
+            ),
+        },
+        "",
+    ),
+    (
+        finding("repo", "repository", "added", status="unmanaged", action="none"),
+        {**PROD, "adopt_into": "base"},
+        {
+            "repo.yml": BASE["repo.yml"].replace(
+                "permissions", "- key: added\n  rclass: local\npermissions"
+            )
+        },
+        "",
+    ),
+    (
+        finding("repo", "permission", "p", action="create"),
+        {**PROD, "adopt_deletions": True},
+        {
+            "environments/prod/repo.yml": BASE["environments/prod/repo.yml"]
+            + "permissions:\n- name: p\n  state: absent\n"
+        },
+        "",
+    ),
+    (
+        finding("repo", "permission", "p", action="create"),
+        {**PROD, "adopt_deletions": True, "adopt_into": "base"},
+        {"repo.yml": BASE["repo.yml"].replace("permissions:\n- name: p\n", "permissions: []\n")},
+        "",
+    ),
+    (
+        finding("tracker", "role", "P/R", action="create"),
+        {**PROD, "adopt_deletions": True},
+        {},
+        "entries of project_roles cannot be absent in one environment: set adopt_into: base",
+    ),
+    (
+        finding("ci", "configuration", "jenkins", before={"jenkins.mode": "Y"}),
+        PROD,
+        {},
+        "an environment replaces the whole list configuration",
+    ),
+    (
+        finding("ci", "configuration", "jenkins", before={"jenkins.mode": "Y"}),
+        {**PROD, "adopt_into": "base"},
+        {"ci.yml": BASE["ci.yml"].replace("X", "Y")},
+        "",
+    ),
+    (finding("wiki", "page", "REL/One"), PROD, {}, "its file one.xml is for all environments"),
+    (
+        finding("wiki", "page", "REL/One"),
+        {**PROD, "adopt_into": "base"},
+        {"docs/one.xml": BASE["docs/one.xml"].replace("old", "new")},
+        "",
+    ),
+    (LIBS, {**PROD, "adopt_into": "prod"}, {}, "adopt_into must be environment or base"),
+    (LIBS, {**PROD, "adopt_into": 1.5}, {}, "adopt_into must be environment or base"),
+    (LIBS, {"adopt_into": "environment"}, {}, "set desired_state_environment"),
+]
+
+
+@pytest.mark.parametrize(("one", "variables", "files", "words"), INTO)
+def test_differences_go_into_the_environment(
+    one: dict[str, Any],
+    variables: dict[str, Any],
+    files: dict[str, str],
+    words: str,
+    tmp_path: Path,
+) -> None:
+    trial = _trial(tmp_path, one, BASE, SERVER, **variables)
+    if words:
+        assert words in trial.fails()[1]
+    else:
+        rows = trial.adopt()["files"]
+        assert sorted(row["file"] for row in rows) == sorted(files)
+        assert {row["finding"] for row in rows} == {finding_id(one)}
+    texts = {
+        path.relative_to(trial.folder).as_posix(): path.read_text("utf-8")
+        for path in trial.folder.rglob("*")
+        if path.is_file()
+    }
+    changed = {name: text for name, text in texts.items() if BASE.get(name) != text}
+    for name, text in changed.items():
+        assert "".join(text.split()) == "".join(files[name].split()), text
+    assert set(changed) == set(files)
+    assert set(texts) >= set(BASE)
+
+
+def test_one_finding_that_cannot_be_adopted_stops_no_other(tmp_path: Path) -> None:
+    page = finding("wiki", "page", "123")
+    failed = finding("repo", "repository", "x", status="failed")
+    trial = _trial(tmp_path, LIBS, BASE, SERVER)
+    rows = [{"service": service, "server": url} for service, url in SERVERS.items()]
+    findings = [page, failed, LIBS, finding("ci", "job", "j")]
+    write(tmp_path / "report", {"report.json": json.dumps({"findings": findings, "servers": rows})})
+    trial.variables["adopt_findings"] = [finding_id(each) for each in findings]
+    trial.exports = {"ci": {"msg": "cannot reach the server", "failed": False}}
+    kind, message = trial.fails()
+    assert kind == "failed"
+    for words in (
+        "page 123: its entry has a page_id",
+        "is a failure",
+        "job j: its server could not be read: cannot",
+    ):
+        assert words in message
+    assert [each["name"] for each in trial.written["adopted"]] == ["libs"]
+    assert trial.written["lines"] == [
+        "1 of 4 findings adopted in repo.yml.",
+        "repository libs: repo.yml",
+    ]
+    assert (trial.folder / "repo.yml").read_text("utf-8") == BASE["repo.yml"].replace("old", "new")
+
+
+def test_finding_whose_file_cannot_be_edited_stops_no_other(tmp_path: Path) -> None:
+    folder = {
+        "repo.yml": "groups:\n- {name: g, description: &d old}\n- {name: h, description: *d}\n"
+    }
+    export = {
+        "repo.yml": 'groups:\n- {name: h, description: "new"}\n- {name: g, bad: 1, description: [x]}\n'
+    }
+    one, two = finding("repo", "group", "g"), finding("repo", "group", "h")
+    trial = _trial(tmp_path, one, folder, export)
+    rows = [{"service": service, "server": url} for service, url in SERVERS.items()]
+    write(
+        tmp_path / "report", {"report.json": json.dumps({"findings": [one, two], "servers": rows})}
+    )
+    trial.variables["adopt_findings"] = [finding_id(one), finding_id(two)]
+    kind, message = trial.fails()
+    assert (kind, "cannot adopt group g: the server's state violates the schema" in message) == (
+        "failed",
+        True,
+    )
+    text = (trial.folder / "repo.yml").read_text("utf-8")
+    assert text == folder["repo.yml"].replace("*d", "new")
 
 
 @pytest.mark.parametrize("inline", [False, True])

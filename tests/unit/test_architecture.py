@@ -286,8 +286,8 @@ def test_action_imports_only_its_module_and_the_shared_base() -> None:
     ] == []
 
 
-def test_plugin_utils_import_core_and_configurations_in_xml_only() -> None:
-    files = ("ci.xml_reader", "ci.jobs.kept_secrets", "ci.jobs.configuration_file")
+def test_plugin_utils_import_core_and_files_of_services_only() -> None:
+    files = ("ci.xml_reader", "ci.jobs.configuration_file", "wiki.formats.comparison")
     allowed = (CORE, f"{PLUGINS}.plugin_utils._lib", *(f"{UTILS}.{name}" for name in files))
     assert strangers("plugins/plugin_utils", *allowed) == []
 

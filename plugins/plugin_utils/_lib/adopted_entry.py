@@ -7,7 +7,9 @@ and no secret: exports leave secrets out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ...module_utils._lib.ci.xml_reader import (
@@ -22,6 +24,17 @@ from .yaml_edits import Tagged, canonical
 
 #: Options whose mapping names only some of the settings of the server.
 _PARTIAL = ("settings", "config", "permissions")
+#: Options with lists whose order counts, at any depth. Of the configuration as code, these lists
+#: are sets [ci-43].
+_ORDERED = ("repositories", "includes", "excludes", "settings", "config")
+_SETS = (
+    *("agentProtocols", "disabledAdministrativeMonitors", "entries", "grantedPermissions"),
+    *("labelAtoms", "labels", "permissions"),
+)
+#: Members that identify an item of a list.
+_IDENTITY = ("id", "name", "key", "repo")
+#: A variable in the configuration as code, which the server replaces.
+_VARIABLE = re.compile(r"(?<!\^)\$\{")
 
 
 class CannotAdopt(Exception):
@@ -33,13 +46,17 @@ def changes(
     present: Mapping[str, Any],
     options: Mapping[str, Mapping[str, Any]],
     named: Collection[str],
+    unknown: Collection[str] = (),
 ) -> dict[str, Any]:
     """Return the options of an entry that differ from the server, with the values of the server.
+
+    Parts of a value that are equal keep their spelling, type and order.
 
     :param entry: entry of the folder
     :param present: entry of an export
     :param options: schemas of the options
-    :param named: fields that differ according to the report
+    :param named: fields that differ according to the report, such as `settings.xrayIndex`
+    :param unknown: fields that the report could not compare
     """
     if entry.get("state") == "absent":
         return {
@@ -50,27 +67,164 @@ def changes(
     for option, value in entry.items():
         if option == "state":
             wanted = _state(value, present, options)
-        elif option not in present or options.get(option, {}).get(SECRET) or _is_secret(value):
+            if wanted != value:
+                found[option] = wanted
             continue
+        is_known = option in present and option not in unknown
+        if not is_known or options.get(option, {}).get(SECRET) or _is_secret(value):
+            continue
+        mode = next(
+            (
+                entry[name]
+                for name in (f"{option}_mode", "mode")
+                if name in options and name in entry
+            ),
+            "exact",
+        )
+        if str(mode) in ("add", "remove"):
+            wanted = _kept(value, present[option], wanted=mode == "add")
         else:
-            mode = next(
-                (
-                    entry.get(name)
-                    for name in (f"{option}_mode", "mode")
-                    if name in options and name in entry
-                ),
-                "exact",
-            )
-            wanted = _merged(value, present[option], str(mode), partial=_is_partial(option, value))
-        if canonical(wanted) != canonical(value) and (
-            option in named or _loose(wanted) != _loose(value)
-        ):
+            wanted = _of_option(option, value, present[option], named)
+        if canonical(wanted) != canonical(value):
             found[option] = wanted
     return found
 
 
-def _is_partial(option: str, value: Any) -> bool:
-    return option in _PARTIAL and isinstance(value, Mapping)
+def _is_of(field: str, option: str) -> bool:
+    return field == option or field.startswith((f"{option}.", f"{option}["))
+
+
+def _of_option(option: str, value: Any, present: Any, named: Collection[str]) -> Any:
+    """Return the value of an option, in the form in which the entry writes it."""
+    root = option.partition(".")[0]
+    is_partial = root in _PARTIAL
+    if is_partial and isinstance(value, Mapping) and isinstance(present, Mapping):
+        names = {_plain(name): name for name in present}
+        return {
+            key: _of_option(f"{option}.{key}", inner, present[names[_plain(key)]], named)
+            if _plain(key) in names
+            else inner
+            for key, inner in value.items()
+        }
+    differs = any(_is_of(field, option) for field in named)
+    if not differs and _loose(value) == _loose(present):
+        return value
+    wanted = _Alignment(is_partial, root in _ORDERED).value(value, present)
+    # the report says that it differs, be it in case, blanks or order only
+    is_named = option in named and not _is_secret(value)
+    return present if is_named and canonical(wanted) == canonical(value) else wanted
+
+
+def section(
+    config: Mapping[str, Any],
+    present: Mapping[str, Any],
+    paths: Collection[str],
+    left: Collection[str] = (),
+    place: str = "",
+) -> dict[str, Any]:
+    """Return a configuration as code with the server's values at the paths that differ.
+
+    :param paths: paths that differ according to the report, such as `jenkins.nodes[agent].label`
+    :param left: paths that the export does not have
+    """
+    found: dict[str, Any] = {}
+    names = {_plain(name): name for name in present}
+    for key, value in config.items():
+        path = f"{place}.{key}".lstrip(".")
+        name = names.get(_plain(key))
+        differs = any(_is_of(each, path) for each in paths)
+        is_left = any(_is_of(each, path) for each in left)
+        if not differs or _is_variable(value) or (name is None and is_left):
+            found[key] = value
+        elif name is None:  # the server has its default
+            continue
+        elif (
+            path not in paths and isinstance(value, Mapping) and isinstance(present[name], Mapping)
+        ):
+            found[key] = section(value, present[name], paths, left, path)
+        else:
+            align = _Alignment(is_partial=True, is_ordered=key not in _SETS)
+            found[key] = align.value(value, present[name])
+    return found
+
+
+@dataclass(frozen=True)
+class _Alignment:
+    """Writes a value of the server in the form of the folder.
+
+    :param is_partial: mappings of the folder name only some members
+    :param is_ordered: the order of lists counts
+    """
+
+    is_partial: bool
+    is_ordered: bool
+
+    def value(self, value: Any, present: Any) -> Any:
+        """Return the value of the server. Parts that are equal keep their spelling."""
+        if _is_secret(value) or _is_variable(value) or _spelled(value) == _spelled(present):
+            return value
+        if isinstance(value, Mapping) and isinstance(present, Mapping):
+            return self.mapping(value, present)
+        if isinstance(value, str) and isinstance(present, list):  # a list written as a string
+            return value if _loose(value.split(",")) == _loose(present) else present
+        if isinstance(value, list) and isinstance(present, list):
+            return self._list(value, present)
+        return present
+
+    def mapping(self, value: Mapping[str, Any], present: Mapping[str, Any]) -> dict[str, Any]:
+        names = {_plain(name): name for name in present}
+        found = {
+            key: self.value(inner, present[names[_plain(key)]]) if _plain(key) in names else inner
+            for key, inner in value.items()
+            if _plain(key) in names or self.is_partial or _is_secret(inner)
+        }
+        known = {_plain(key) for key in value}
+        added = (
+            {} if self.is_partial else {k: v for k, v in present.items() if _plain(k) not in known}
+        )
+        return {**found, **added}
+
+    def _list(self, value: list[Any], present: list[Any]) -> list[Any]:
+        """Return the items of the server, those of the folder in its spelling."""
+        left = list(range(len(value)))
+        pairs: list[tuple[int | None, Any]] = []
+        for item in present:
+            own = next((each for each in left if _spelled(value[each]) == _spelled(item)), None)
+            if own is None:
+                own = next((each for each in left if _is_same_item(value[each], item)), None)
+            if own is not None:
+                left.remove(own)
+            pairs.append((own, item if own is None else self.value(value[own], item)))
+        if self.is_ordered:
+            return [item for _own, item in pairs]
+        return _in_order_of_folder(pairs)
+
+
+def _in_order_of_folder(pairs: Sequence[tuple[int | None, Any]]) -> list[Any]:
+    """Return the items in the order of the folder. A new item follows the item before it."""
+    known = sorted((pair for pair in pairs if pair[0] is not None), key=lambda pair: pair[0] or 0)
+    found = list(known)
+    before: tuple[int | None, Any] | None = None
+    for pair in pairs:
+        if pair[0] is None:
+            found.insert(0 if before is None else found.index(before) + 1, pair)
+        before = pair
+    return [item for _own, item in found]
+
+
+def _is_same_item(one: Any, two: Any) -> bool:
+    """Return whether two items of a list describe the same object."""
+    if not isinstance(one, Mapping) or not isinstance(two, Mapping):
+        return False
+    keys = [key for key in _IDENTITY if key in one and key in two]
+    if keys:
+        return all(_spelled(one[key]) == _spelled(two[key]) for key in keys)
+    # an object of the configuration as code, such as `{envVars: {...}}`
+    return len(one) == len(two) == 1 and {*map(_plain, one)} == {*map(_plain, two)}
+
+
+def _is_variable(value: Any) -> bool:
+    return isinstance(value, str) and _VARIABLE.search(value) is not None
 
 
 def _is_secret(value: Any) -> bool:
@@ -83,25 +237,6 @@ def _state(value: Any, present: Mapping[str, Any], options: Mapping[str, Mapping
     if value in (default, "present", "latest"):
         return value
     return present.get("state") or default
-
-
-def _merged(value: Any, present: Any, mode: str, *, partial: bool) -> Any:
-    """Return the value of an option, in the form in which the entry writes it."""
-    if mode in ("add", "remove"):
-        return _kept(value, present, wanted=mode == "add")
-    if partial and isinstance(value, Mapping) and isinstance(present, Mapping):
-        names = {_plain(name): name for name in present}
-        return {
-            name: _merged(inner, present[names[_plain(name)]], mode, partial=True)
-            if _plain(name) in names and not _is_secret(inner)
-            else inner
-            for name, inner in value.items()
-        }
-    if isinstance(value, str) and isinstance(present, list):  # a list written as a string
-        return value if _loose(value.split(",")) == _loose(present) else present
-    if isinstance(value, list) and _loose(value) == _loose(present):
-        return present if canonical(value) != canonical(present) else value
-    return present
 
 
 def _kept(value: Any, present: Any, *, wanted: bool) -> Any:
@@ -125,10 +260,19 @@ def _plain(name: Any) -> str:
     return str(name).replace("_", "").casefold()
 
 
+def _spelled(value: Any) -> Any:
+    """Return a form of a value that is equal for other types of the same text: `5` and `'5'`."""
+    if isinstance(value, Mapping):
+        return ("map", *sorted((_plain(key), repr(_spelled(each))) for key, each in value.items()))
+    if isinstance(value, list | tuple):
+        return ("list", *map(_spelled, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def _loose(value: Any) -> Any:
     """Return a form of a value that ignores the order of lists, case and outer blanks."""
     if isinstance(value, Mapping):
-        return ("map", *sorted((str(key), repr(_loose(each))) for key, each in value.items()))
+        return ("map", *sorted((_plain(key), repr(_loose(each))) for key, each in value.items()))
     if isinstance(value, list | tuple):
         return ("list", *sorted(repr(_loose(each)) for each in value))
     return str(value).strip().casefold()

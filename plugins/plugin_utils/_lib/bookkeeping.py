@@ -34,6 +34,7 @@ from ...module_utils._lib.core.errors import ToolchainError, invalid, listed, pr
 from ...module_utils._lib.core.secret import without_user_info
 from ...module_utils._lib.core.times import age_of
 from . import (
+    adopted_objects,
     adoption,
     desired_schema,
     desired_state,
@@ -685,46 +686,102 @@ def _adopted(run: Run) -> tuple[Path, list[adoption.Finding]]:
 def choose_adopted(run: Run) -> Result:
     """Return the options of the exports that the chosen findings need, by service."""
     folder, found = _adopted(run)
-    folder_edits.FolderEdits.read(folder, run.value("desired_state_environment"))
+    _edits(run, folder)
     return {"exports": adoption.exports(found), "count": len(found)}
 
 
-def adopt(run: Run, export: str, left_out: Sequence[Mapping[str, str]]) -> Result:
+def _edits(run: Run, folder: Path) -> folder_edits.FolderEdits:
+    environment = run.value("desired_state_environment")
+    into = run.value("adopt_into", "base" if environment is None else "environment")
+    if into not in ("base", "environment"):
+        raise invalid(f"adopt_into must be environment or base, not '{shorten(str(into))}'")
+    if into == "environment" and environment is None:
+        raise invalid(
+            "adopt_into: environment needs an environment: set desired_state_environment, or"
+            " leave adopt_into out"
+        )
+    return folder_edits.FolderEdits.read(
+        folder, environment, into_environment=into == "environment"
+    )
+
+
+def adopt(run: Run, export: str, exports: Mapping[str, Mapping[str, Any]]) -> Result:
     """Write the exported state of the chosen objects into the folder of the desired state.
 
     :param export: folder of the export
-    :param left_out: objects that the export does not have
+    :param exports: result of the export of each service
     """
     folder, found = _adopted(run)
-    edits = folder_edits.FolderEdits.read(folder, run.value("desired_state_environment"))
-    exported = adoption.Exported.read(Path(export), left_out)
+    left_out = [row for result in exports.values() for row in result.get("left_out", ())]
+    unread = {
+        service: str(result.get("msg") or "the export failed")
+        for service, result in exports.items()
+        if not result.get("skipped") and "exported" not in result
+    }
+    exported = adoption.Exported.read(Path(export), left_out, unread)
     deletions = variables.is_on("adopt_deletions", run.variables, run.template, default=False)
     force = variables.is_on("adopt_force", run.variables, run.template, default=False)
-    work = adoption.Adoption(edits, exported, deletions)
-    for finding in found:
-        work.adopt(finding)
-    texts = edits.texts()
-    changed = [] if force else folder_edits.uncommitted(edits.folder, [*texts])
+
+    def adopted(*, verify: bool) -> tuple[adopted_objects.Adoption, dict[Path, str | None]]:
+        work = adopted_objects.Adoption(_edits(run, folder), exported, deletions)
+        for finding in found:
+            work.adopt(finding, verify=verify)
+        return work, work.edits.texts()
+
+    try:
+        work, texts = adopted(verify=False)
+    except ToolchainError:  # an edit that its file does not allow: find out of which finding
+        work, texts = adopted(verify=True)
+    changed = [] if force else folder_edits.uncommitted(work.edits.folder, [*texts])
     if changed:
         raise ToolchainError(
             "conflict",
             f"{folder} has uncommitted changes in {', '.join(changed[:10])}: commit them, or set"
             " adopt_force: true",
         )
-    patch = edits.patch(texts)
+    patch = work.edits.patch(texts)
     if not run.variables.get("ansible_check_mode"):
-        edits.write(texts)
+        work.edits.write(texts)
     for note in work.notes:
         Display().warning(note)
-    files = [path.relative_to(edits.folder).as_posix() for path in texts]
+    names = {path: path.relative_to(work.edits.folder).as_posix() for path in texts}
+    for each in work.adopted:
+        each["files"] = [names[path] for path in each["files"] if path in names]
     return {
         "changed": bool(texts),
         "diff": {"prepared": patch},
         "patch": patch,
-        "files": files,
+        "files": [
+            {"finding": each["id"], "file": file} for each in work.adopted for file in each["files"]
+        ],
         "adopted": work.adopted,
+        "failures": work.failures,
         "notes": work.notes,
+        "lines": _lines_of(run, work, [*names.values()]),
     }
+
+
+def _lines_of(run: Run, work: adopted_objects.Adoption, files: Sequence[str]) -> list[str]:
+    """Return the lines that are shown at the end of `adopt`."""
+    start = "Check mode, nothing was written: " if run.variables.get("ansible_check_mode") else ""
+    count = len(work.adopted)
+    total = f"{count} of {len(_adopted(run)[1])} findings adopted in"
+    return [
+        f"{start}{total} {', '.join(files) or 'no file'}.",
+        *(
+            f"{each['kind']} {each['name']}: {', '.join(each['files']) or 'unchanged'}"
+            for each in work.adopted
+        ),
+    ]
+
+
+def require_adopted(run: Run, failures: Sequence[Mapping[str, str]]) -> Result:
+    """Fail if some findings could not be adopted. The others have been written."""
+    if not failures:
+        return {}
+    kinds = {each["error"] for each in failures}
+    message = "; ".join(each["reason"].rstrip(".") for each in failures)
+    raise StepError(f"{message}.", kind=kinds.pop() if len(kinds) == 1 else "failed")
 
 
 # -- builds ---------------------------------------------------------------------------------------
@@ -843,7 +900,7 @@ _STEPS: tuple[Callable[..., Result], ...] = (
     *(find_removals, deletable),
     *(findings, reported),
     *(begin, summarise, plan_issues, finish, open_plan, compare),
-    *(choose_adopted, adopt),
+    *(choose_adopted, adopt, require_adopted),
     *(list_builds, known_builds, exported, rotation_options, rotation_entries, rotation_steps),
 )
 STEPS: Mapping[str, Callable[..., Result]] = {step.__name__: step for step in _STEPS}

@@ -57,21 +57,28 @@ class FolderEdits:
     """The files of a folder with the edits that are to be written.
 
     :param environment: name of the environment, or `None`
+    :param into_environment: write new entries and differences into the environment
     :param others: text of other files by path, `None` for a file to remove
+    :param touched: files of the edits since `begin`
     """
 
     folder: Path
     environment: str | None
+    into_environment: bool
     files: list[EditedFile] = field(default_factory=list)
     others: dict[Path, str | None] = field(default_factory=dict)
+    touched: dict[Path, None] = field(default_factory=dict)
+    _saved: list[tuple[Any, Any]] = field(default_factory=list)
 
     @classmethod
-    def read(cls, folder: Path, environment: str | None) -> FolderEdits:
+    def read(
+        cls, folder: Path, environment: str | None, *, into_environment: bool = False
+    ) -> FolderEdits:
         """Read all files of a folder. Raises `ToolchainError`."""
         if not folder.is_dir():
             raise ToolchainError("invalid", f"desired_state_folder: {folder} is not a folder")
         folder = folder.resolve()
-        found = cls(folder, environment)
+        found = cls(folder, environment, into_environment)
         errors: list[str] = []
         places = [(folder, False)]
         if environment is not None:
@@ -139,8 +146,8 @@ class FolderEdits:
                     yield EntryPlace(file, kind, index)
 
     def file_for(self, service: str, kind: str) -> EditedFile:
-        """Return the file for a new entry: of the environment if there is one."""
-        of_environment = self.environment is not None
+        """Return the file for a new entry."""
+        of_environment = self.into_environment
         own = [
             file
             for file in self.files
@@ -150,18 +157,77 @@ class FolderEdits:
         if with_list or own:
             return (with_list or own)[-1]
         home = self.folder
-        if self.environment is not None:
+        if self.environment is not None and of_environment:
             home = overlay(self.folder, self.environment)
         file = EditedFile(home / f"{service}.yml", service, of_environment, "---\n", {})
         self.files.append(file)
         return file
 
+    def is_of_environment(self, path: Path) -> bool:
+        """Return whether a file is in the folder of the environment."""
+        above = self.folder / ENVIRONMENTS / str(self.environment)
+        return self.environment is not None and path.is_relative_to(above)
+
+    # -- edits
+
+    def begin(self) -> None:
+        """Begin the edits of an object."""
+        self.touched.clear()
+        self._saved.clear()
+
+    def undo(self) -> None:
+        """Take back the edits since `begin`."""
+        while self._saved:
+            container, before = self._saved.pop()
+            container.clear()
+            container.extend(before) if isinstance(container, list) else container.update(before)
+
+    def _save(self, container: Any) -> None:
+        self._saved.append((container, copy.copy(container)))
+
+    def save(self, place: EntryPlace) -> None:
+        """Remember an entry before it changes."""
+        self._save(place.entry)
+        self.touched[place.file.path] = None
+
+    def set(self, place: EntryPlace, option: str, value: Any) -> None:
+        """Set an option of an entry."""
+        self.save(place)
+        place.entry[option] = value
+
+    def add(self, file: EditedFile, kind: str, entry: dict[str, Any]) -> EntryPlace:
+        """Append an entry to a list."""
+        self.touched[file.path] = None
+        self._save(file.values)
+        if not isinstance(file.values.get(kind), list):
+            file.values[kind] = []
+        self._save(file.values[kind])
+        file.values[kind].append(entry)
+        return EntryPlace(file, kind, len(file.values[kind]) - 1)
+
+    def remove(self, place: EntryPlace) -> None:
+        """Remove an entry from its list."""
+        self.touched[place.file.path] = None
+        self._save(place.file.values[place.kind])
+        del place.file.values[place.kind][place.index]
+
+    def put(self, path: Path, text: str | None) -> None:
+        """Set the text of another file, or remove it."""
+        self.touched[path] = None
+        self._save(self.others)
+        self.others[path] = text
+
     # -- results
 
-    def texts(self) -> dict[Path, str | None]:
-        """Return the text of each file that changes. Raises `ToolchainError`."""
+    def texts(self, paths: Collection[Path] | None = None) -> dict[Path, str | None]:
+        """Return the text of each file that changes. Raises `ToolchainError`.
+
+        :param paths: the files to compute, by default all
+        """
         found: dict[Path, str | None] = {}
         for file in self.files:
+            if paths is not None and file.path not in paths:
+                continue
             try:
                 text = yaml_edits.edited(file.text, file.values, _keys(file.service))
             except yaml_edits.EditError as error:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Mask the secrets in the file of a configuration. Nothing here contacts a server."""
+"""Configurations in files: secrets that stay, and secrets that are masked. Nothing here contacts a
+server.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +10,24 @@ from collections.abc import Iterator
 
 from ...core.secret import MASK, is_secret_name
 from ..xml_reader import ElementSpan, UnreadableXml, XmlElement, parse, spans_of
-from .configuration import SHORTEST, attribute_of, secrets, text_of, without_encrypted
+from .configuration import SHORTEST, attribute_of, drift, secrets, text_of, without_encrypted
+from .kept_secrets import with_own_secrets
 
 _LINE = re.compile(r"[^\n]+")
 _COMMENT = re.compile(r"<!--[\s\S]*?-->")
 _ELEMENT = re.compile(r"(<([\w.-]+)[^<>\n]*>)([^<\n]+)(?=</\2>)")
+
+
+def merged(own: str, exported: str) -> str:
+    """Return an exported configuration with the secrets of a file.
+
+    :param own: text of the file, which is returned if both have the same meaning
+    """
+    wanted = with_own_secrets(exported, own)
+    try:
+        return wanted if drift(wanted, own).found else own
+    except UnreadableXml:
+        return wanted
 
 
 def masked(text: str) -> str:
