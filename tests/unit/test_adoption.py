@@ -390,6 +390,30 @@ def test_uncommitted_changes_are_a_conflict(tmp_path: Path) -> None:
     assert (trial.folder / "ci.yml").read_text("utf-8").endswith("# mine\n")
 
 
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("update-index --skip-worktree ci.yml", "changes Git does not show: ci.yml"),
+        ("update-index --assume-unchanged ci.yml", "changes Git does not show: ci.yml"),
+        ("rm -q --cached ci.yml", "has files that Git ignores: ci.yml"),
+    ],
+)
+def test_files_that_git_does_not_watch_are_a_conflict(
+    command: str, words: str, tmp_path: Path
+) -> None:
+    trial = Trial(tmp_path, JOB)
+    write(trial.folder, {".gitignore": "ci.yml\n"})
+    setup = ("init -q", "add -f .", "-c user.name=a -c user.email=a@b.c commit -qm one", command)
+    commit = "-c user.name=a -c user.email=a@b.c commit -qm two --allow-empty"
+    for each in (*setup, commit):
+        subprocess.run(["git", *each.split()], cwd=trial.folder, check=True)
+    kind, text = trial.fails()
+    assert (kind, words in text) == ("conflict", True), text
+    assert (trial.folder / "ci.yml").read_text("utf-8") == FOLDER["ci.yml"]
+    trial.variables["adopt_force"] = True
+    trial.adopt()
+
+
 def test_links_that_leave_the_folder_are_refused(tmp_path: Path) -> None:
     trial = Trial(tmp_path, finding("ci", "job", "build"))
     file = trial.folder / "ci/jobs/build.xml"

@@ -65,29 +65,24 @@ def changes(
         }
     found = {}
     for option, value in entry.items():
+        is_known = option in present and option not in unknown
         if option == "state":
             wanted = _state(value, present, options)
-            if wanted != value:
-                found[option] = wanted
+        elif not is_known or options.get(option, {}).get(SECRET) or _is_secret(value):
             continue
-        is_known = option in present and option not in unknown
-        if not is_known or options.get(option, {}).get(SECRET) or _is_secret(value):
-            continue
-        mode = next(
-            (
-                entry[name]
-                for name in (f"{option}_mode", "mode")
-                if name in options and name in entry
-            ),
-            "exact",
-        )
-        if str(mode) in ("add", "remove"):
+        elif (mode := _mode(entry, option, options)) in ("add", "remove"):
             wanted = _kept(value, present[option], wanted=mode == "add")
         else:
             wanted = _of_option(option, value, present[option], named)
         if canonical(wanted) != canonical(value):
             found[option] = wanted
     return found
+
+
+def _mode(entry: Mapping[str, Any], option: str, options: Mapping[str, Any]) -> str:
+    """Return the mode of a list: whether it adds members, removes members or has all of them."""
+    names = (f"{option}_mode", "mode")
+    return next((str(entry[name]) for name in names if name in options and name in entry), "exact")
 
 
 def _is_of(field: str, option: str) -> bool:

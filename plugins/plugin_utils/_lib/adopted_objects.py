@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,7 @@ class Adoption:
     :param deletions: remove the entries of objects that the server does not have
     :param adopted: findings whose object the folder now describes
     :param failures: findings that cannot be adopted, with `kind_of_error` and `reason`
+    :param left: number of findings of which nothing is to be adopted
     :param notes: sentences about objects that were not adopted, or not completely
     """
 
@@ -52,6 +53,7 @@ class Adoption:
     adopted: list[dict[str, Any]] = field(default_factory=list)
     failures: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    left: int = 0
 
     def adopt(self, finding: Finding, *, verify: bool = False) -> None:
         """Add the edits for a finding. A finding that cannot be adopted leaves no edits.
@@ -76,6 +78,23 @@ class Adoption:
             return
         if action:
             self.adopted.append({**known, "action": action, "files": [*self.edits.touched]})
+        else:
+            self.left += 1
+
+    def result(self, texts: Collection[Path]) -> dict[str, Any]:
+        """Return the values for the result of the run.
+
+        :param texts: the files that change
+        """
+        for each in self.adopted:
+            each["files"] = [self.edits.shown(path) for path in each["files"] if path in texts]
+        rows = [(each["id"], file) for each in self.adopted for file in each["files"]]
+        return {
+            "files": [{"finding": finding, "file": file} for finding, file in rows],
+            "adopted": self.adopted,
+            "failures": self.failures,
+            "notes": self.notes,
+        }
 
     def _adopt(self, finding: Finding, shown: str) -> str:
         service, name = str(finding["service"]), str(finding["name"])

@@ -190,13 +190,21 @@ class Exported:
     values: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @classmethod
-    def read(
-        cls, folder: Path, left_out: Sequence[Mapping[str, str]], unread: Mapping[str, str]
-    ) -> Exported:
+    def read(cls, folder: Path, results: Mapping[str, Mapping[str, Any]]) -> Exported:
+        """Read an export.
+
+        :param results: result of the module by service
+        """
         values = {
             service: yaml_edits.load((folder / f"{service}.yml").read_text("utf-8"))
             for service in services()
             if (folder / f"{service}.yml").exists()
+        }
+        left_out = [row for result in results.values() for row in result.get("left_out", ())]
+        unread = {
+            service: str(result.get("msg") or "the export failed")
+            for service, result in results.items()
+            if not result.get("skipped") and "exported" not in result
         }
         return cls(folder, left_out, unread, values)
 

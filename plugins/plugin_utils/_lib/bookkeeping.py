@@ -19,7 +19,7 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -712,15 +712,8 @@ def adopt(run: Run, export: str, exports: Mapping[str, Mapping[str, Any]]) -> Re
     :param exports: result of the export of each service
     """
     folder, found = _adopted(run)
-    left_out = [row for result in exports.values() for row in result.get("left_out", ())]
-    unread = {
-        service: str(result.get("msg") or "the export failed")
-        for service, result in exports.items()
-        if not result.get("skipped") and "exported" not in result
-    }
-    exported = adoption.Exported.read(Path(export), left_out, unread)
+    exported = adoption.Exported.read(Path(export), exports)
     deletions = variables.is_on("adopt_deletions", run.variables, run.template, default=False)
-    force = variables.is_on("adopt_force", run.variables, run.template, default=False)
 
     def adopted(*, verify: bool) -> tuple[adopted_objects.Adoption, dict[Path, str | None]]:
         work = adopted_objects.Adoption(_edits(run, folder), exported, deletions)
@@ -732,42 +725,31 @@ def adopt(run: Run, export: str, exports: Mapping[str, Mapping[str, Any]]) -> Re
         work, texts = adopted(verify=False)
     except ToolchainError:  # an edit that its file does not allow: find out of which finding
         work, texts = adopted(verify=True)
-    changed = [] if force else folder_edits.uncommitted(work.edits.folder, [*texts])
-    if changed:
-        raise ToolchainError(
-            "conflict",
-            f"{folder} has uncommitted changes in {', '.join(changed[:10])}: commit them, or set"
-            " adopt_force: true",
-        )
-    patch = work.edits.patch(texts)
+    edits = work.edits
+    if not variables.is_on("adopt_force", run.variables, run.template, default=False):
+        folder_edits.require_restorable(edits.folder, [*texts])
+    patch = edits.patch(texts)
     if not run.variables.get("ansible_check_mode"):
-        work.edits.write(texts)
+        edits.write(texts)
     for note in work.notes:
         Display().warning(note)
-    names = {path: path.relative_to(work.edits.folder).as_posix() for path in texts}
-    for each in work.adopted:
-        each["files"] = [names[path] for path in each["files"] if path in names]
     return {
         "changed": bool(texts),
         "diff": {"prepared": patch},
         "patch": patch,
-        "files": [
-            {"finding": each["id"], "file": file} for each in work.adopted for file in each["files"]
-        ],
-        "adopted": work.adopted,
-        "failures": work.failures,
-        "notes": work.notes,
-        "lines": _lines_of(run, work, [*names.values()]),
+        **work.result(texts),
+        "lines": _lines_of(run, work, texts),
     }
 
 
-def _lines_of(run: Run, work: adopted_objects.Adoption, files: Sequence[str]) -> list[str]:
+def _lines_of(run: Run, work: adopted_objects.Adoption, texts: Iterable[Path]) -> list[str]:
     """Return the lines that are shown at the end of `adopt`."""
     start = "Check mode, nothing was written: " if run.variables.get("ansible_check_mode") else ""
     count = len(work.adopted)
-    total = f"{count} of {len(_adopted(run)[1])} findings adopted in"
+    total = f"{count} of {count + len(work.failures) + work.left} findings adopted in"
+    files = ", ".join(map(work.edits.shown, texts)) or "no file"
     return [
-        f"{start}{total} {', '.join(files) or 'no file'}.",
+        f"{start}{total} {files}.",
         *(
             f"{each['kind']} {each['name']}: {', '.join(each['files']) or 'unchanged'}"
             for each in work.adopted

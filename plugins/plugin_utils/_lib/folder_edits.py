@@ -7,7 +7,7 @@ import copy
 import functools
 import os
 import subprocess
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -168,6 +168,10 @@ class FolderEdits:
         above = self.folder / ENVIRONMENTS / str(self.environment)
         return self.environment is not None and path.is_relative_to(above)
 
+    def shown(self, path: Path) -> str:
+        """Return the path of a file below the folder."""
+        return path.relative_to(self.folder).as_posix()
+
     # -- edits
 
     def begin(self) -> None:
@@ -243,12 +247,11 @@ class FolderEdits:
 
     def patch(self, texts: Mapping[Path, str | None]) -> str:
         """Return a patch of the folder with masked secrets. Without secrets, Git can apply it."""
-        names = {path: path.relative_to(self.folder).as_posix() for path in texts}
-        return "".join(patch(names[path], _read(path), text) for path, text in texts.items())
+        return "".join(patch(self.shown(path), _read(path), text) for path, text in texts.items())
 
     def write(self, texts: Mapping[Path, str | None]) -> None:
         """Write the files, each atomically, with the permissions of the replaced file."""
-        names = [path.relative_to(self.folder).as_posix() for path in texts]
+        names = [*map(self.shown, texts)]
         at = safe_paths(str(self.folder), names)
         for name, text in zip(names, texts.values(), strict=True):
             if text is None:
@@ -271,24 +274,61 @@ def _read(path: Path) -> str | None:
         return None
 
 
-def uncommitted(folder: Path, paths: Collection[Path]) -> list[str]:
-    """Return the files that Git would lose if they were written: those with uncommitted changes.
+def require_restorable(folder: Path, paths: Collection[Path]) -> None:
+    """Raise `conflict` for files that Git could not restore after they are written.
 
-    Without a repository of Git there are none. Raises `ToolchainError` if Git cannot tell.
+    These are files with changes that are not committed, files that Git ignores, and files whose
+    changes Git does not look for. Without a repository of Git there are none.
     """
     if not any(
         (above / ".git").exists() for above in (folder.resolve(), *folder.resolve().parents)
     ):
-        return []
+        return
     there = [str(path) for path in paths if os.path.lexists(path)]
-    command = [*_GIT, "-C", str(folder), "status", "--porcelain=v1", "-z", "--untracked-files=all"]
+    if not there:
+        return
+    options = ("--porcelain=v1", "-z", "--untracked-files=all", "--ignored=matching", "--")
+    status = [(row[:2], row[3:]) for row in _git(folder, "status", *options, *there)]
+    # a lower-case letter is assume-unchanged, S is skip-worktree
+    watched = _git(folder, "ls-files", "-v", "-z", "--", *there)
+    hidden = [row[2:] for row in watched if row[0].islower() or row[0] == "S"]
+    _refuse(
+        folder,
+        "has uncommitted changes in",
+        [name for kind, name in status if kind != "!!"],
+        "commit them",
+    )
+    _refuse(
+        folder,
+        "has files that Git ignores:",
+        [name for kind, name in status if kind == "!!"],
+        "add them to Git",
+    )
+    _refuse(
+        folder,
+        "has files whose changes Git does not show:",
+        hidden,
+        "reset skip-worktree and assume-unchanged with git update-index",
+    )
+
+
+def _refuse(folder: Path, problem: str, names: Sequence[str], cure: str) -> None:
+    if names:
+        shown = ", ".join(names[:_MAX_NAMED])
+        raise ToolchainError(
+            "conflict", f"{folder} {problem} {shown}: {cure}, or set adopt_force: true"
+        )
+
+
+def _git(folder: Path, *arguments: str) -> list[str]:
+    """Return the rows that a command of Git prints. Raises `ToolchainError`."""
     try:
         done = subprocess.run(  # noqa: S603 - no shell
-            [*command, "--", *there], capture_output=True, text=True, check=False
+            [*_GIT, "-C", str(folder), *arguments], capture_output=True, text=True, check=False
         )
     except OSError as error:
         raise ToolchainError("failed", f"cannot run git: {error.strerror}") from None
     if done.returncode:
         reason = " ".join(done.stderr.split())
         raise ToolchainError("failed", f"git cannot read the state of {folder}: {reason}")
-    return [row[3:] for row in done.stdout.split("\0") if row] if there else []
+    return [row for row in done.stdout.split("\0") if row]

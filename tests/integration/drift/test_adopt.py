@@ -179,14 +179,15 @@ class Servers:
         for command in ("init -q", "add .", "-c user.name=a -c user.email=a@b.c commit -qm export"):
             subprocess.run(["git", *command.split()], cwd=self._folder / "state", check=True)
 
-    def adopt(self, findings: Sequence[Any]) -> str:
-        """Adopt findings of the last drift, and return what changes in the YAML files."""
+    def adopt(self, findings: Sequence[Any], into: str) -> str:
+        """Adopt findings of the last drift, and return what has changed in the YAML files."""
         variables = {
             "desired_state_folder": "state",
             "desired_state_environment": "own",
             "adopt_connections": self._logins,
             "adopt_report": "drift",
             "adopt_findings": findings,
+            "adopt_into": into,
         }
         self._run({"import_playbook": "delivery.toolchain.adopt", "vars": variables})
         git = ["git", "diff", "--unified=0", "--no-prefix", "*.yml", ":!environments"]
@@ -238,10 +239,12 @@ def test_adopted_state_is_edited_and_enforced(seed: int, fresh: Fresh, tmp_path:
     adopted = [*edits[0:-2:2], SPACE]
     servers.commit()
     chosen = [{"name": edit[2]} for edit in adopted]
-    changed = [line for line in servers.adopt(chosen).splitlines() if SIGN.match(line)]
+    servers.adopt(chosen[::2], "environment")
+    patch = servers.adopt(chosen[1::2], "base")
+    changed = [line for line in patch.splitlines() if SIGN.match(line)]
     # one line each; those of the other kinds are in files of their own
-    kinds = ("analysis_group", "repo_", "tracker_", "wiki_restriction", "wiki_space")
-    listed = [edit for edit in adopted if edit[0].startswith(kinds)]
+    kinds = ("analysis_group", "repo_", "tracker_", "wiki_r", "wiki_space", "ci_credential")
+    listed = [edit for edit in adopted[1::2] if edit[0].startswith(kinds)]
     assert len(changed) == 2 * len(listed), changed
     for _module, _options, _name, _before, after in listed:
         assert any(line[0] == "+" and after in line for line in changed), changed
