@@ -131,3 +131,47 @@ def test_new_secret_is_a_change_although_another_element_is_lost() -> None:
     with Stub(response=response) as stub, pytest.raises(ToolchainError, match="unknown") as caught:
         Run(stub.url).play(lambda task: CiJobOperation(task, options))
     assert (caught.value.kind, caught.value.result["changed"]) == ("rejected", True)
+
+
+@pytest.mark.parametrize(
+    ("shown", "contains"),
+    [
+        ({"builds": []}, ""),
+        ({"jobs": []}, ""),
+        ({"builds": [], "jobs": []}, ""),
+        ({"builds": [{"number": 1}]}, "builds,"),
+        ({"builds": [None]}, "builds,"),
+        ({"jobs": [{"name": "x"}]}, "jobs,"),
+        ({"jobs": [{"name": None}]}, "jobs,"),
+        ({}, "builds (the server does not show"),
+        ({"builds": None}, "builds (the server does not show"),
+        ({"builds": None, "jobs": []}, "builds (the server does not show"),
+        ({"jobs": None}, "jobs (the server does not show"),
+        ({"jobs": {}}, "jobs (the server does not show"),
+    ],
+)
+def test_job_whose_content_is_not_shown_is_not_deleted(
+    shown: dict[str, object], contains: str
+) -> None:
+    deleted: list[str] = []
+
+    def respond(seen: Seen) -> Reply:
+        if seen.method == "POST":
+            deleted.append(seen.path)
+            return Reply(302, headers={"Location": "/"})
+        if "crumbIssuer" in seen.path or (deleted and "/job/agent" in seen.path):
+            return Reply(404, headers={"X-Jenkins": "2.479.3"})
+        if seen.path.endswith("config.xml"):
+            return Reply(body=OLD)
+        return Reply(body={"fullName": "agent", "name": "agent", **shown})
+
+    options = options_of(CiJobOptions, job="agent", state="absent")
+    with Stub(response=respond) as stub:
+        if contains:
+            with pytest.raises(ToolchainError) as caught:
+                Run(stub.url).play(lambda task: CiJobOperation(task, options))
+            assert caught.value.kind == "invalid"
+            assert f"it contains {contains}" in caught.value.message
+        else:
+            Run(stub.url).play(lambda task: CiJobOperation(task, options))
+    assert bool(deleted) is not bool(contains)

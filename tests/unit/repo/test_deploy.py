@@ -623,7 +623,7 @@ def test_long_listing_is_read_completely(server: Server) -> None:
 
 @pytest.mark.parametrize(
     ("body", "means"),
-    [('{"files": null}', {}), ('{"uri": "x"}', None), ('\ufeff{"files": []}', {})],
+    [('{"files": null}', None), ('{"uri": "x"}', None), ('\ufeff{"files": []}', {})],
 )
 def test_listing_of_unusual_shape_is_parsed(
     server: Server, body: str, means: dict[str, Any] | None

@@ -190,6 +190,10 @@ class Views(ItemKind[CiViewEntry, XmlElement]):
             purpose, f"{parent}/api/json".lstrip("/"), "primaryView[name]"
         )
         primary = {} if response is None else part(part(response.json()).get("primaryView"))
+        if not primary.get("name"):
+            raise ToolchainError(
+                "protocol", f"{purpose}: the server does not show the primary view"
+            )
         if primary.get("name") == entry.name:
             raise invalid(f"the view '{entry.name}' is the primary view; it cannot be deleted")
 

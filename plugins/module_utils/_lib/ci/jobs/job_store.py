@@ -157,21 +157,27 @@ class JobStore:
         return parent, name
 
     def content(self, shown: Mapping[str, Any]) -> str:
-        """Return `builds` or `jobs` if the job contains some, otherwise "".
+        """Return `builds` or `jobs` if the job contains some, or may contain some, otherwise "".
 
-        Jobs that earlier tasks in check mode would delete do not count.
+        A job shows `builds`, a folder `jobs`; without these lists, the content is not known. Jobs
+        that earlier tasks in check mode would delete do not count.
 
         :param shown: result of `state`
         """
-        if objects(shown.get("builds")):
-            return "builds"
-        jobs = objects(shown.get("jobs"))
+        if "jobs" not in shown or "builds" in shown:
+            builds = shown.get("builds")
+            if not isinstance(builds, list):
+                return "builds (the server does not show whether it has some)"
+            if builds:
+                return "builds"
+        jobs = shown.get("jobs", [])
         gone = self._predictions.all("deleted job", self.job.stored_name.casefold())
         if jobs and gone:
-            jobs = objects(part(self._shown(self.job.path, "jobs[name]")).get("jobs"))
-        return (
-            "jobs" if any(as_text(job.get("name")).casefold() not in gone for job in jobs) else ""
-        )
+            jobs = part(self._shown(self.job.path, "jobs[name]")).get("jobs")
+        if not isinstance(jobs, list):
+            return "jobs (the server does not show whether it has some)"
+        names = [as_text(part(job).get("name")).casefold() for job in jobs]
+        return "jobs" if any(name not in gone for name in names) else ""
 
     def require_folder(self) -> None:
         """Check the parent folder.

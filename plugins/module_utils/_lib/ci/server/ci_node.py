@@ -196,7 +196,7 @@ def _state(name: str, shown: Mapping[str, Any]) -> NodeState:
         _reason(str(shown.get("offlineCauseReason") or "")) if taken_offline else "",
         tuple(sorted(labels)),
         int(shown.get("numExecutors") or 0),
-        shown.get("idle") is not False,
+        shown.get("idle") is True,
     )
 
 

@@ -243,11 +243,11 @@ def _chunks(body: bytes) -> Iterator[bytes]:
 def _parse_at_once(response: Response, listed: _Listed) -> dict[str, StoredItem] | None:
     """Return the items of a listing that is not an object with the list `files`.
 
-    `files` may be `null` for an empty listing. Returns `None` without `files`. Raises `protocol` if
+    Returns `None` if `files` is missing or `null`, because there may be some. Raises `protocol` if
     the body is not a JSON object.
     """
     found = object_of(response, _LISTING)
-    if "files" not in found:
+    if found.get("files") is None:
         return None
     for row in listed_objects(response, found["files"], _LISTING):
         listed.take(dict(row))
