@@ -15,15 +15,14 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import boo
 class ActionModule(ActionBase):
     def __init__(self, **parts: Any) -> None:
         super().__init__(**parts)
-        self.values: dict[str, Any] = parts["task"].args
-        self.template, self.load = parts["templar"].template, parts["loader"].load_from_file
-        self.check_mode: bool = parts["task"].check_mode
+        self.task, self.loader = parts["task"], parts["loader"]
+        self.template = parts["templar"].template
 
     def run(
         self, tmp: str | None = None, task_vars: dict[str, Any] | None = None
     ) -> dict[str, Any]:
-        run = bookkeeping.Run(task_vars or {}, self.template, self.load, self.check_mode)
-        values = dict(self.values)
+        run = bookkeeping.run_of(self.task, self.loader, self.template, task_vars or {})
+        values = dict(self.task.args)
         try:
             return {"changed": False, **bookkeeping.perform(values.pop("step"), run, values)}
         except bookkeeping.StepError as error:

@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +22,6 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import (
     desired_state,
     removals,
 )
-from tests.unit.arguments import run_of
 
 State = Mapping[str, Mapping[str, Any]]
 
@@ -259,17 +262,40 @@ def write(folder: Path, files: Mapping[str, str]) -> Path:
     return folder
 
 
+def run_with(variables: Mapping[str, Any]) -> bookkeeping.Run:
+    def load(file: str) -> Any:
+        return yaml.safe_load(Path(file).read_text("utf-8"))
+
+    return bookkeeping.Run({"inventory_hostname": "one", **variables}, lambda value: value, load)
+
+
 def step(name: str, variables: Mapping[str, Any], **values: Any) -> dict[str, Any]:
-    run = bookkeeping.Run(
-        dict(variables), lambda value: value, lambda file: yaml.safe_load(Path(file).read_text())
-    )
-    return bookkeeping.perform(name, run, values)
+    return bookkeeping.perform(name, run_with(variables), values)
 
 
 def find(before: Path, after: Path, **variables: Any) -> list[str]:
     given_ = {"desired_state_folder": str(after), "desired_state_previous": str(before)}
-    found = step("find_removals", {**given_, **variables})
-    return [one["title"] for each in found["removals"].values() for one in each]
+    return found_by({**given_, **variables})[0]
+
+
+def found_by(
+    given_: Mapping[str, Any], others: Mapping[str, Mapping[str, Any]] | None = None
+) -> tuple[list[str], list[str]]:
+    """Return what the host `one` would delete, and its warnings.
+
+    :param others: variables of the other hosts of the play
+    """
+    hosts = {"one": given_, **(others or {})}
+    runs = {
+        name: partial(run_with, {"inventory_hostname": name, **values})
+        for name, values in hosts.items()
+    }
+    run = replace(runs["one"](), of_play=lambda: runs)
+    known = bookkeeping.perform("describe", run, {})
+    json.dumps(known)
+    found = bookkeeping.perform("find_removals", run, {"known": known})
+    removals_ = [one["title"] for each in found["removals"].values() for one in each]
+    return removals_, found["messages"]
 
 
 SECRET = "users: [{name: eve, password: {from: gone}}, {name: adam}]"
@@ -289,7 +315,7 @@ def test_folders_are_read_with_the_same_environment(tmp_path: Path) -> None:
         tmp_path / "after",
         {"ci.yaml": "jobs: [{job: a}]", "environments/test/analysis.yml": "users: [{name: adam}]"},
     )
-    assert find(before, after) == ["job b", "user adam", "user eve"]
+    assert find(before, after) == ["job b", "user eve"]
     assert find(before, after, desired_state_environment="test") == ["job t", "user eve"]
     # objects in variables are described too
     described = {"desired_state_jobs": [{"job": "b"}], "analysis_config_users": [{"name": "adam"}]}
@@ -370,13 +396,244 @@ def test_unreadable_part_of_the_present_folder_is_no_removal(
     ],
 )
 def test_previous_folder_needs_a_path_and_a_present_folder(previous: Any, message: str) -> None:
-    run = run_of(desired_state_previous=previous, desired_state_jobs=[{"job": "a"}])
+    given_ = {"desired_state_previous": previous, "desired_state_jobs": [{"job": "a"}]}
+    check = partial(step, "kinds", known=[]) if previous == "x" else found_by
     with pytest.raises(bookkeeping.StepError, match=message):
-        bookkeeping.perform(
-            "kinds" if previous == "x" else "find_removals",
-            run,
-            {"known": []} if previous == "x" else {},
-        )
+        check(given_)
+
+
+# -- other hosts, other environments, other files -------------------------------------------------
+
+HERE = {"toolchain_analysis_url": "https://kw.example.org/"}
+
+
+@pytest.mark.parametrize(
+    ("server", "stays"),
+    [
+        ("https://kw.example.org", True),
+        ("HTTPS://KW.example.org:443/", True),
+        ("http://kw.example.org", True),
+        ("", True),
+        ("https://kw.example.org:8080", False),
+        ("https://other.example.org", False),
+        ("https://kw.example.org/second", False),
+    ],
+)
+def test_object_that_another_host_of_the_server_describes_is_present(
+    server: str, *, stays: bool, tmp_path: Path
+) -> None:
+    groups = "groups: [{name: mv-x}, {name: mv-y}]"
+    before = write(tmp_path / "before", {"analysis.yml": groups})
+    after = write(tmp_path / "after", {"analysis.yml": "groups: [{name: mv-y}]"})
+    groups = "groups: [{name: MV-x}]"
+    files = {"ci.yml": "jobs: []", "environments/e/analysis.yml": groups}
+    two = write(tmp_path / "two", files)
+    given_ = {**HERE, "desired_state_folder": str(after), "desired_state_previous": str(before)}
+    other = {"desired_state_folder": str(two), "toolchain_analysis_url": server}
+    expected = [] if stays else ["group mv-x"]
+    assert found_by(given_, {"two": other}) == (expected, [])
+    # variables of the other host count too
+    other = {"analysis_config_groups": [{"name": "mv-x"}], "toolchain_analysis_url": server}
+    assert found_by(given_, {"two": other}) == (expected, [])
+    other["desired_state_folder"] = str(tmp_path / "nowhere")
+    if stays:
+        with pytest.raises(bookkeeping.StepError, match=r"host two: .*nowhere is not a folder"):
+            found_by(given_, {"two": other})
+
+
+def test_other_service_of_a_host_does_not_count(tmp_path: Path) -> None:
+    """Verify that the second host prevents deletions on the server that it shares only."""
+    before = write(
+        tmp_path / "before", {"ci.yml": "jobs: [{job: a}]", "repo.yml": "groups: [{name: a}]"}
+    )
+    after = write(tmp_path / "after", {"ci.yml": "jobs: []"})
+    given_ = {"desired_state_folder": str(after), "desired_state_previous": str(before)}
+    urls = {"toolchain_ci_url": "https://ci.example.org", "toolchain_repo_url": "https://a.org"}
+    other = {
+        **urls,
+        "toolchain_repo_url": "https://b.org",
+        "desired_state_jobs": [{"job": "a"}],
+        "desired_state_groups": [{"name": "a"}],
+    }
+    assert found_by({**given_, **urls}, {"two": other})[0] == ["group a"]
+
+
+@pytest.mark.parametrize("environment", ["", "test", "prod"])
+def test_object_that_moves_to_another_environment_stays(environment: str, tmp_path: Path) -> None:
+    base = {"ci.yml": "jobs: [{job: base}]", "environments/prod/ci.yml": "jobs: []"}
+    before = write(
+        tmp_path / "before", {**base, "environments/test/ci.yml": "jobs: [{job: moves}]"}
+    )
+    after = write(
+        tmp_path / "after",
+        {
+            "ci.yml": "views: []",
+            "environments/test/ci.yml": "jobs: []",
+            "environments/prod/ci.yml": "jobs: [{job: moves}, {job: base, state: absent}]",
+        },
+    )
+    given_ = {"desired_state_folder": str(after), "desired_state_previous": str(before)}
+    found, warnings = found_by({**given_, "desired_state_environment": environment})
+    assert found == []
+    stays = {"": ["base"], "test": ["moves", "base"], "prod": []}[environment]
+    assert warnings == [
+        removals.staying(f"job {name}", "another environment of it describes it") for name in stays
+    ]
+
+
+def test_other_environment_needs_no_secrets_and_is_validated(tmp_path: Path) -> None:
+    secret = "credentials: [{id: x, secret: {from: gone}}]"
+    files = {"ci.yml": "jobs: [{job: a}]", "environments/prod/ci.yml": secret}
+    folder = write(tmp_path / "folder", files)
+    assert find(folder, folder) == []
+    write(folder, {"environments/prod/ci.yml": "jobs: [{jop: a}]"})
+    with pytest.raises(bookkeeping.StepError, match=r"environments/prod/ci.yml:1: jobs\[0\].jop"):
+        find(folder, folder)
+
+
+BEFORE_FILES = {
+    "ci.yml": "jobs: [{job: a}]",
+    "ci/more.yaml": "views: [{name: v}]",
+    "ci/jobs/a.xml": "<project/>",
+    "repo.yml": "groups: []",
+}
+#: What replaces a file: its path, its content, and the file that is no longer there.
+UNREAD = {
+    "other case": ("ci.YML", "jobs: []", "ci.yml"),
+    "template": ("ci.yaml.j2", "jobs: []", "ci.yml"),
+    "template of another kind": ("ci.j2", "jobs: []", "ci.yml"),
+    "JSON": ("ci.json", "{}", "ci.yml"),
+    "hidden": (".ci.yml", "jobs: []", "ci.yml"),
+    "hidden folder": (".ci/more.yml", "jobs: []", "ci/more.yaml"),
+    "without ending": ("ci/more", "views: []", "ci/more.yaml"),
+    "other ending in the folder": ("ci/more.json", "views: []", "ci/more.yaml"),
+    "other case in the folder": ("ci/More.YAML", "views: []", "ci/more.yaml"),
+    "backup": ("ci.yml.bak", "jobs: []", "ci.yml"),
+    "new file": ("ci/new.Yml", "jobs: []", ""),
+    "in an environment": ("environments/test/ci.YML", "jobs: []", ""),
+    "empty": ("ci.yml", "", ""),
+    "only comments": ("ci.yml", "# jobs: []\n\n", ""),
+}
+
+
+@pytest.mark.parametrize("case", UNREAD)
+def test_file_that_nobody_reads_is_no_removal(case: str, tmp_path: Path) -> None:
+    name, text, without = UNREAD[case]
+    before = write(tmp_path / "before", BEFORE_FILES)
+    after = write(tmp_path / "after", BEFORE_FILES)
+    if without:
+        (after / without).unlink()
+    write(after, {name: text})
+    with pytest.raises(bookkeeping.StepError) as raised:
+        find(before, after)
+    assert raised.value.kind == "invalid"
+    assert f"{name} is {'empty' if name == 'ci.yml' else 'not read'}:" in str(raised.value)
+    if not without:  # without the service before, nothing could be removed
+        write(tmp_path / "other", {"repo.yml": "groups: []"})
+        assert find(tmp_path / "other", after) == []
+
+
+def test_files_beside_the_desired_state_are_no_mistake(tmp_path: Path) -> None:
+    others = {
+        ".export-ci.json": "{}",
+        "ci.yml~": "jobs: [",
+        "ci/.more.yaml.swp": "x",
+        "ci.md": "# How we build",
+        "README.md": "x",
+        "ci/jobs/b.json": "{}",
+        "ci/.gitignore": "x",
+        ".git/ci.YML": "x",
+        "wiki/pages/deploy.json": "{}",
+    }
+    before = write(tmp_path / "before", {**BEFORE_FILES, "ci.md": "x"})
+    after = write(tmp_path / "after", {**BEFORE_FILES, **others, "ci/more.yaml": "views: []"})
+    assert find(before, after) == ["view v"]
+
+
+# -- tags of Git ----------------------------------------------------------------------------------
+
+
+def git(folder: Path, *arguments: str) -> None:
+    name = ("-c", "user.name=x", "-c", "user.email=x@example.org")
+    command = ["git", "-C", str(folder), *name, *arguments]
+    subprocess.run(command, check=True, capture_output=True)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """Return a repository with the folder `desired` for two environments, and its two states."""
+    folder = tmp_path / "repository"
+    environments = ("staging", "production")
+    write(folder, {f"desired/environments/{name}/ci.yml": "jobs: []" for name in environments})
+    write(folder, {"desired/ci.yml": "jobs: [{job: a}, {job: b}]"})
+    git(tmp_path, "init", "-q", "-b", "main", str(folder))
+    git(folder, "add", ".")
+    git(folder, "commit", "-q", "-m", "one")
+    git(folder, "tag", "applied-staging")
+    git(folder, "commit", "-q", "--allow-empty", "-m", "same content")
+    git(folder, "tag", "same")
+    write(folder, {"desired/ci.yml": "jobs: [{job: b}]"})
+    git(folder, "commit", "-qam", "two")
+    return folder
+
+
+def find_in(repository: Path, tag: str, environment: str = "") -> tuple[list[str], list[str]]:
+    previous = repository.parent / "previous"
+    git(repository, "worktree", "add", "--detach", "--force", str(previous), tag)
+    given_ = {
+        "desired_state_folder": str(repository / "desired"),
+        "desired_state_previous": str(previous / "desired"),
+        "desired_state_environment": environment,
+    }
+    return found_by(given_)
+
+
+@pytest.mark.parametrize("tag", ["applied-staging", "same"])
+def test_folder_that_was_applied_for_the_environment_is_accepted(
+    repository: Path, tag: str
+) -> None:
+    assert find_in(repository, tag, "staging") == (["job a"], [])
+
+
+@pytest.mark.parametrize(
+    ("tag", "environment", "message"),
+    [
+        ("applied-staging", "production", "was applied for staging, and not for production"),
+        ("main", "staging", "is not what was applied for staging: the tag applied-staging marks"),
+        ("same", "", "was applied for staging: set desired_state_environment"),
+    ],
+)
+def test_folder_that_was_applied_for_another_environment_is_rejected(
+    repository: Path, tag: str, environment: str, message: str
+) -> None:
+    with pytest.raises(bookkeeping.StepError, match=message) as raised:
+        find_in(repository, tag, environment)
+    assert raised.value.kind == "invalid"
+
+
+def test_one_tag_for_two_environments_is_a_warning(repository: Path) -> None:
+    git(repository, "tag", "applied", "applied-staging")
+    git(repository, "tag", "--delete", "applied-staging")
+    found, (warning,) = find_in(repository, "applied", "production")
+    assert found == ["job a"]
+    assert "Use a tag for each, such as applied-production" in warning
+
+
+def test_folder_outside_of_git_says_nothing(repository: Path, tmp_path: Path) -> None:
+    """Verify the output of `git archive` in the checkout, which is a part of no commit."""
+    inner = write(repository / "previous", {"ci.yml": "jobs: [{job: a}]"})
+    for name in ("staging", "production"):
+        write(inner, {f"environments/{name}/ci.yml": "jobs: []"})
+    given_ = {"desired_state_folder": str(repository / "desired")}
+    given_ |= {"desired_state_previous": str(inner), "desired_state_environment": "production"}
+    assert found_by(given_) == (["job a"], [])
+
+
+@pytest.mark.parametrize("limit", ["many", 1.5, True])
+def test_limit_is_read_before_anything_else(limit: Any, tmp_path: Path) -> None:
+    folder = write(tmp_path, {"ci.yml": "jobs: []"})
+    with pytest.raises(bookkeeping.StepError, match="must be a whole number"):
+        find(folder, folder, desired_state_max_deletions=limit)
 
 
 # -- the answers of the servers -------------------------------------------------------------------
@@ -401,7 +658,8 @@ def deletable(
     values = {"removed": {"messages": ["first"]}, "results": results, "content": content}
     values["runs"] = runs
     given_ = {"desired_state_folder": str(folder), **variables}
-    return step("deletable", given_, **values, reports=True)
+    known = step("describe", given_)
+    return step("deletable", given_, **values, known=known, reports=True)
 
 
 @pytest.fixture
@@ -435,8 +693,10 @@ def test_refusals_are_warnings_and_failures_stop_no_other(folder: Path) -> None:
 
 
 def test_project_with_builds_and_version_with_issues_stay(folder: Path) -> None:
-    names = ("full", "empty", "unknown")
+    names = ("full", "empty", "unknown", "null", "missing", "unread")
     content = [
+        *(result("null", kind, builds=None, issues=None) for kind in ("projects", "versions")),
+        *(result("missing", kind) for kind in ("projects", "versions")),
         result("full", "projects", changed=False, builds=[{"name": "1"}]),
         result("full", "versions", changed=False, issues=[{"key": "REL-1"}]),
         *(result("empty", kind, builds=[], issues=[]) for kind in ("projects", "versions")),
@@ -449,7 +709,9 @@ def test_project_with_builds_and_version_with_issues_stay(folder: Path) -> None:
     assert [one["name"] for one in found["removals"]["ci_job"]] == ["empty", "empty"]
     assert [line.rpartition(": ")[2] for line in found["warnings"][1:]] == [
         "it has builds.",
+        *["the server does not show whether it has builds."] * 3,
         "it has issues.",
+        *["the server does not show whether it has issues."] * 3,
     ]
     assert found["failures"] == [
         "project unknown: unknown must stay",

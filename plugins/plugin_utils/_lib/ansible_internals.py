@@ -324,6 +324,28 @@ def is_omitted(value: Any) -> bool:
     return _exists(_OMIT) and isinstance(value, _imported(_OMIT))
 
 
+def hosts_of_play(
+    task: Any, template: Callable[[Any], Any]
+) -> tuple[list[str], Callable[[str], dict[str, Any]]]:
+    """Return the hosts of the play of a task, and a function that returns the variables of one.
+
+    Hosts outside of a limit, and those of another batch (`serial`), are hosts of the play too.
+    Raises `Missing`.
+    """
+    manager, block = _either(task, "_variable_manager"), task
+    while block is not None and not hasattr(block, "_play"):
+        block = getattr(block, "_parent", None)
+    play, inventory = _either(block, "_play"), _either(manager, "_inventory")
+    found = inventory.get_hosts(template(play.hosts), ignore_limits=True, ignore_restrictions=True)
+
+    def variables(name: str) -> dict[str, Any]:
+        host = inventory.get_host(name)
+        values: dict[str, Any] = manager.get_vars(play=play, host=host, task=task)
+        return values
+
+    return [str(host.name) for host in found], variables
+
+
 def result_parts(result: Any) -> tuple[Any, Any, Mapping[str, Any]]:
     """Return host, task and values of the result that Ansible passes to a callback.
 

@@ -22,11 +22,14 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleUndefinedVariable
 from ansible.module_utils.parsing.convert_bool import boolean
+from ansible.release import __version__
+from ansible.template import Templar
 from ansible.utils.display import Display
 
 from ...module_utils._lib.core.connection.options import SERVICES, environment_name, variable_name
@@ -36,6 +39,9 @@ from ...module_utils._lib.core.times import age_of
 from . import (
     adopted_objects,
     adoption,
+    ansible_internals,
+    applied,
+    described,
     desired_schema,
     desired_state,
     enforcement,
@@ -44,6 +50,7 @@ from . import (
     role_variables,
     rotation,
     survey,
+    unread_files,
     variables,
 )
 from .report import (
@@ -91,12 +98,14 @@ class Run:
     :param template: evaluates the templates in a value
     :param load: loads a YAML file, and decrypts its vaults
     :param check_mode: the task runs in check mode
+    :param of_play: returns a function for each host of the play, which returns its run
     """
 
     variables: Mapping[str, Any]
     template: Callable[[Any], Any]
     load: Callable[[str], Any]
     check_mode: bool = False
+    of_play: Callable[[], Mapping[str, Callable[[], Run]]] = dict
 
     def value(self, name: str, default: Any = None) -> Any:
         """Return the value of a variable, or `default` if it is undefined, empty or omitted."""
@@ -127,6 +136,22 @@ class Run:
     def hosts(self) -> list[str]:
         """Return all hosts of the play, including failed hosts."""
         return list(map(str, self.variables.get("ansible_play_hosts_all") or [self.host]))
+
+
+def run_of(
+    task: Any, loader: Any, template: Callable[[Any], Any], variables: Mapping[str, Any]
+) -> Run:
+    """Return the run of a task."""
+
+    def of_host(name: str, variables_of: Callable[[str], dict[str, Any]]) -> Run:
+        values = variables_of(name)
+        return run_of(task, loader, Templar(loader=loader, variables=values).template, values)
+
+    def of_play() -> dict[str, Callable[[], Run]]:
+        names, variables_of = ansible_internals.hosts_of_play(task, template)
+        return {name: partial(of_host, name, variables_of) for name in names}
+
+    return Run(variables, template, loader.load_from_file, task.check_mode, of_play)
 
 
 # -- variables ------------------------------------------------------------------------------------
@@ -214,19 +239,61 @@ def validate_folder(run: Run) -> Result:
     return {"variables": list(desired_state.variables(state)), "report": {"files": files}}
 
 
-def find_removals(run: Run) -> Result:
-    """Return the objects that the previous folder names and the present one does not, by module."""
-    previous = _previous(run)
-    found, warnings = removals.removed(_present(run), previous)
+def describe(run: Run) -> Result:
+    """Return what all hosts of the play describe: the names of objects, and no values.
+
+    A host that cannot say it prevents deletions on its servers.
+    """
+    try:
+        hosts = {**dict.fromkeys(run.hosts), **run.of_play()}
+    except ansible_internals.Missing as missing:
+        raise StepError(
+            f"desired_state_previous cannot be used with ansible-core {__version__}, where the"
+            f" other hosts of the play are not known: {missing}."
+        ) from None
+    found = described.Described()
+    for name, run_of_host in hosts.items():
+        state = found.hosts[name] = described.HostState()
+        try:
+            own = run if run_of_host is None or name == run.host else run_of_host()
+            connections = own.value("enforce_connections")
+            configured = _configured(own, connections)
+            state.servers = {service: url for (_host, service), url in configured.items()}
+            state.present = [found.add(values) for values in _present(own)]
+            state.elsewhere = [found.add(values) for values in _parts(own)]
+        except (desired_state.DesiredStateError, ToolchainError) as error:
+            state.problem = str(error)
+    return {"described": found.as_result()}
+
+
+def find_removals(run: Run, known: Mapping[str, Any]) -> Result:
+    """Return the objects that the previous folder names and the present one does not, by module.
+
+    :param known: result of `describe`
+    """
+    _max_deletions(run)  # an invalid number must end the run before its first request
+    previous, warnings = _previous(run)
+    hosts = _described(run, known)
+    found, staying = removals.removed(hosts.present(run.host), previous, hosts.elsewhere(run.host))
     shown = removals.by_module(removal.shown() for removal in found)
-    return {"removals": shown, "messages": warnings}
+    return {"removals": shown, "messages": [*warnings, *staying]}
 
 
-def _previous(run: Run) -> removals.Values:
-    """Return the previous desired state. The secrets in it need no variables."""
+def _described(run: Run, known: Mapping[str, Any]) -> described.Described:
+    hosts = described.Described.of_result(known["described"])
+    problems = [hosts.hosts[run.host].problem, *hosts.problems(run.host)]
+    for problem in filter(None, problems):
+        raise desired_state.DesiredStateError(
+            f"desired_state_previous: what must stay is not known: {problem}"
+        )
+    return hosts
+
+
+def _previous(run: Run) -> tuple[described.Values, list[str]]:
+    """Return the previous desired state, and warnings. The secrets in it need no variables."""
     environment = run.value("desired_state_environment")
-    folder = _folder(run, "desired_state_previous")
-    above = (_folder(run) / desired_state.ENVIRONMENTS).resolve()
+    present, folder = _folder(run), _folder(run, "desired_state_previous")
+    above = (present / desired_state.ENVIRONMENTS).resolve()
     if above in (folder.resolve(), *folder.resolve().parents):
         raise desired_state.DesiredStateError(
             f"desired_state_previous: {folder} is an environment of the present folder: set it to"
@@ -234,12 +301,21 @@ def _previous(run: Run) -> removals.Values:
         )
     reading = desired_state.Reading(run.load, lambda name: name)
     try:
-        return desired_state.values(desired_state.read(folder, reading, environment))
+        state = desired_state.read(folder, reading, environment)
     except desired_state.DesiredStateError as error:
         raise desired_state.DesiredStateError(f"desired_state_previous: {error}") from None
+    known = {*desired_state.environments(folder), *desired_state.environments(present)}
+    if problem := applied.problem(folder, environment, known):
+        raise desired_state.DesiredStateError(f"desired_state_previous: {folder} {problem}")
+    if unread := unread_files.unread(present, folder, state):
+        raise desired_state.DesiredStateError(
+            f"the objects of a file that is not read would count as removed: {'; '.join(unread)}"
+        )
+    doubt = applied.doubt(folder, environment, known)
+    return desired_state.values(state), [doubt] if doubt else []
 
 
-def _present(run: Run) -> list[removals.Values]:
+def _present(run: Run) -> list[described.Values]:
     """Return the objects of the present folder, and those of variables."""
     given = {
         service: {
@@ -248,28 +324,43 @@ def _present(run: Run) -> list[removals.Values]:
         }
         for service in desired_schema.services()
     }
-    return [desired_state.values(_state(run)), given]
+    if run.value("desired_state_folder") is None:
+        return [given]
+    reading = desired_state.Reading(run.load, lambda name: name)
+    environment = run.value("desired_state_environment")
+    return [desired_state.values(desired_state.read(_folder(run), reading, environment)), given]
+
+
+def _parts(run: Run) -> list[described.Values]:
+    """Return the objects of the base of the present folder, and those of each environment."""
+    if run.value("desired_state_folder") is None:
+        return []
+    reading = desired_state.Reading(run.load, lambda name: name)
+    return [desired_state.values(state) for state in desired_state.parts(_folder(run), reading)]
 
 
 def deletable(
     run: Run,
+    *,
+    known: Mapping[str, Any],
     removed: Mapping[str, Any],
     results: Sequence[Mapping[str, Any]],
     content: Sequence[Mapping[str, Any]] = (),
     runs: Sequence[Mapping[str, Any]] = (),
-    *,
     reports: bool = False,
 ) -> Result:
     """Return the objects that can be deleted, by module. Fails if there are too many of them.
 
+    :param known: result of `describe`
     :param removed: result of `find_removals`
     :param results: results of the modules in check mode
     :param content: results with the content of projects and versions
     :param runs: results of all kinds, if they have run
     :param reports: report warnings and failures
     """
-    described = [*_present(run), removals.pages_of_trees(runs)]
-    found = removals.checked(results, described, content)
+    hosts = _described(run, known)
+    present = [*hosts.present(run.host), *hosts.elsewhere(run.host)]
+    found = removals.checked(results, [*present, removals.pages_of_trees(runs)], content)
     limit = _max_deletions(run)
     if len(found.deletable) > limit:
         titles = [removal["title"] for removal in found.deletable]
@@ -879,7 +970,7 @@ def rotation_steps(run: Run, **given: Any) -> Result:
 _NOUNS = {"configuration": "configuration sections"}
 _STEPS: tuple[Callable[..., Result], ...] = (
     *(check, read_survey, roles, read_folder, validate_folder, kinds, unmanaged),
-    *(find_removals, deletable),
+    *(describe, find_removals, deletable),
     *(findings, reported),
     *(begin, summarise, plan_issues, finish, open_plan, compare),
     *(choose_adopted, adopt, require_adopted),

@@ -106,6 +106,25 @@ def read(folder: Path, reading: Reading, environment: str | None = None) -> Stat
     return found
 
 
+def environments(folder: Path) -> list[str]:
+    """Return the names of the environments of a folder."""
+    above = folder / ENVIRONMENTS
+    return sorted(path.name for path in above.iterdir() if path.is_dir()) if above.is_dir() else []
+
+
+def parts(folder: Path, reading: Reading) -> list[State]:
+    """Return the values of the base of a folder, and those of each environment alone.
+
+    :raises DesiredStateError: with all errors
+    """
+    errors: list[str] = []
+    folders = [folder, *(folder / ENVIRONMENTS / name for name in environments(folder))]
+    found = [_read(folder, each, reading, errors) for each in folders]
+    if errors:
+        raise DesiredStateError("; ".join(errors))
+    return found
+
+
 def values(found: State) -> dict[str, dict[str, Any]]:
     """Return the values of a state by service and property."""
     return {
@@ -151,12 +170,11 @@ def kind_of(name: str) -> str:
 
 
 def overlay(folder: Path, environment: str) -> Path:
-    above = folder / ENVIRONMENTS
-    known = sorted(path.name for path in above.iterdir() if path.is_dir()) if above.is_dir() else []
+    known = environments(folder)
     if environment not in known:
         there = f"it has {', '.join(known)}" if known else f"it has no folder {ENVIRONMENTS}"
         raise DesiredStateError(f"{folder} has no environment {environment!r}: {there}")
-    return above / environment
+    return folder / ENVIRONMENTS / environment
 
 
 def _read(base: Path, folder: Path, reading: Reading, errors: list[str]) -> State:

@@ -15,14 +15,13 @@ from typing import Any
 from urllib.parse import unquote
 
 from ...module_utils._lib.core.errors import shorten
+from .described import Values
 from .desired_state import identity_of, key_of, kind_of, name_of
 from .findings import Finding, failed
 from .refused_servers import refusal_of
 
 #: Names of an object, such as `(project, name)`, in a comparable spelling.
 Name = tuple[str, ...]
-#: Values by service and property, as `desired_state.values` returns them.
-Values = Mapping[str, Mapping[str, Any]]
 Entry = Mapping[str, Any]
 #: Names by service and list.
 Places = dict[tuple[str, str], set[Name]]
@@ -54,8 +53,8 @@ _PATHS = ("job", "folder")
 _REFUSALS = ("conflict", "invalid", "not_found")
 #: Loop variable with the removal, in the results of the modules.
 _ITEM = "desired_state_removal"
-#: Result of a task for an object without content.
-_EMPTY: Mapping[str, Any] = {"http": {}}
+#: Lists whose modules delete objects with their content, and the member that shows it.
+_CONTENTS = {"projects": "builds", "versions": "issues"}
 
 
 @dataclass(frozen=True)
@@ -188,14 +187,18 @@ def _name_of_tree(space: Any) -> Name:
     return ("trees", _plain(space), "")
 
 
-def removed(present: Sequence[Values], previous: Values) -> tuple[list[Removal], list[str]]:
+def removed(
+    present: Sequence[Values], previous: Values, elsewhere: Sequence[Values] = ()
+) -> tuple[list[Removal], list[str]]:
     """Return the objects to delete, children before their containers, and warnings.
 
     :param present: the present desired state, possibly from several sources
+    :param elsewhere: what the folder describes for other environments
     """
-    names = Names([previous, *present])
+    names = Names([previous, *present, *elsewhere])
     named = _joined(map(names.objects, present))
-    containers = _joined(map(names.containers, present))
+    others = _joined(map(names.objects, elsewhere))
+    containers = _joined(map(names.containers, [*present, *elsewhere]))
     found: list[tuple[Removal, set[Name]]] = []
     warnings: list[str] = []
     for service, kind, module in _ORDER:
@@ -206,7 +209,9 @@ def removed(present: Sequence[Values], previous: Values) -> tuple[list[Removal],
                 continue
             known |= own
             removal = _removal(service, kind, module, entry)
-            if not containers[service, kind].isdisjoint(own):
+            if not others[service, kind].isdisjoint(own):
+                warnings.append(staying(removal.title, "another environment of it describes it"))
+            elif not containers[service, kind].isdisjoint(own):
                 warnings.append(staying(removal.title, "the folder describes objects in it"))
             elif kind == "pages" and entry.get("section"):
                 warnings.append(staying(removal.title, "only a section of it was described"))
@@ -268,7 +273,8 @@ def checked(
     found = CheckedRemovals()
     for result in results:
         removal = result[_ITEM]
-        inner = content.get((removal["list"], removal["name"]), _EMPTY)
+        inner = content.get((removal["list"], removal["name"]))
+        member = _CONTENTS.get(removal["list"], "")
         own = _names_on_server(result.get("page"))
         if _kind_of(result) in _REFUSALS:
             found.warnings.append(staying(removal["title"], str(result.get("msg"))))
@@ -279,10 +285,13 @@ def checked(
             found.warnings.append(staying(removal["title"], reason))
         elif not result.get("changed"):
             continue
-        elif _kind_of(inner):
+        elif inner is not None and _kind_of(inner):
             found.failed.append((removal, inner))
-        elif has := [name for name in ("builds", "issues") if inner.get(name)]:
-            found.warnings.append(staying(removal["title"], f"it has {has[0]}"))
+        elif member and not isinstance((inner or {}).get(member), list):
+            reason = f"the server does not show whether it has {member}"
+            found.warnings.append(staying(removal["title"], reason))
+        elif inner is not None and inner.get(member):
+            found.warnings.append(staying(removal["title"], f"it has {member}"))
         else:
             found.deletable.append({**removal, "digests": _digests(result)})
     return found

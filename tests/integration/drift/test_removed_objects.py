@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -192,3 +193,45 @@ def test_removed_objects_are_deleted_and_no_others(fresh: Fresh, tmp_path: Path)
     enforced = _run(sandbox, tmp_path, "enforce", **both, enforce_plan="report/plan.json")
     assert _changes(tmp_path) == CHANGES
     assert "3 updated, 19 deleted; failed: 0" in enforced.output
+
+
+def test_object_that_moves_to_another_host_stays(fresh: Fresh, tmp_path: Path) -> None:
+    """Verify that hosts of one server, also outside of a limit, delete nothing of each other."""
+    sandbox = fresh("real")
+    groups = {"one": "{name: moves}, {name: gone}", "two": "{name: stays}"}
+    after = {"one": "", "two": "{name: stays}, {name: moves}"}
+    for folder, lists in (("before", groups), ("after", after)):
+        for host, entries in lists.items():
+            (tmp_path / folder / host).mkdir(parents=True)
+            file = tmp_path / folder / host / "analysis.yml"
+            file.write_text(f"groups: [{entries}]\n", encoding="utf-8")
+    hosts = {name: {"part": name, "ansible_connection": "local"} for name in groups}
+    inventory = json.dumps({"all": {"hosts": hosts}})
+    (tmp_path / "hosts.json").write_text(inventory, encoding="utf-8")
+    logins = {"analysis": connections.connection("analysis", sandbox.urls["analysis"])}
+
+    def enforce(*arguments: str, **variables: str) -> playbook.Run:
+        given = {**variables, "enforce_hosts": "all", "enforce_connections": logins}
+        play = {"import_playbook": "delivery.toolchain.enforce", "vars": given}
+        run = playbook.run(
+            tmp_path,
+            [play],
+            controls=dict.fromkeys(groups, sandbox.control),
+            arguments=["-i", "hosts.json", *arguments],
+        )
+        assert run.code == 0, run.output
+        return run
+
+    enforce(desired_state_folder="before/{{ part }}")
+    both = {
+        "desired_state_folder": "after/{{ part }}",
+        "desired_state_previous": "before/{{ part }}",
+    }
+    limited = enforce("--limit", "one", **both)
+    assert _deleted(limited) == ["gone"], limited.output
+    run = enforce(**both)
+    assert _deleted(run) == [], run.output
+
+
+def _deleted(run: playbook.Run) -> list[str]:
+    return re.findall(r"^- group (.*): deleted$", run.output, re.MULTILINE)
