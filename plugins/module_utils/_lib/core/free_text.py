@@ -65,8 +65,9 @@ _COMMAND = re.compile(
 )
 _DATABASE = re.compile(r"\b(?:(?:mysql|mariadb)\w*|sshpass)\b")
 _REGISTRY = re.compile(r"\b(?:docker|podman|buildah|nerdctl|skopeo|helm|oras|crane|oc|az)\b")
-_LOGIN = re.compile(r"""(?<=[\s"'])login(?=[\s"']|$)""")
 _CURL = re.compile(r"\bcurl\b")
+_PROGRAM = re.compile(f"{_DATABASE.pattern}|{_REGISTRY.pattern}|{_CURL.pattern}")
+_LOGIN = re.compile(r"""(?<=[\s"'])login(?=[\s"']|$)""")
 
 _USER_INFO = re.compile(r"""(?!\[)([^/?#:@"'<>]*)(?:(:)(?!\d*(?:[/?#]|$))|@)""")
 # A blank ends a value outside of quotes, and a separator before a blank, another separator, a pair
@@ -118,18 +119,13 @@ def _may_have_secret(text: str) -> bool:
 
 def _masked_line(line: str) -> str:
     line = _JSON_WEB_TOKEN.sub(MASK, line)
-    line = "".join(map(_without_login, re.split(r"""([\s"<>]+)""", line)))
-    for names, is_secret, end in (
-        (_USER, _always, _value_end),
-        (_BEARER, _always, _value_end),
-        (_HEADER, _is_header, _header_end),
-        (_CALL, lambda name: _is_header(name) or _is_assigned(name), _value_end),
-        (_ELEMENT, is_secret_name, _element_end),
-        (_ASSIGNMENT, _is_assigned, _value_end),
-        (_ARGUMENT, is_secret_name, _value_end),
-    ):
-        line = _with_masked_values(line, names, is_secret, end)
-    return _COMMAND.sub(_masked_command, line)
+    if "://" in line and "@" in line:
+        line = "".join(map(_without_login, re.split(r"""([\s"<>]+)""", line)))
+    lower = line.lower()
+    for signs, names, is_secret, end in _FORMS:
+        if any(sign in lower for sign in signs):
+            line = _with_masked_values(line, names, is_secret, end)
+    return _COMMAND.sub(_masked_command, line) if _PROGRAM.search(line) else line
 
 
 def _without_login(word: str) -> str:
@@ -252,6 +248,10 @@ def _always(_name: str) -> bool:
     return True
 
 
+def _is_named(name: str) -> bool:
+    return _is_header(name) or _is_assigned(name)
+
+
 def _is_header(name: str) -> bool:
     lower = name.lower()
     return lower.endswith(("authorization", "-api", "cookie")) or (
@@ -261,3 +261,16 @@ def _is_header(name: str) -> bool:
 
 def _is_assigned(name: str) -> bool:
     return is_secret_name(name) or name.lower().endswith(("sig", "signature", "authorization"))
+
+
+#: A string that every line with such a secret contains in lower case, because patterns take longer;
+#: names and the separator before the value, whether a name is secret, and where its value ends.
+_FORMS: tuple[tuple[tuple[str, ...], re.Pattern[str], Callable[[str], bool], _End], ...] = (
+    (("-u", "user", "creds"), _USER, _always, _value_end),
+    (("bearer",), _BEARER, _always, _value_end),
+    ((":",), _HEADER, _is_header, _header_end),
+    (("(",), _CALL, _is_named, _value_end),
+    (("<", "&lt;"), _ELEMENT, is_secret_name, _element_end),
+    (("=", ":", "%3d", "u003d"), _ASSIGNMENT, _is_assigned, _value_end),
+    (("-",), _ARGUMENT, is_secret_name, _value_end),
+)
