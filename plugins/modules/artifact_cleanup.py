@@ -82,6 +82,8 @@ options:
         description:
           - Number of newest versions to keep per folder, whatever their age. Unique Maven snapshots are ordered by the time and number in their
             names, other versions by their newest file.
+          - A snapshot is also kept while a kept newer snapshot lacks a file of it that has no classifier. If only a jar was deployed again, for
+            example, the POM of an older snapshot is still in use.
           - Versions with an item that matches O(rules[].exclude) or has a property of O(rules[].without_properties) are not counted.
         type: int
       keep_last_by:

@@ -13,6 +13,8 @@ description:
   - Ensures that a file, or all files of a folder, exist with the same content at another path of the same server.
   - The content of O(path) is copied to O(target_path). A folder is copied file by file, which avoids nested copies.
   - O(path) may be a pattern, and O(artifacts) lists several paths. O(properties) and O(exclude) select from these files.
+  - Files that the server computes, as in M(delivery.toolchain.artifact_deploy), are left out unless a path names the file exactly. A warning
+    gives their number.
   - Only files with different content are copied. Other files at the target are kept.
   - The server validates all copies in a dry run before the first file is copied, in check mode too.
   - Properties are copied with the file. A file whose content is already at the target is unchanged, even if its properties differ.

@@ -13,6 +13,12 @@ description:
   - Ensures that files exist in a repository with their content and properties, or that an item does not exist.
   - Content that the server already has is not sent. Uploads are streamed, so memory use does not depend on the file size.
   - The stored checksums are compared with those of the sent files, if the server reports them.
+  - Files that the server computes are left out, with a warning that gives their number. They are C(maven-metadata.xml), the index files of
+    Conan, Debian, Helm, npm, PyPI and RPM repositories, and a checksum file (C(X.md5), C(.sha1), C(.sha256), C(.sha512)) if the task or
+    the server has C(X). A file that O(src) or O(artifacts[].src) names exactly is sent. In an archive, such files are sent but not compared.
+  - The server may store a file under another name. A Maven snapshot C(A-V-SNAPSHOT.jar) is unchanged if the newest stored snapshot of the
+    same artifact, version, classifier and extension has the same content. RV(artifacts) has the path that the server reports, and the
+    properties are set there.
   - Before it replaces a file that belongs to a promoted build, the task adds a warning that names the build. In the dialect V(jfrog), one
     query finds such builds, if the account may use it.
   - If the server reports neither checksums nor properties, all files are sent in every run, and the task reports C(changed).

@@ -17,7 +17,8 @@ description:
   - Nothing is sent if the record has the requested promotion before a later promotion with another status. Use O(force) to return to an
     earlier status, and O(withdrawn) for a build that somebody has withdrawn.
   - Files are compared by path and content. Copies of the same content are counted, also those at other paths of the target. The target
-    lacks a file if it has fewer copies than the record.
+    lacks a file if it has fewer copies than the record. Files that the server computes, as in M(delivery.toolchain.artifact_deploy), are not
+    compared.
   - If the account may not list the target, the files are not compared, and the task adds a warning.
   - If the server does not show the promotions of a build, the promotion is sent every time, and the task reports C(changed).
   - In check mode, a server that reported the dialect V(jfrog) validates the promotion in a dry run, so errors are reported in check mode

@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, Response
 
 from sandbox.context import context
 from sandbox.repo import permissions, repositories
-from sandbox.repo.items import archives, storage, trash
+from sandbox.repo.items import archives, snapshots, storage, trash
 from sandbox.repo.items.properties import check_names
 from sandbox.repo.items.tree import BY_SHA1, CONTENT, Node, Tree
 from sandbox.repo.responses import SERVICE, empty, error, raw_tail, user_name
@@ -105,6 +105,7 @@ async def _chunks(request: Request) -> AsyncIterator[bytes]:
 
 async def _store(request: Request, target: _Target) -> Node:
     current = context(request)
+    target.path = snapshots.stored_path(current, target.repo, target.path)
     _refuse_overwrite(request, target, None)
     blob = await current.store.blobs.put_stream(_chunks(request))
     if current.real(SERVICE):
@@ -170,6 +171,7 @@ def _put_known(request: Request, target: _Target) -> Node:
     known = current.store.get(CONTENT, sha256.lower())
     if known is None:
         raise error(404, "Checksum deploy failed. No existing file with the given checksum")
+    target.path = snapshots.stored_path(current, target.repo, target.path)
     _refuse_overwrite(request, target, sha256)
     blob = Blob(sha256.lower(), known["sha1"], known["md5"], known["size"])
     return Tree(current).put_file(
@@ -207,7 +209,7 @@ async def _put_archive(request: Request, target: _Target) -> Response:
             # read all files before storing the first one, because the archive may be broken
             found = list(found)
         for name, stored in found:
-            path = f"{folder}/{name}".lstrip("/")
+            path = snapshots.stored_path(current, target.repo, f"{folder}/{name}".lstrip("/"))
             _refuse_overwrite(request, target, stored.sha256, path)
             Tree(current).put_file(target.repo, path, stored, user_name(request), properties)
     except archives.BrokenArchive as broken:

@@ -10,6 +10,7 @@ from starlette.responses import JSONResponse, Response
 
 from sandbox.context import context
 from sandbox.repo import permissions, repositories
+from sandbox.repo.items import snapshots
 from sandbox.repo.items.tree import Tree
 from sandbox.repo.responses import SERVICE, empty, error, flag, iso, quote
 
@@ -27,7 +28,7 @@ def any_item(request: Request) -> Node:
     current = context(request)
     repo, path = request.path_params["repo"], request.path_params["path"].strip("/")
     for member in permissions.readable(request, repo):
-        node = Tree(current).get(member, path)
+        node = Tree(current).get(member, snapshots.newest(current, member, path))
         if node is not None:
             return node
     found = repositories.find(current, repo)

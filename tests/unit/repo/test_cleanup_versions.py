@@ -111,6 +111,35 @@ def test_snapshots_are_ordered_by_time_and_number(holding: Callable[..., Server]
     assert run(server, {"path": "**", "keep_last": 2}) == snapshot(first)
 
 
+def test_pom_of_an_older_snapshot_stays_with_a_newer_jar(holding: Callable[..., Server]) -> None:
+    """Only the jar has changed, so that only the jar was deployed again."""
+    oldest = f"{SNAPSHOTS}/app-1.2-20230101.120000-8"
+    server = holding(*snapshot(oldest), *snapshot(OLD), f"{NEW}.jar", f"{NEW}-dist.zip")
+    assert run(server, {"path": SNAPSHOTS, "keep_last": 1}) == snapshot(oldest)
+    _plan, values = server.run(
+        ArtifactCleanupOperation, params({"path": SNAPSHOTS, "keep_last": 1}), check=True
+    )
+    assert {item["reason"] for item in values["kept"] if item["path"].startswith(OLD)} == {
+        f"rule 1: has '{OLD}.pom', which newer snapshots lack"
+    }
+    assert len(run(server, {"path": SNAPSHOTS})) == 2 * len(ENDS) + 2
+
+
+def test_optional_file_of_an_older_snapshot_is_deleted(holding: Callable[..., Server]) -> None:
+    server = holding(*snapshot(OLD), *snapshot(NEW, ".jar", ".pom", ".tar.gz"))
+    assert run(server, {"path": SNAPSHOTS, "keep_last": 1}) == snapshot(OLD)
+
+
+@pytest.mark.parametrize(
+    "given", [{"created_before": "30d"}, {"name": "*.pom", "created_before": "30d"}]
+)
+def test_old_pom_stays_with_a_young_jar(
+    holding: Callable[..., Server], given: Mapping[str, Any]
+) -> None:
+    server = holding(*snapshot(OLD), row(f"{NEW}.jar", 1))
+    assert run(server, given) == []
+
+
 def test_version_counts_once_for_max_deletions(holding: Callable[..., Server]) -> None:
     server = holding(*snapshot(OLD), *snapshot(NEW))
     assert len(run(server, {"path": SNAPSHOTS}, max_deletions=2)) == 12

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Container, Iterable
 
 from . import layouts, repositories
 from .client import RepoClient
@@ -44,16 +44,24 @@ def index_test(client: RepoClient, repo: str) -> Callable[[str], bool]:
     return is_index
 
 
-def computed_files(
-    paths: Collection[str], existing: Collection[str], is_index: Callable[[str], bool]
-) -> set[str]:
-    """Return the paths that the server computes: index files, and checksums of known files.
+def is_checksum(path: str, known: Container[str]) -> bool:
+    """Return whether a file is the checksum file of a known file."""
+    return path.endswith(layouts.CHECKSUMS) and path.rpartition(".")[0] in known
 
-    :param existing: paths of the files whose checksums the server computes
+
+def owners_of(paths: Iterable[str]) -> set[str]:
+    """Return the paths of the files to which checksum files would belong."""
+    return {path.rpartition(".")[0] for path in paths if path.endswith(layouts.CHECKSUMS)}
+
+
+def left_out(client: RepoClient, paths: Collection[str], doing: str) -> None:
+    """Warn of computed files that a task leaves out.
+
+    :param doing: what the task does not do with them, such as `sent`
     """
-    known = {*paths, *existing}
-    return {
-        path
-        for path in paths
-        if is_index(path) or (path.endswith(layouts.CHECKSUMS) and path.rpartition(".")[0] in known)
-    }
+    if paths:
+        first, more = min(paths), f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+        client.warn(
+            f"not {doing}, because the server computes such files from others: {len(paths)}"
+            f" ('{first}'{more})"
+        )

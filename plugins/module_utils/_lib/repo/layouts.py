@@ -38,6 +38,16 @@ class Snapshot:
         return self.start, self.time, self.number
 
     @property
+    def is_main(self) -> bool:
+        """Return whether the file has no classifier and is no signature or checksum."""
+        return self.rest.startswith(".") and not self.rest.endswith(DEPENDANTS)
+
+    @property
+    def deployed_as(self) -> str:
+        """Return the path to which clients deploy the file before the server renames it."""
+        return f"{self.start}SNAPSHOT{self.rest}"
+
+    @property
     def release(self) -> str | None:
         """Return the path of its release, such as `g/a/1/a-1`; `None` outside of a Maven layout."""
         folder, _slash, name = self.start.rpartition("/")

@@ -23,6 +23,7 @@ from ..client import RepoClient, join, repository_key, segments
 from ..items import listing
 from ..items.file_states import common_folder
 from ..items.listing import StoredItem
+from ..items.snapshots import may_be_renamed, stored_paths
 from .publication import PublicValues
 
 #: Number of hexadecimal digits of each digest.
@@ -201,6 +202,7 @@ def with_digests(client: RepoClient, files: Sequence[PublishedFile]) -> list[Pub
 
     Raises `not_found` if items are missing, `conflict` if a digest differs from the options.
     """
+    files = _as_stored(client, files)
     items: dict[str, dict[str, PublishedFile]] = {}
     for file in files:
         if file.is_item:
@@ -212,6 +214,28 @@ def with_digests(client: RepoClient, files: Sequence[PublishedFile]) -> list[Pub
     }
     _require_all(client, files, stored)
     return [_completed(file, stored.get((file.repo, file.path))) for file in files]
+
+
+def _as_stored(client: RepoClient, files: Sequence[PublishedFile]) -> list[PublishedFile]:
+    """Return the files with the paths of the newest snapshots that the server has renamed."""
+    folders: dict[tuple[str, str], list[str]] = {}
+    for file in files:
+        if may_be_renamed(file.path) and not listing.predicted(client, file.repo, file.path):
+            folders.setdefault((file.repo, file.path.rpartition("/")[0]), []).append(file.path)
+    renamed: dict[tuple[str, str], str] = {}
+    for (repo, folder), paths in folders.items():
+        found = stored_paths(paths, listing.listing(client, repo, folder) or {})
+        renamed |= {(repo, path): stored for path, stored in found.items()}
+    return [
+        _renamed(file, path) if (path := renamed.get((file.repo, file.path))) else file
+        for file in files
+    ]
+
+
+def _renamed(file: PublishedFile, path: str) -> PublishedFile:
+    """Return the file at another path. A name that was not given is that of the path."""
+    is_default = file.name == file.path.rpartition("/")[2]
+    return replace(file, path=path, name=path.rpartition("/")[2] if is_default else file.name)
 
 
 def _stored(client: RepoClient, repo: str, paths: Sequence[str]) -> dict[str, StoredItem | None]:

@@ -7,7 +7,7 @@ its copies are counted wherever they are in the target repository.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -15,6 +15,7 @@ from ...core.errors import ToolchainError
 from ...core.json_text import as_text
 from .. import aql
 from ..client import RepoClient, objects
+from ..computed_files import index_test, is_checksum, left_out
 from ..items import listing
 from .records import BuildKey, aggregated_modules
 
@@ -119,8 +120,26 @@ def missing_files(
     there = _paths_in(client, record, target)
     if there is None:
         return None
-    missing = [file.label for file in lacking(wanted, there)]
+    missing = [file.label for file in lacking_items(client, target, wanted, there)]
     return None if missing and _UNKNOWN in there else missing
+
+
+def lacking_items(
+    client: RepoClient, repo: str | None, recorded: Sequence[RecordedFile], there: Paths
+) -> list[RecordedFile]:
+    """Return the recorded files that are missing, without those that the server computes.
+
+    :param repo: repository of the files; `None` means that of each file in the record
+    """
+    found = lacking(recorded, there)
+    known = {file.label for file in recorded}
+    computed = {
+        file.label
+        for file in found
+        if is_checksum(file.label, known) or index_test(client, repo or file.repo or "")(file.label)
+    }
+    left_out(client, computed, "compared with the build record")
+    return [file for file in found if file.label not in computed]
 
 
 def _paths_in(client: RepoClient, record: Mapping[str, Any], target: str) -> Paths | None:
@@ -198,7 +217,7 @@ def relocated(
     keys = {as_text(row.get("repo")) for row in rows}
     per_repo = {key: _by_content(row for row in rows if row.get("repo") == key) for key in keys}
     there = per_repo.pop(target, {})
-    complete = bool(there) and not lacking(recorded, there)
+    complete = bool(there) and not lacking_items(client, target, recorded, there)
     return complete and all(_has_copies(there, other, copied) for other in per_repo.values())
 
 

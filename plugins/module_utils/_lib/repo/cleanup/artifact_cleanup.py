@@ -36,7 +36,7 @@ from .rules import (
     paths_in,
     rules_of,
 )
-from .versions import ItemVersion, left_alone, versions_of
+from .versions import ItemVersion, left_alone, needed_by_newer, versions_of
 
 #: Maximum number of paths in an error message.
 _NAMED = 3
@@ -177,6 +177,7 @@ class ArtifactCleanupOperation:
             ):
                 break
         self._note_left(left_alone(versions, selected))
+        judged = _keep_for_newer(rule, known, judged)
         going = {path for verdict in judged if verdict.goes for path in verdict.item.paths}
         if going:
             for warning in rule.check_exclude(going, {*paths_in(rows), *known}):
@@ -532,6 +533,24 @@ def _reason_to_delete(rule: CleanupRule, folder: str) -> str:
 
 def _folder_shown(folder: str) -> str:
     return f"'{folder}'" if folder else "the root"
+
+
+def _keep_for_newer(
+    rule: CleanupRule, known: Mapping[str, CleanupItem], found: Sequence[CleanupVerdict]
+) -> list[CleanupVerdict]:
+    """Return the verdicts, with snapshots kept if kept newer ones would be incomplete."""
+    needed = needed_by_newer(known, {verdict.item.path for verdict in found if verdict.goes})
+
+    def judged(verdict: CleanupVerdict) -> CleanupVerdict:
+        path = verdict.item.path
+        file = layouts.snapshot_of(layouts.owner_of(path, known) or path)
+        why = None if file is None else needed.get(file.version)
+        if not verdict.goes or why is None:
+            return verdict
+        reason = f"rule {rule.number}: has '{why}', which newer snapshots lack"
+        return replace(verdict, goes=False, reason=reason)
+
+    return _keep_folders_of_kept([judged(verdict) for verdict in found]) if needed else list(found)
 
 
 def _keep_folders_of_kept(found: Sequence[CleanupVerdict]) -> list[CleanupVerdict]:

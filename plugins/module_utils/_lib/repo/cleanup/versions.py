@@ -82,6 +82,37 @@ def versions_of(
     return [*alone, *(_version(members[key], found, files) for key, found in matched.items())]
 
 
+def needed_by_newer(
+    known: Mapping[str, CleanupItem], going: Collection[str]
+) -> dict[tuple[str, str, int], str]:
+    """Return the snapshots without which kept newer ones would be incomplete.
+
+    A deployment of a changed jar need not repeat an unchanged POM: then that of an older snapshot
+    is still in use. Files with a classifier are optional.
+
+    :param going: paths of the files to delete
+    :returns: the path of a file that newer snapshots lack, by version
+    """
+    found: dict[str, dict[tuple[str, int], dict[str, str]]] = {}
+    for path, item in known.items():
+        file = None if item.folder else layouts.snapshot_of(path)
+        if file is not None and file.time and file.is_main:
+            versions = found.setdefault(file.start, {})
+            versions.setdefault((file.time, file.number), {})[file.rest] = path
+    needed: dict[tuple[str, str, int], str] = {}
+    for start, versions in found.items():
+        kept: set[str] = set()
+        for version in sorted(versions, reverse=True):
+            files = versions[version]
+            if all(path in going for path in files.values()):
+                lacking = sorted(files.keys() - kept) if kept else []
+                if not lacking:
+                    continue
+                needed[(start, *version)] = files[lacking[0]]
+            kept |= files.keys()
+    return needed
+
+
 def left_alone(
     versions: Collection[ItemVersion], selected: Collection[CleanupItem]
 ) -> list[CleanupItem]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -29,12 +29,15 @@ from ..client import (
     require_new_path,
     segments,
 )
+from ..computed_files import index_test, is_checksum, left_out, owners_of
+from ..layouts import CHECKSUMS
 from ..properties import Properties, properties_of
 from ..repositories import deployment_target
 from . import listing
 from .deployment import entries_of
 from .file_states import FileState, common_folder, read_moved, read_states, with_known_content
 from .listing import StoredItem
+from .snapshots import stored_paths
 from .sources import (
     FileSource,
     LocalFile,
@@ -220,13 +223,23 @@ class FileAction:
         return self.found.wanted
 
     @property
+    def path(self) -> str:
+        """Return the path of the unchanged content, or that of the deployment."""
+        return self.found.path if self.found.has_content else self.wanted.path
+
+    @property
     def name(self) -> str:
-        return f"{self.repo}/{self.wanted.path}"
+        return f"{self.repo}/{self.path}"
+
+    @property
+    def current(self) -> StoredItem | None:
+        """Return the item at the path; an older snapshot is at another path and stays."""
+        return self.found.stored if self.found.path == self.path else None
 
     @property
     def replaces(self) -> bool:
         """Return whether an item with other content is known to exist at the path."""
-        stored = self.found.stored
+        stored = self.current
         return stored is not None and stored.holds(self.wanted.digests) is False
 
 
@@ -238,6 +251,8 @@ class FileDeployment:
     ) -> None:
         self._task, self._options, self._sources = task, options, deque(sources)
         self._client = RepoClient(task, connections=options.parallel)
+        #: Paths of files that the server stored under another name, by the path of the request.
+        self._renamed: dict[str, str] = {}
         if options.checksum_deploy:
             self._by_checksum()
 
@@ -258,7 +273,26 @@ class FileDeployment:
     def _wanted_files(self) -> list[WantedFile]:
         sources = list(self._sources)
         self._sources.clear()  # free the memory of the sources
+        computed = self._computed(
+            [source.path for source in sources],
+            {source.path for source in sources if source.is_named},
+        )
+        left_out(self._client, computed, "sent")
+        sources = [source for source in sources if source.path not in computed]
         return read_all(sources, self._client.connections)
+
+    def _computed(self, paths: Sequence[str], named: Container[str] = ()) -> set[str]:
+        """Return the paths of files that the server computes, except those of named files."""
+        known, is_index = set(paths), index_test(self._client, self._options.repo)
+        others = [path for path in paths if path not in named]
+        found = {path for path in others if is_index(path) or is_checksum(path, known)}
+        orphans = [path for path in others if path.endswith(CHECKSUMS) and path not in found]
+        if orphans:
+            folder = common_folder(orphans)
+            listed = listing.listing(self._client, self._options.repo, folder, deep=True) or {}
+            there = {*listed, *stored_paths(owners_of(orphans), listed)}
+            found.update(path for path in orphans if is_checksum(path, there))
+        return found
 
     def plan(self) -> Plan:
         repo, found = read_states(self._client, self._options.repo, self._wanted_files())
@@ -281,7 +315,7 @@ class FileDeployment:
         differing = [file for file in actions if file.action != "unchanged"]
         if not differing:
             return Plan({}, {}, result=result)
-        before = {file.name: _before(file) for file in differing if file.found.stored is not None}
+        before = {file.name: _before(file) for file in differing if file.current is not None}
         after = {file.name: _after(file) for file in differing}
         action: Action = "update" if before else "create"
         self._warn_of_promoted(repo, differing)
@@ -289,7 +323,7 @@ class FileDeployment:
 
     def _warn_of_promoted(self, repo: str, files: Sequence[FileAction]) -> None:
         """Warn of files of promoted builds whose content the deployment replaces."""
-        paths = {file.wanted.path for file in files if file.repo == repo and file.replaces}
+        paths = {file.path for file in files if file.repo == repo and file.replaces}
         found = promoted_builds(self._client, repo, paths)
         if found:
             named = ", ".join(
@@ -321,7 +355,7 @@ class FileDeployment:
         done: Done = {}
         repo, actions = plan.data
         size = self._bytes_to_send(actions)
-        uploader = Uploader(self._client, repo, self._by_checksum())
+        uploader = Uploader(self._client, repo, self._by_checksum(), self._renamed)
 
         def work(file: FileAction) -> None:
             self._carry_out(uploader, file, done)
@@ -351,11 +385,11 @@ class FileDeployment:
         """
         path, wanted = file.wanted.path, file.wanted.properties
         if file.action == "uploaded":
-            done[path] = uploader.deploy(file.wanted, file.found.stored)
+            done[path] = uploader.deploy(file.wanted, file.current)
         action, _size = done.get(path, (file.action, 0))
         if action != "unchanged" and wanted:
             try:
-                properties.write(self._client, file.repo, path, wanted)
+                properties.write(self._client, file.repo, self._stored_path(file), wanted)
             except ToolchainError as error:
                 if path in done:
                     error.with_hint(f"the content of '{file.name}' is deployed")
@@ -369,15 +403,18 @@ class FileDeployment:
             if file.wanted.path in done
         ]
 
+    def _stored_path(self, file: FileAction) -> str:
+        return self._renamed.get(file.wanted.path, file.path)
+
     def _artifact(self, file: FileAction, action: str) -> dict[str, Any]:
-        digests = file.wanted.digests
+        digests, path = file.wanted.digests, self._stored_path(file)
         return {
             "repo": file.repo,
-            "path": file.wanted.path,
+            "path": path,
             "size": digests.size,
             "sha256": digests.sha256,
             "action": action,
-            "url": self._client.transport.url(item_path(file.repo, file.wanted.path)),
+            "url": self._client.transport.url(item_path(file.repo, path)),
         }
 
 
@@ -394,9 +431,14 @@ class ArchiveDeployment(FileDeployment):
         self._folder = join(options.path)
 
     def _wanted_files(self) -> list[WantedFile]:
+        entries = entries_of(self._archive.path).items()
+        found = {join(self._folder, name): digests for name, digests in entries}
+        computed = self._computed(list(found))
+        left_out(self._client, computed, "compared")
         return [
-            WantedFile(join(self._folder, name), self._archive, digests, self._properties)
-            for name, digests in entries_of(self._archive.path).items()
+            WantedFile(path, self._archive, digests, self._properties)
+            for path, digests in found.items()
+            if path not in computed
         ]
 
     def _decide(self, actions: list[FileAction], repo: str) -> list[FileAction]:
@@ -423,9 +465,7 @@ def _is_exploded(actions: list[FileAction]) -> bool:
 def _require_free_paths(actions: list[FileAction]) -> None:
     """Raise `conflict` if a file would overwrite an item with different content."""
     taken = [
-        file.name
-        for file in actions
-        if file.found.stored is not None and not file.found.has_content
+        file.name for file in actions if file.current is not None and not file.found.has_content
     ]
     if taken:
         raise ToolchainError(
@@ -442,7 +482,7 @@ def _action_for(found: FileState) -> str:
 
 
 def _before(file: FileAction) -> dict[str, Any]:
-    stored = file.found.stored
+    stored = file.current
     shown = {} if stored is None else stored.as_dict()
     if file.found.properties is not None:
         names = file.wanted.properties

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from ...core.concurrency import bounded, first_alone
 from ...core.errors import ToolchainError
@@ -15,6 +15,7 @@ from ..client import RepoClient, item_path
 from ..repositories import deployment_target, refuse_properties
 from . import listing
 from .listing import StoredItem
+from .snapshots import may_be_renamed, stored_paths
 from .sources import WantedFile
 
 #: Minimum number of files for which a listing of the repository is cheaper than a request per file.
@@ -27,11 +28,18 @@ class FileState:
 
     :param stored: the current item; `None` if it does not exist
     :param properties: its properties; `None` if they were not requested or are unknown
+    :param renamed: path of the current item if the server renamed it [repo-36]
     """
 
     wanted: WantedFile
     stored: StoredItem | None
     properties: properties.Properties | None = None
+    renamed: str | None = None
+
+    @property
+    def path(self) -> str:
+        """Return the path of the current item."""
+        return self.renamed or self.wanted.path
 
     @property
     def has_content(self) -> bool:
@@ -61,9 +69,32 @@ def read_states(
     if any(file.properties for file in wanted):
         refuse_properties(client)
     if len(wanted) == 1:
-        state = FileState(wanted[0], listing.head(client, repo, wanted[0].path))
-        return repo, [_with_properties(client, repo, state)]
+        return repo, [_with_properties(client, repo, read_state(client, repo, wanted[0]))]
     return repo, _many(client, repo, wanted)
+
+
+def read_state(client: RepoClient, repo: str, wanted: WantedFile) -> FileState:
+    """Return the state of a file, or of the newest snapshot that was deployed to its path."""
+    state = FileState(wanted, None)
+    if may_be_renamed(wanted.path):
+        listed = listing.listing(client, repo, wanted.path.rpartition("/")[0])
+        if listed is not None:
+            (state,) = _listed_states([wanted], listed)
+            if state.stored is None or state.stored.has_digest:
+                return state
+    return replace(state, stored=listing.head(client, repo, state.path))
+
+
+def _listed_states(
+    wanted: Sequence[WantedFile], listed: Mapping[str, StoredItem]
+) -> list[FileState]:
+    renamed = stored_paths((file.path for file in wanted), listed)
+    return [
+        FileState(
+            file, listed.get(renamed.get(file.path, file.path)), renamed=renamed.get(file.path)
+        )
+        for file in wanted
+    ]
 
 
 def read_moved(
@@ -107,7 +138,7 @@ def with_known_content(
     def known(state: FileState) -> FileState:
         if state.stored is None or state.stored.holds(state.wanted.digests) is not None:
             return state
-        path = state.wanted.path
+        path = state.path
         try:
             content = fetch_digests(
                 client.transport,
@@ -120,7 +151,7 @@ def with_known_content(
                 raise
             return FileState(state.wanted, None)
         stored = StoredItem(content.size, content.sha256)
-        return _with_properties(client, repo, FileState(state.wanted, stored))
+        return _with_properties(client, repo, replace(state, stored=stored))
 
     return list(first_alone(client.connections, known, found))
 
@@ -128,19 +159,24 @@ def with_known_content(
 def _with_properties(client: RepoClient, repo: str, found: FileState) -> FileState:
     if not found.wanted.properties or not found.has_content:
         return found
-    return FileState(found.wanted, found.stored, properties.read(client, repo, found.wanted.path))
+    return replace(found, properties=properties.read(client, repo, found.path))
 
 
 def _many(client: RepoClient, repo: str, wanted: Sequence[WantedFile]) -> list[FileState]:
     folder = common_folder([file.path for file in wanted])
     deep = any("/" in file.path[len(folder) :].strip("/") for file in wanted)
-    listed = None
-    if folder or not deep or len(wanted) >= _WORTH_A_WHOLE_LISTING:
+    listed, lists = None, bool(folder or not deep or len(wanted) >= _WORTH_A_WHOLE_LISTING)
+    if lists:
         listed = listing.listing(client, repo, folder, deep=deep)
-    if listed is None:
-        found = [FileState(file, StoredItem()) for file in wanted]
+    if listed is not None:
+        found = _listed_states(wanted, listed)
     else:
-        found = [FileState(file, listed.get(file.path)) for file in wanted]
+        found = [
+            read_state(client, repo, file)
+            if may_be_renamed(file.path) and not lists
+            else FileState(file, StoredItem())
+            for file in wanted
+        ]
     found = _with_digests(client, repo, found, listed=listed is not None)
     return _with_all_properties(client, repo, folder, found)
 
@@ -168,11 +204,11 @@ def _with_digests(
     def read(state: FileState) -> FileState:
         if not client.reports_checksums:
             return state
-        stored = listing.head(client, repo, state.wanted.path)
+        stored = listing.head(client, repo, state.path)
         if stored is None and listed:
             client.reports_checksums = False
             return state
-        return FileState(state.wanted, stored)
+        return replace(state, stored=stored)
 
     states = first_alone(client.connections, read, unclear)
     by_path = {state.wanted.path: state for state in states}
@@ -188,7 +224,7 @@ def _with_all_properties(
     below = properties.read_below(client, repo, folder) if len(asked) > 1 else None
     if below is not None:
         return [
-            FileState(state.wanted, state.stored, below.get(state.wanted.path, {}))
+            replace(state, properties=below.get(state.path, {}))
             if state.wanted.path in asked
             else state
             for state in found

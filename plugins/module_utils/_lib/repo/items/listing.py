@@ -9,9 +9,10 @@ from dataclasses import asdict, dataclass
 from typing import IO, Any
 
 from ...core.concurrency import BackgroundThread
+from ...core.errors import ToolchainError
 from ...core.http.messages import Response, json_or_none
 from ...core.json_text import TooDeep
-from ..client import RepoClient, item_path, listed_objects, object_of
+from ..client import RepoClient, item_path, listed_objects, object_of, segments
 from ..json_rows import InvalidJson, StreamedObject, parse
 
 _BLOCK = 2 * 1024 * 1024
@@ -63,12 +64,16 @@ _CHUNK = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class StoredItem:
-    """State of an existing item; unknown values are `None`."""
+    """State of an existing item; unknown values are `None`.
+
+    :param modified: time of the last change as returned by the server; only of snapshots
+    """
 
     size: int | None = None
     sha256: str | None = None
     sha1: str | None = None
     folder: bool = False
+    modified: str | None = None
 
     @property
     def has_digest(self) -> bool:
@@ -232,7 +237,7 @@ class _Listed(StreamedObject):
     def take(self, row: dict[str, Any]) -> None:
         name = str(row.get("uri") or "").strip("/")
         if name:
-            self.items[self._prefix + name] = _of_entry(row)
+            self.items[self._prefix + name] = _of_entry(name, row)
 
 
 def _chunks(body: bytes) -> Iterator[bytes]:
@@ -265,14 +270,33 @@ def _listing(
     )
 
 
-def _of_entry(entry: Mapping[str, Any]) -> StoredItem:
+def _of_entry(name: str, entry: Mapping[str, Any]) -> StoredItem:
     folder = str(entry.get("folder", "")).lower() == "true"
+    # the times of all files would take much memory
+    modified = entry.get("lastModified") if "SNAPSHOT" in name else None
     return StoredItem(
         None if folder else _number(entry.get("size")),
         _digest(entry.get("sha2")),
         _digest(entry.get("sha1")),
         folder,
+        None if modified is None else str(modified),
     )
+
+
+def stored_path(response: Response, repo: str, path: str) -> str:
+    """Return the path under which the server stored a file, which may differ from that of the
+    request [repo-36].
+    """
+    decoded = json_or_none(response.body)
+    found = decoded.get("path") if isinstance(decoded, Mapping) else None
+    if not isinstance(found, str) or not found.strip("/"):
+        return path
+    try:
+        return "/".join(segments(found))
+    except ToolchainError:
+        raise response.error(
+            "protocol", f"the server stored '{repo}/{path}' at the invalid path {found!r}"
+        ) from None
 
 
 def of_checksums(response: Response) -> StoredItem | None:

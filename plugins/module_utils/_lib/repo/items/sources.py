@@ -67,11 +67,15 @@ class WantedFile:
 
 @dataclass(frozen=True, slots=True)
 class FileSource:
-    """A file to deploy whose content has not been read yet."""
+    """A file to deploy whose content has not been read yet.
+
+    :param is_named: whether the options name the file itself, not a folder or glob
+    """
 
     path: str
     content: Content
     properties: Properties = field(default_factory=dict)
+    is_named: bool = False
 
 
 def text_source(content: Any, path: str) -> FileSource:
@@ -79,7 +83,7 @@ def text_source(content: Any, path: str) -> FileSource:
     if path == "" or path.endswith("/"):
         raise invalid("content requires a path that ends with a file name")
     text = content if isinstance(content, str) else json.dumps(content)
-    return FileSource(join(*segments(path)), HeldContent(text.encode()))
+    return FileSource(join(*segments(path)), HeldContent(text.encode()), is_named=True)
 
 
 def refuse_same_target(sources: Iterable[FileSource]) -> None:
@@ -120,7 +124,8 @@ def files_of(src: str, path: str, selection: Selection | None = None) -> Iterato
     """
     selection = selection or Selection()
     folder = join(*segments(path))
-    if os.path.lexists(src) and not S_ISDIR(_mode(src)):
+    is_named = os.path.lexists(src) and not S_ISDIR(_mode(src))
+    if is_named:
         name = os.path.basename(src)
         is_folder = path == "" or path.endswith("/")
         found = [(name, src)]
@@ -137,7 +142,7 @@ def files_of(src: str, path: str, selection: Selection | None = None) -> Iterato
     if not selected:
         raise invalid(f"src: exclude matches all files of '{src}'")
     for below, real in selected:
-        yield _file(real, targets[below])
+        yield _file(real, targets[below], is_named=is_named)
 
 
 def _matches(pattern: str) -> list[tuple[str, str]]:
@@ -196,12 +201,12 @@ def _mode(path: str) -> int:
     return mode
 
 
-def _file(src: str, path: str) -> FileSource:
+def _file(src: str, path: str, *, is_named: bool) -> FileSource:
     try:
         path.encode()
     except UnicodeEncodeError:
         raise invalid(f"src: the name of {src!r} is not UTF-8") from None
-    return FileSource(path, LocalFile(src))
+    return FileSource(path, LocalFile(src), is_named=is_named)
 
 
 def _below(folder: str) -> list[tuple[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ...core.errors import ToolchainError, shorten
@@ -13,8 +13,9 @@ from ...core.http.messages import Response
 from ...core.verification import without_effect
 from ..client import RepoClient, item_path
 from . import listing
-from .file_states import common_folder
+from .file_states import common_folder, read_state
 from .listing import UNKNOWN_ITEM, Digests, StoredItem
+from .snapshots import stored_paths
 from .sources import HeldContent, LocalFile, WantedFile
 
 _MAY_OVERWRITE = (
@@ -42,6 +43,8 @@ class Uploader:
     client: RepoClient
     repo: str
     by_checksum: bool | None
+    #: Paths of files that the server stored under another name, by the path of the request.
+    renamed: dict[str, str] = field(default_factory=dict)
     _unknown: int = 0
 
     def deploy(self, wanted: WantedFile, before: StoredItem | None) -> tuple[str, int]:
@@ -113,7 +116,10 @@ class Uploader:
 
     def _arrived(self, wanted: WantedFile) -> bool | None:
         """Return whether a file was deployed although the response was lost; `None` if unknown."""
-        found = listing.head(self.client, self.repo, wanted.path)
+        state = read_state(self.client, self.repo, wanted)
+        if state.has_content and state.renamed is not None:
+            self.renamed[wanted.path] = state.renamed
+        found = state.stored
         if found in (None, UNKNOWN_ITEM) and not self.client.dialect.checksum_headers:
             # a server without HEAD may report an existing file as missing
             found = listing.find(self.client, self.repo, wanted.path)
@@ -124,6 +130,9 @@ class Uploader:
 
         The checksums come from the response or from a read.
         """
+        path = listing.stored_path(response, self.repo, wanted.path)
+        if path != wanted.path:
+            self.renamed[wanted.path] = path
         found = listing.of_checksums(response)
         if found is None and self.client.reports_checksums:
             found = self._stored_item(wanted, response)
@@ -140,10 +149,11 @@ class Uploader:
 
         If HEAD and the listing do not find the file, raise `failed`.
         """
-        found = listing.head(self.client, self.repo, wanted.path)
+        path = self.renamed.get(wanted.path, wanted.path)
+        found = listing.head(self.client, self.repo, path)
         if found is not None:
             return found
-        if self._is_missing(wanted.path):
+        if self._is_missing(path):
             raise without_effect(response.request.purpose, "the item does not exist")
         self.client.reports_checksums = False
         return None
@@ -200,13 +210,17 @@ class Uploader:
     def _verdicts(self, entries: Sequence[WantedFile]) -> dict[str, bool | None]:
         """Return whether each file is stored with its content, by path; `None` if unknown."""
         folder = common_folder([entry.path for entry in entries])
-        found: Mapping[str, StoredItem | None] | None = listing.listing(
-            self.client, self.repo, folder, deep=True
-        )
-        if found is None:
+        listed = listing.listing(self.client, self.repo, folder, deep=True)
+        found: Mapping[str, StoredItem | None] = listed or {}
+        if listed is None:
             paths = [entry.path for entry in entries]
             found = {path: listing.head(self.client, self.repo, path) for path in paths}
-        return {entry.path: _is_there(found.get(entry.path), entry) for entry in entries}
+        else:
+            self.renamed.update(stored_paths((entry.path for entry in entries), listed))
+        return {
+            entry.path: _is_there(found.get(self.renamed.get(entry.path, entry.path)), entry)
+            for entry in entries
+        }
 
 
 def _body(wanted: WantedFile) -> dict[str, Any]:

@@ -6,7 +6,7 @@ The requests never name a folder, because the server would put it into an existi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
@@ -29,6 +29,7 @@ from ..client import (
     require_new_path,
     segments,
 )
+from ..computed_files import index_test, is_checksum, left_out, owners_of
 from ..items import listing
 from ..items.listing import StoredItem
 from .chosen_files import (
@@ -38,7 +39,14 @@ from .chosen_files import (
     chosen_paths,
     items_at,
 )
-from .remote_files import Filter, RemoteFile, find_files, refuse_path, wanted_properties
+from .remote_files import (
+    Filter,
+    RemoteFile,
+    find_files,
+    names_many,
+    refuse_path,
+    wanted_properties,
+)
 
 
 @dataclass(frozen=True)
@@ -74,6 +82,7 @@ class Route:
     """The target repository, and with a single item its paths.
 
     :param is_folder: whether the item is a folder, whose files are relocated
+    :param computed: names of selected files that stay, because the server computes them
     """
 
     target_repo: str
@@ -81,6 +90,7 @@ class Route:
     path: str = ""
     target: str = ""
     is_folder: bool = False
+    computed: Collection[str] = ()
 
 
 @dataclass(frozen=True)
@@ -145,6 +155,9 @@ class ArtifactCopyOperation:
         route, chosen = self._selected() if self._options.selects else self._of_item()
         if not chosen and not self._options.selects:
             return self._planned(route, self._moved_before(route))
+        route = replace(route, computed=self._computed(list(chosen.values())))
+        left_out(self._client, route.computed, self._done)
+        chosen = {path: file for path, file in chosen.items() if file.name not in route.computed}
         existing = self._existing(route, list(chosen))
         files = [
             self._relocation(file, route.target_repo, target, existing.get(target))
@@ -160,6 +173,23 @@ class ArtifactCopyOperation:
         ]
         spread(self._options.parallel, self._rehearse, known)
         return self._planned(route, files)
+
+    def _computed(self, chosen: Sequence[RemoteFile]) -> set[str]:
+        """Return the names of the files that the server computes, except those named exactly."""
+        named = {(each.repo, join(each.path)) for each in self._paths if not names_many(each.path)}
+        found: set[str] = set()
+        by_repo: dict[str, set[str]] = {}
+        for file in chosen:
+            by_repo.setdefault(file.repo, set()).add(file.path)
+        for repo, paths in by_repo.items():
+            is_index, unknown = index_test(self._client, repo), sorted(owners_of(paths) - paths)
+            known = {*paths, *(items_at(self._client, repo, unknown) if unknown else ())}
+            found |= {
+                f"{repo}/{path}"
+                for path in paths
+                if (repo, path) not in named and (is_index(path) or is_checksum(path, known))
+            }
+        return found
 
     def _selected(self) -> tuple[Route, Mapping[str, RemoteFile]]:
         """Return the files that the options select, by their path in the target repository."""
@@ -303,7 +333,7 @@ class ArtifactCopyOperation:
             spread(self._options.parallel, work, needed)
             self._require_done(route, needed)
             if self._options.move and route.is_folder:
-                self._remove_emptied(route.repo, route.path)
+                self._remove_emptied(route)
         except ToolchainError as error:
             finished = [file.as_dict() for file in files if file.target in done]
             error.result.setdefault("artifacts", finished)
@@ -335,11 +365,13 @@ class ArtifactCopyOperation:
                 f"{len(missing)} of {len(needed)} files are missing or differ there: {named}",
             )
 
-    def _remove_emptied(self, repo: str, path: str) -> None:
+    def _remove_emptied(self, route: Route) -> None:
         """Delete the empty source folder after a move, unless the server has deleted it."""
+        repo, path = route.repo, route.path
         if listing.find(self._client, repo, path) is None:
             return
-        if listing.listing(self._client, repo, path, deep=True) != {}:
+        left = listing.listing(self._client, repo, path, deep=True)
+        if left is None or any(f"{repo}/{file}" not in route.computed for file in left):
             return  # another client has added a file meanwhile
         purpose = f"removing the emptied folder '{repo}/{path}'"
         listing.delete(self._client, repo, path, purpose, (200, 202, 204, 404))

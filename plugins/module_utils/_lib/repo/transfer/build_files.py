@@ -9,7 +9,13 @@ from typing import Any, TypeAlias
 
 from ...core.errors import ToolchainError, shorten
 from .. import aql, repositories
-from ..builds.recorded_files import Paths, RecordedFile, lacking, recorded_files
+from ..builds.recorded_files import (
+    Paths,
+    RecordedFile,
+    lacking,
+    lacking_items,
+    recorded_files,
+)
 from ..builds.records import Aggregated, AggregatedBuild, BuildKey, read_builds
 from ..client import RepoClient
 from ..items import listing
@@ -129,7 +135,7 @@ class _BuildSearch:
         ]
 
     def require_all(self, recorded: Sequence[RecordedFile], found: Iterable[RemoteFile]) -> None:
-        missing = lacking(recorded, _paths(found))
+        missing = lacking_items(self._client, None, recorded, _paths(found))
         if missing:
             labels = ", ".join(file.label for file in missing)
             raise ToolchainError(
