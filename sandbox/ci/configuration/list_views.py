@@ -35,7 +35,14 @@ _ELEMENTS = (
     "includeRegex",
     "recurse",
 )
-_DEFAULTS = {"filterExecutors": "false", "filterQueue": "false", "recurse": "false"}
+# Server fact [ci-42]: elements that the server adds to a view that lacks them.
+_DEFAULTS = {
+    "filterExecutors": "<filterExecutors>false</filterExecutors>",
+    "filterQueue": "<filterQueue>false</filterQueue>",
+    "properties": '<properties class="hudson.model.View$PropertyList"/>',
+    "columns": "<columns><hudson.views.StatusColumn/><hudson.views.JobColumn/></columns>",
+    "recurse": "<recurse>false</recurse>",
+}
 _COMPARATOR = "hudson.util.CaseInsensitiveComparator"
 
 
@@ -175,7 +182,7 @@ def _normalized(root: etree._Element, name: str) -> etree._Element:
         elif child is not None:
             kept.append(deepcopy(child))
         elif element in _DEFAULTS:
-            etree.SubElement(kept, element).text = _DEFAULTS[element]
+            kept.append(etree.fromstring(_DEFAULTS[element]))
     return kept
 
 

@@ -38,11 +38,7 @@ _EMPTY = """<slave><name/><description/><remoteFS/><numExecutors>1</numExecutors
 <launcher class="hudson.slaves.JNLPLauncher"/><label/><nodeProperties/></slave>"""
 
 
-_WORK_DIRECTORY = {
-    "disabled": "false",
-    "internalDir": "remoting",
-    "failIfWorkDirIsMissing": "false",
-}
+_WORK_DIRECTORY = {"internalDir": "remoting", "failIfWorkDirIsMissing": "false"}
 
 
 def put(context: Context, entry: dict[str, Any]) -> None:
@@ -154,24 +150,28 @@ def _set(root: etree._Element, name: str, text: str) -> None:
     child.text = text
 
 
-def _save(context: Context, name: str, root: etree._Element, **state: Any) -> None:
+def _save(
+    context: Context, name: str, root: etree._Element, *, is_posted: bool = False, **state: Any
+) -> None:
     before = context.store.get(NODES, name) or dict(_STATE)
     kept = etree.Element("slave")
     for element in _ELEMENTS:
         kept.extend(root.findall(element))
-    _add_work_directory(kept)
+    _add_work_directory(kept, is_posted=is_posted)
     text = etree.tostring(kept, encoding="unicode")
     context.store.put(NODES, name, {**before, **state, "xml": text})
 
 
-def _add_work_directory(root: etree._Element) -> None:
-    """Add the default settings to the launcher (server fact [ci-41])."""
+def _add_work_directory(root: etree._Element, *, is_posted: bool) -> None:
+    """Add the default settings to the launcher. Server fact [ci-41]: in a configuration that was
+    posted without them, the work directory is disabled.
+    """
     launcher = root.find("launcher")
     if launcher is None or launcher.get("class") != "hudson.slaves.JNLPLauncher":
         return
     if launcher.find("workDirSettings") is None:
         settings = etree.SubElement(launcher, "workDirSettings")
-        for name, text in _WORK_DIRECTORY.items():
+        for name, text in {"disabled": str(is_posted).lower(), **_WORK_DIRECTORY}.items():
             etree.SubElement(settings, name).text = text
 
 
@@ -236,7 +236,7 @@ async def _write(call: Call) -> Response:
     version = call.site.context.settings("ci")["version"]
     brings_online = not older(version, "2.492.1") and not older("2.528.3", version)
     state = {"offline_by": None, "reason": ""} if brings_online else {}
-    _save(call.site.context, name, root, **state)
+    _save(call.site.context, name, root, is_posted=True, **state)
     return Response(status_code=200)
 
 

@@ -98,6 +98,7 @@ def _folder_defaults(holder: str, icon: str, views: str, in_icon: str) -> dict[s
     }
 
 
+_FACTORY = "org.jenkinsci.plugins.workflow.multibranch.WorkflowBranchProjectFactory"
 #: Elements that the server adds to each saved configuration.
 DEFAULTS: dict[str, dict[str, str]] = {
     jobs.FREESTYLE: {
@@ -132,6 +133,7 @@ DEFAULTS: dict[str, dict[str, str]] = {
             _owner(jobs.MULTIBRANCH, 2),
         ),
         **_COMPUTED_DEFAULTS,
+        "factory": f'<factory class="{_FACTORY}"><scriptPath>Jenkinsfile</scriptPath></factory>',
     },
     jobs.ORGANIZATION: {
         **_folder_defaults(
@@ -158,7 +160,7 @@ _MEMBERS: dict[str, dict[str, str | None]] = {
         "fingerprint": "false",
         "defaultExcludes": "true",
         "caseSensitive": "true",
-        "followSymlinks": "false",
+        "followSymlinks": "true",
     },
     "hudson.tasks.LogRotator": {
         "daysToKeep": "-1",
@@ -169,6 +171,7 @@ _MEMBERS: dict[str, dict[str, str | None]] = {
     },
     "hudson.triggers.TimerTrigger": {"spec": ""},
     "hudson.triggers.SCMTrigger": {"spec": "", "ignorePostCommitHooks": "false"},
+    _FACTORY: {"owner": None, "scriptPath": "Jenkinsfile"},
     "org.jenkinsci.plugins.workflow.cps.CpsFlowDefinition": {"script": "", "sandbox": "false"},
     # server fact [ci-31]: a string has `trim`, and members that are null are omitted
     "hudson.model.StringParameterDefinition": {

@@ -26,6 +26,7 @@ OWNER = "<owner class='x.Project' reference='../..'/>"
 VIEW = (
     "<hudson.model.AllView><owner class='x' reference='..'/><name>All</name></hudson.model.AllView>"
 )
+FACTORY = "org.jenkinsci.plugins.workflow.multibranch.WorkflowBranchProjectFactory"
 #: Members that the server adds.
 ADDED = [
     f"<icon class='jenkins.branch.MetadataActionFolderIcon' plugin='branch-api@2'>{OWNER}</icon>",
@@ -45,8 +46,14 @@ ADDED = [
         "<launcher class='x.L'><workDirSettings><disabled>false</disabled><internalDir>remoting"
         "</internalDir></workDirSettings></launcher>"
     ),
+    (
+        "<launcher class='x.L'><workDirSettings><disabled>true</disabled><internalDir>remoting"
+        "</internalDir></workDirSettings></launcher>"
+    ),
     "<source class='x.S'><id>made</id></source>",
+    f"<factory class='{FACTORY}'>{OWNER}<scriptPath>Jenkinsfile</scriptPath></factory>",
 ]
+ARCHIVER = "hudson.tasks.ArtifactArchiver"
 
 
 @pytest.mark.parametrize("added", ADDED)
@@ -57,10 +64,32 @@ def test_members_that_the_server_adds_are_no_difference(added: str) -> None:
     assert not configuration.drift(f"<a>{added}</a>", f"<a>{closed}</a>").found
     # the server lacks the value of the task, or a user has set another one
     assert configuration.drift(f"<a>{closed}</a>", f"<a>{added}</a>").found
-    for old, new in (("-1", "7"), ("remoting", "other")):
+    for old, new in (("-1", "7"), ("remoting", "other"), ("Jenkinsfile", "Other")):
         if old in added:
             live = added.replace(old, new)
             assert configuration.drift(f"<a>{live}</a>", f"<a>{closed}</a>").found
+
+
+def test_factory_that_the_server_adds_is_no_difference() -> None:
+    added = f"<factory class='{FACTORY}'>{OWNER}<scriptPath>Jenkinsfile</scriptPath></factory>"
+    assert not configuration.drift(f"<a>{added}</a>", "<a/>").found
+    for old, new in (("Jenkinsfile", "Other"), ("WorkflowBranch", "Other")):
+        found = configuration.drift(f"<a>{added.replace(old, new)}</a>", "<a/>")
+        assert found.paths("extra") == ["factory"]
+
+
+@pytest.mark.parametrize("member", ["caseSensitive", "defaultExcludes", "followSymlinks"])
+def test_members_that_are_true_if_they_are_missing(member: str) -> None:
+    without = f"<a><b><{ARCHIVER}><artifacts>*</artifacts></{ARCHIVER}></b></a>"
+    added, other = (
+        without.replace("</artifacts>", f"</artifacts><{member}>{value}</{member}>")
+        for value in ("true", "false")
+    )
+    assert not configuration.drift(added, without).found
+    assert not configuration.drift(without, added).found
+    path = f"b/{ARCHIVER}/{member}"
+    assert configuration.drift(other, without).paths("extra") == [path]
+    assert configuration.drift(without, other).paths("missing") == [path]
 
 
 def _multibranch(*sources: tuple[str, str]) -> str:

@@ -195,16 +195,20 @@ _SHORT_ROOTS = {
 #: Short roots of the kinds of jobs with the member `canRoam`.
 _ROAMING = frozenset({"project", "matrix-project", "maven2-moduleset"})
 # Server fact [ci-15]: members that are true if they are missing. Others are false or empty.
-_TRUE_BY_DEFAULT = frozenset({"defaultExcludes", "caseSensitive"})
+_TRUE_BY_DEFAULT = frozenset({"defaultExcludes", "caseSensitive", "followSymlinks"})
 # Server fact [ci-15]: members that the server adds, by their name and class. They are defaults if
 # they contain only these values, empty values, and references to the owner.
 _NO_CLEANUP = {"pruneDeadBranches": "true", "daysToKeep": "-1", "numToKeep": "-1"}
+_SCRIPT = {"scriptPath": "Jenkinsfile"}
 _ADDED = {
     ("icon", "StockFolderIcon"): {},
     ("icon", "MetadataActionFolderIcon"): {},
     ("orphanedItemStrategy", "DefaultOrphanedItemStrategy"): _NO_CLEANUP,
     ("workDirSettings", ""): {"internalDir": "remoting"},
+    ("factory", "WorkflowBranchProjectFactory"): _SCRIPT,
 }
+# Server fact [ci-41]: a launcher from a form and one from a configuration get different values.
+_EITHER = ("workDirSettings", "disabled")
 #: Id of a branch source, which the server generates.
 SOURCE_ID = ("source", "id")
 _DISCARDER = "jenkins.model.BuildDiscarderProperty"
@@ -588,9 +592,7 @@ def _is_default(element: XmlElement | None) -> bool:
     kind = element.attributes.get("class", "")
     if "." in kind and not kind.startswith("java.util.") and kind != _NO_SCM:
         return False
-    return element.text in ("", "false") or (
-        element.text == "true" and element.name in _TRUE_BY_DEFAULT
-    )
+    return element.text in ("", "true" if element.name in _TRUE_BY_DEFAULT else "false")
 
 
 def _is_added(element: XmlElement, holder: str) -> bool:
@@ -601,10 +603,13 @@ def _is_added(element: XmlElement, holder: str) -> bool:
         return True
     if element.name in parts_of_others.VIEW_MEMBERS and _simple(holder).endswith("View"):
         return True
+    if holder == "factory" and {element.name: element.text} == _SCRIPT:
+        return True
     values = _ADDED.get((element.name, _simple(element.attributes.get("class", ""))))
     inner = (child for child, parent in element.iterate() if parent is not None)
     return values == {
         child.name: child.text
         for child in inner
-        if "." in child.name or child.text not in ("", "false")
+        if "." in child.name
+        or (child.text not in ("", "false") and (element.name, child.name) != _EITHER)
     }
