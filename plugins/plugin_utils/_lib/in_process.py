@@ -27,12 +27,12 @@ from ansible.utils.display import Display
 from ...module_utils._lib.core.connection import short_lived
 from ...module_utils._lib.core.errors import ToolchainError, printable
 from ...module_utils._lib.core.http.messages import Accounting
-from ...module_utils._lib.core.module import predictions
+from ...module_utils._lib.core.module import predictions, server_values
 from ...module_utils._lib.core.module.input_check import require_whole_characters
 from ...module_utils._lib.core.module.sealing import ARGUMENT
 from ...module_utils._lib.core.progress import progress_to
 from . import ansible_internals, interpreters, lookup_cache, refused_servers, variables
-from .report import objects, switch
+from .report import objects, switch, writing
 
 # Import the runner and `requests` before Ansible forks the workers, to save time in each worker.
 _UTILS = "ansible_collections.delivery.toolchain.plugins.module_utils._lib"
@@ -73,6 +73,7 @@ class Action(ansible_internals.HookedAction):
     ) -> dict[str, Any]:
         # a temporary folder that Ansible removes at the end of the run
         os.environ[predictions.FOLDER] = os.path.join(constants.DEFAULT_LOCAL_TMP, "predictions")
+        os.environ[server_values.FOLDER] = self._folder_of_server_values(task_vars or {})
         if self._may_run_in_worker(task_vars or {}):
             # not by Ansible's search for the module, which takes longer than this whole method
             self.worker_module = self.module
@@ -87,6 +88,14 @@ class Action(ansible_internals.HookedAction):
         if self.task.loop is not None:
             _warn_of_loop_variables(result, task_vars or {})
         return result
+
+    def _folder_of_server_values(self, task_vars: Mapping[str, Any]) -> str:
+        """Return a folder in the report of the run, or without a report a folder of the run."""
+        value = task_vars.get("drift_report") or os.environ.get("TOOLCHAIN_REPORT")
+        named = variables.evaluated(value, self.template) if value else None
+        if not named or not writing.is_path(named):
+            return os.path.join(constants.DEFAULT_LOCAL_TMP, "server_values")
+        return str(writing.resolved(str(named), task_vars) / "server_values")
 
     def _is_not_built(self, result: Mapping[str, Any], task_vars: Mapping[str, Any]) -> bool:
         """Return whether a task in check mode failed for an object that this run will build."""

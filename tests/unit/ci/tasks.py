@@ -7,6 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.server_values import (
+    ServerValues,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.plan import Operation
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.progress import (
@@ -53,7 +56,8 @@ class Run:
             password=Secret(self.token),
             settings=dict(self.settings),
         )
-        return Task(connection, self.warnings.append, self.read_only)
+        values = ServerValues(self.url)
+        return Task(connection, self.warnings.append, self.read_only, server_values=values)
 
     def play(self, operation: Callable[[Task], Operation]) -> dict[str, Any]:
         """Plan, and apply changes unless it is check mode; return the values of the task."""

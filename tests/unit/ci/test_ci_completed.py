@@ -5,10 +5,16 @@ leaves the task unchanged, with a warning [C11.1].
 
 from __future__ import annotations
 
+import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import (
+    server_values,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.credentials.ci_credential import (
     CiCredentialOperation,
     CiCredentialOptions,
@@ -148,6 +154,73 @@ def test_members_that_every_server_adds_need_no_write(case: str, added: str) -> 
         ]
     assert server.writes == 1
     assert [run.warnings for run in runs] == [[], []]
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case != "credential"])
+@pytest.mark.parametrize("exists", [True, False])
+def test_what_the_server_adds_is_remembered(
+    case: str, exists: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    operation, kind, given, after, added = CASES[case]
+    server = Server(after, added)
+    if exists:  # somebody has created the object
+        server.document = given["config"].replace(after, after + added, 1)
+    options: Any = options_of(kind, **given)
+
+    def play(stub: Stub, *, check: bool = False) -> tuple[bool, int]:
+        writes, run = server.writes, Run(stub.url, check)
+        changed = run.play(lambda task: operation(task, options))["changed"]
+        return changed, server.writes - writes
+
+    monkeypatch.setenv(server_values.FOLDER, str(tmp_path / "report"))
+    with Stub(response=server.respond) as stub:
+        assert play(stub) == (not exists, 1)
+        assert play(stub, check=True) == (False, 0)
+        assert play(stub) == (False, 0)
+        # somebody has changed the value that the server adds
+        other = re.sub(r">\w+<|x\.\w+", lambda found: found[0].replace("x", "y") + "", added)
+        other = other if other != added else added.replace(">o", ">p").replace(">J", ">K")
+        server.document = (server.document or "").replace(added, other)
+        assert play(stub, check=True) == (True, 0)
+        assert play(stub) == (True, 1)
+        monkeypatch.setenv(server_values.FOLDER, str(tmp_path / "other report"))
+        assert play(stub) == (False, 1)
+    (file,) = (tmp_path / "other report").iterdir()
+    record = json.loads(file.read_text())
+    assert (record["server"], record["name"]) == (stub.url, "x")
+    assert len(record["values"]) == 1
+
+
+def test_what_the_server_does_not_take_is_sent_once_and_named_in_each_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(server_values.FOLDER, str(tmp_path))
+    operation, kind, given, after, _added = CASES["view"]
+    server = Server(after, "", "<a>b</a>")
+    wanted = given["config"].replace("</name>", "</name><a>b</a>")
+    server.document = given["config"]
+    runs = []
+    with Stub(response=server.respond) as stub:
+        for value in ("b", "b", "b", "c"):
+            options: Any = options_of(kind, name="x", config=wanted.replace("b<", f"{value}<"))
+            runs.append(run := Run(stub.url))
+            assert run.play(lambda task, given=options: operation(task, given))["changed"] is (  # type: ignore[misc]
+                value == "c"
+            )
+    assert [len(run.warnings) for run in runs] == [1, 1, 1, 0]
+    assert server.writes == 2
+
+
+def test_secrets_are_not_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(server_values.FOLDER, str(tmp_path))
+    operation, kind, given, after, _added = CASES["view"]
+    server = Server(after, "<a><password>long-secret</password></a>")
+    options: Any = options_of(kind, **given)
+    with Stub(response=server.respond) as stub:
+        for writes in (1, 2, 3):
+            Run(stub.url).play(lambda task: operation(task, options))
+            assert server.writes == writes
+    assert not list(tmp_path.iterdir())
 
 
 def test_new_folder_without_a_configuration_does_not_warn() -> None:

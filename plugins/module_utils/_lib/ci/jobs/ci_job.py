@@ -32,6 +32,7 @@ from . import configuration, job_store, parts_of_others
 from .configuration import ConfigurationDrift
 from .job_store import JobStore, is_disabled, is_there_already
 from .kept_secrets import marked, with_kept_ids, with_kept_secrets, with_secrets
+from .kept_values import without_kept
 
 #: Part of a plan. Returns return values of the task.
 _Step: TypeAlias = Callable[[], Mapping[str, Any] | None]
@@ -229,7 +230,8 @@ class CiJobOperation:
         wanted, missing = with_secrets(live, with_kept_ids(live, wanted))
         self._reject_marks(missing, "the job has no matching secret on the server")
         always = self._options.update_secrets == "always"
-        found = configuration.drift(live, wanted, resent=always)
+        compared = configuration.drift(live, wanted, resent=always)
+        found = without_kept(self._task, "job", self._store.job.name, compared)
         self._hide(found.secrets)
         if found.uncompared:
             self._task.warn(
@@ -243,7 +245,7 @@ class CiJobOperation:
         self._warn_of_pinned(wanted)
         sent = wanted if always else with_kept_secrets(live, wanted)
         # new secrets do not show, so an equal configuration does not mean that nothing was saved
-        before = None if always and configuration.drift(live, wanted).uncompared else found.before
+        before = None if always and configuration.drift(live, wanted).uncompared else compared
         steps = [lambda: self._save(sent, live), lambda: self._verify(sent, before)]
         plan = Plan(found.before, found.after, "update", data=steps)
         return plan.with_result(differences=found.paths()).with_unknown(*found.uncompared)
@@ -270,11 +272,11 @@ class CiJobOperation:
         self._hide(found.secrets)  # a new job shows only now what its classes encrypt
         return found
 
-    def _verify(self, wanted: str, before: str | None = None) -> Mapping[str, Any]:
+    def _verify(self, wanted: str, before: ConfigurationDrift | None = None) -> Mapping[str, Any]:
         """Compare the saved configuration with `wanted`. Server fact [ci-21]: the server drops
         unknown elements and reports success.
 
-        :param before: normalized configuration before the save
+        :param before: comparison before the save
         """
         try:
             found = self._live_drift(wanted)
@@ -282,13 +284,17 @@ class CiJobOperation:
             raise error.with_hint("the configuration was saved, but cannot be read back") from None
         if found is None:
             raise without_effect(self._store.purpose, "the job does not exist", changed=False)
-        paths, dropped = found.paths(), found.paths("missing")
-        if paths and found.before == before:
+        name = self._store.job.name
+        left = found.without_known(self._task.server_values.known("job", name))
+        paths, dropped = left.paths(), left.paths("missing")
+        if paths and before is not None and found.before == before.before:
+            self._task.server_values.remember("job", name, found.kept(before))
             self._task.warn(not_taken(self._store.purpose, paths))
             return {"changed": False}
         if dropped:
             lost = not_saved(self._store.purpose, dropped, changed=True, differences=dropped)
             raise lost.with_hint("check that the plugin for these elements is installed")
+        self._task.server_values.remember("job", name, found.kept(before))
         if paths and self._text is not None:
             self._task.warn(
                 f"{self._store.purpose}: the server changed {listed(paths)} while saving. Use the"

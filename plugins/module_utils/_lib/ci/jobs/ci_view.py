@@ -31,6 +31,7 @@ from ..job_address import Job, job_of
 from ..server_objects import ServerObjects, naming_class
 from ..xml_reader import XmlElement, child_of, put, text_of, wanted_configuration
 from . import configuration, parts_of_others
+from .kept_values import without_kept
 
 _LIST = "hudson.model.ListView"
 _BAD_NAME = re.compile(r"[?*/\\%!@#$^&|<>\[\]:;\x00-\x1f\x7f]|^\s|\s$|^\.{1,2}$")
@@ -104,8 +105,12 @@ class Views(ItemKind[CiViewEntry, XmlElement]):
                     f"the view '{item.name}' is a {live.name}, but the configuration describes a"
                     f" {config.name}: delete the view first",
                 )
-            before, after = configuration.compared(live and _own(live, config), _sorted(config))
-            found = plan(None if live is None else {"config": before}, {"config": after})
+            if live is None:
+                created = plan(None, {"config": configuration.normalized(_sorted(config))})
+                return created.with_result(view=self._returned(entry, _fields(config)))
+            compared = configuration.drift(_own(live, config), _sorted(config))
+            before, after = without_kept(self._task, self.noun, item.name, compared).sides
+            found = plan({"config": before}, {"config": after}).with_data(compared)
             return found.with_result(view=self._returned(entry, _fields(config)))
         if live is not None and live.name != _LIST and (entry.jobs or entry.regex):
             raise ToolchainError(
@@ -151,7 +156,13 @@ class Views(ItemKind[CiViewEntry, XmlElement]):
         if live is None or config is None or item.plan.action == "delete":
             return remaining(item.plan, None if live is None else _fields(live), _COMPARISONS)
         found = configuration.drift(_own(live, config), _sorted(config))
-        return configuration.left_of(item.plan, unchanged(), found, "missing", "changed")
+        known = self._task.server_values.known(self.noun, item.name)
+        return configuration.left_of(
+            item.plan, unchanged(), found, "missing", "changed", known=known
+        )
+
+    def kept(self, item: Item[CiViewEntry, XmlElement], left: Plan) -> Mapping[str, str]:
+        return {} if left.data is None else left.data.kept(item.plan.data)
 
     def _read(self, item: Item[CiViewEntry, XmlElement]) -> XmlElement | None:
         return self._objects.document(f"reading {self.title(item)}", self._path(item.entry))

@@ -14,11 +14,13 @@ does not: `injectGlobalPasswords` is a boolean, and the `token` of some triggers
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
 from ...core.plan import Change, Plan
@@ -220,6 +222,7 @@ _LINE_BREAK = "\n"
 Xml: TypeAlias = "XmlElement | str"
 #: Element on the server and expected element; `None` if one of the configurations lacks it.
 Pair: TypeAlias = "tuple[XmlElement | None, XmlElement | None]"
+_Kind: TypeAlias = Literal["missing", "extra", "changed"]
 
 
 @dataclass(frozen=True)
@@ -229,10 +232,12 @@ class Difference:
     :param path: path of the element, for example `scm/userRemoteConfigs/url[2]`
     :param kind: `missing` if the server lacks the element, `extra` if the element is not expected,
         `changed` if its text or attributes differ
+    :param digest: digest of both values; "" if one of them may be a secret
     """
 
     path: str
-    kind: Literal["missing", "extra", "changed"]
+    kind: _Kind
+    digest: str = ""
 
 
 @dataclass(frozen=True)
@@ -255,9 +260,39 @@ class ConfigurationDrift:
     def found(self) -> bool:
         return bool(self.differences)
 
+    @property
+    def sides(self) -> tuple[str, str]:
+        """Return both configurations for a plan. They are equal if there is no difference."""
+        return self.before, self.after if self.found else self.before
+
     def paths(self, *kinds: str) -> list[str]:
         """Return the paths of the differences of these kinds, by default of all."""
         return [found.path for found in self.differences if not kinds or found.kind in kinds]
+
+    def without_known(self, known: Mapping[str, str]) -> ConfigurationDrift:
+        """Return the comparison without differences that no write removes.
+
+        :param known: digests of such differences by path
+        """
+        left = (
+            each
+            for each in self.differences
+            if not each.digest or known.get(each.path) != each.digest
+        )
+        return replace(self, differences=tuple(left))
+
+    def kept(self, before: ConfigurationDrift | None) -> dict[str, str]:
+        """Return the digests of the differences after a write that was without effect, by path.
+
+        :param before: comparison before the write; `None` for a new object, whose other elements
+            the server has added
+        """
+        found = (
+            each
+            for each in self.differences
+            if (each.kind == "extra" if before is None else each in before.differences)
+        )
+        return {each.path: each.digest for each in found if each.digest}
 
     def left(self, before: str | None, *kinds: str) -> tuple[Change, ...]:
         """Return the changes that a write has left undone.
@@ -299,25 +334,28 @@ def normalized(source: Xml) -> str:
 
 def compared(live: XmlElement | None, wanted: XmlElement) -> tuple[str | None, str]:
     """Return both configurations for a plan. They are equal if they have the same meaning."""
-    if live is None:
-        return None, normalized(wanted)
-    found = drift(live, wanted)
-    return found.before, found.after if found.found else found.before
+    return (None, normalized(wanted)) if live is None else drift(live, wanted).sides
 
 
 def left_of(
-    done: Plan, fields: Plan, found: ConfigurationDrift, *kinds: Literal["missing", "changed"]
+    done: Plan,
+    fields: Plan,
+    found: ConfigurationDrift,
+    *kinds: Literal["missing", "changed"],
+    known: Mapping[str, str] | None = None,
 ) -> Plan:
     """Return the plan for what a write has left undone, with the paths in the configuration.
 
     :param done: plan of the write, with the field `config`
     :param fields: plan for the other fields that the write has left undone
-    :param found: differences after the write
+    :param found: differences after the write, which become `data` of the plan
     :param kinds: differences that count if the server has changed the configuration
+    :param known: digests of differences that no write removes, by path
     """
-    changes = (*fields.changes, *found.left(done.before.get("config"), *kinds))
+    left = found.without_known(known or {}).left(done.before.get("config"), *kinds)
+    changes = (*fields.changes, *left)
     before = {**fields.before, "config": found.before}
-    return Plan(before, done.after, "update" if changes else "none", changes)
+    return Plan(before, done.after, "update" if changes else "none", changes, data=found)
 
 
 def kind_of(text: str) -> str:
@@ -480,8 +518,8 @@ class _Comparison:
         if live.name == wanted.name:
             self._element(live, wanted, None, "")
         else:
-            self._add(live.name, "extra")
-            self._add(wanted.name, "missing")
+            self._add(live.name, "extra", live, None)
+            self._add(wanted.name, "missing", None, wanted)
 
     def mask(self, live: XmlElement, wanted: XmlElement) -> list[str]:
         """Mask the secrets in both trees. Return the values that the server has encrypted."""
@@ -509,7 +547,10 @@ class _Comparison:
             is_secret = not self._resent and _is_secret(pair, parent)
             (secrets if is_secret else changed).append(pair)
         if changed or live.attributes.keys() != wanted.attributes.keys():
-            self._add(path or live.name, "changed")
+            pair = (
+                XmlElement(each.name, each.attributes, [], each.text) for each in (live, wanted)
+            )
+            self._add(path or live.name, "changed", *pair)
         elif secrets:
             self.uncompared.append(path or live.name)
         self._changed.extend(changed)
@@ -524,12 +565,21 @@ class _Comparison:
             elif not in_list and _is_omitted(server_child, wanted_child, live.name):
                 continue
             else:
-                self._add(here, "missing" if server_child is None else "extra")
+                kind: _Kind = "missing" if server_child is None else "extra"
+                self._add(here, kind, server_child, wanted_child)
             live.children += [server_child] if server_child is not None else []
             wanted.children += [wanted_child] if wanted_child is not None else []
 
-    def _add(self, path: str, kind: Literal["missing", "extra", "changed"]) -> None:
-        self.differences.append(Difference(path, kind))
+    def _add(
+        self, path: str, kind: _Kind, live: XmlElement | None, wanted: XmlElement | None
+    ) -> None:
+        elements = [each for each in (live, wanted) if each is not None]
+        values = [value for each in elements for value in values_of(each)]
+        digest = ""
+        if not any(value.may_be_secret or next(value.secrets(), "") for value in values):
+            text = json.dumps([kind, *map(shown, elements)])
+            digest = hashlib.sha256(text.encode()).hexdigest()
+        self.differences.append(Difference(path, kind, digest))
 
 
 def _is_secret(pair: _ValuePair, parent: XmlElement | None) -> bool:

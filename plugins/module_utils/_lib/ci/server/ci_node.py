@@ -33,6 +33,7 @@ from ..client import (
     server_of,
 )
 from ..jobs import configuration
+from ..jobs.kept_values import without_kept
 from ..server_objects import ServerObjects
 from ..xml_reader import XmlElement, put, text_of, wanted_configuration
 
@@ -339,11 +340,12 @@ class Nodes(ItemKind[CiNodeEntry, _Node]):
         if node is None:
             return self._creation(item)
         fields, wanted = _fields(node), {**_wanted_fields(entry), **_wanted_state(entry)}
+        compared = None
         if config is not None and node.root is not None:
-            fields["config"], wanted["config"] = configuration.compared(
-                without_state(node.root), config
-            )
-        found = plan(fields, wanted, _COMPARISONS)
+            compared = configuration.drift(without_state(node.root), config)
+            left = without_kept(self._task, self.noun, item.name, compared)
+            fields["config"], wanted["config"] = left.sides
+        found = plan(fields, wanted, _COMPARISONS).with_data(compared)
         return found.with_result(node=_returned(node.state, found.after))
 
     def _read(self, name: str, entry: CiNodeEntry) -> _Node | None:
@@ -409,7 +411,11 @@ class Nodes(ItemKind[CiNodeEntry, _Node]):
         if config is None:
             return left
         found = configuration.drift(without_state(root), config)
-        return configuration.left_of(item.plan, left, found, "missing", "changed")
+        known = self._task.server_values.known(self.noun, item.name)
+        return configuration.left_of(item.plan, left, found, "missing", "changed", known=known)
+
+    def kept(self, item: Item[CiNodeEntry, _Node], left: Plan) -> Mapping[str, str]:
+        return {} if left.data is None else left.data.kept(item.plan.data)
 
     def author(self, item: Item[CiNodeEntry, _Node]) -> Author:
         return UNKNOWN if item.state is None else self._store.author(item.name)

@@ -27,6 +27,7 @@ from .input_check import Options, ansible_spec, check_options
 from .masking import OptionSecrets, has_private, mask_keys, mask_values, names_of
 from .predictions import Predictions
 from .sealing import Sealing
+from .server_values import ServerValues
 from .task import Task
 
 Given = TypeVar("Given")
@@ -205,7 +206,14 @@ def _task(service: str, module: _Module) -> Task:
     module.params["url"] = module.params["url"] or connection.url
     warn: Callable[[str], None] = lambda text: module.warn(printable(text))  # noqa: E731
     predictions = Predictions(connection.url, check_mode=module.check_mode)
-    return Task(connection, warn, module.check_mode, module.with_diff, predictions=predictions)
+    return Task(
+        connection,
+        warn,
+        module.check_mode,
+        module.with_diff,
+        predictions=predictions,
+        server_values=ServerValues(connection.url),
+    )
 
 
 def _failure(error: ToolchainError) -> dict[str, Any]:

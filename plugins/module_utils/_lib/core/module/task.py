@@ -33,6 +33,7 @@ from ..http.writes import longest_request
 from ..progress import progress
 from ..secret import hidden
 from .predictions import Predictions
+from .server_values import ServerValues
 
 _CHECK = "check url"
 
@@ -82,6 +83,8 @@ class Task:
     hide: Callable[[str], None] = hidden.add
     #: Objects that earlier tasks of a run in check mode would create on this server.
     predictions: Predictions = field(default_factory=Predictions)
+    #: Values that this server keeps, whatever is sent.
+    server_values: ServerValues = field(default_factory=ServerValues)
 
     def __post_init__(self) -> None:
         hide(self.connection)

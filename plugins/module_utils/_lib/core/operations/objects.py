@@ -209,10 +209,22 @@ class ItemKind(ABC, Generic[Entry, State]):
         self.write(item)
         self.verify(item)
 
+    def kept(self, item: Item[Entry, State], left: Plan) -> Mapping[str, str]:
+        """Return digests of what the server keeps, whatever is sent, by field, to remember them.
+
+        :param left: result of :meth:`left` after the write
+        """
+        return {}
+
     def verify(self, item: Item[Entry, State]) -> None:
         """Read a written object again, because a server may ignore fields without an error."""
         left = self.left(item)
-        if left is None or not left.changed:
+        if left is None:
+            return
+        kept = self.kept(item, left)
+        if kept:
+            self._task.server_values.remember(self.noun, item.name, kept)
+        if not left.changed:
             return
         if self.accepts_server and item.plan.action == "update" and left.before == item.plan.before:
             self._task.warn(not_taken(self.title(item), differing(left.changes)))
