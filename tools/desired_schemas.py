@@ -24,6 +24,7 @@ KEYS = {
     "desired_state_pages": ("page_id", "space", "title"),
     "desired_state_restrictions": ("page_id", "space", "title"),
     "desired_state_views": ("folder", "name"),
+    "repo_housekeeping_retention": ("build_name", "project"),
     "repo_housekeeping_rules": (),
     "repo_housekeeping_trash": (),
 }

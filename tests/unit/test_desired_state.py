@@ -261,6 +261,83 @@ def test_invalid_input_of_an_environment_is_reported_with_its_file(tmp_path: Pat
         desired_state.read(tmp_path / "environments/production", READING, "x")
 
 
+#: Entries of an environment: the service, the list, an entry that is not whole, and what completes it.
+INCOMPLETE: dict[str, tuple[str, str, str, str]] = {
+    "job": ("ci", "jobs", "job: x, enabled: false", "config: <project/>"),
+    "no folder": ("ci", "jobs", "job: x, folder: false", "src: x.xml"),
+    "credential": ("ci", "credentials", "id: x, login_password: {from: one}", "kind: secret_text"),
+    "credential of a folder": ("ci", "credentials", "id: base, folder: f", "kind: secret_text"),
+    "node": ("ci", "nodes", "name: x, executors: 2", "remote_root: /x"),
+    "script": ("ci", "scripts", "name: x, unless: x", "script: x"),
+    "view": ("ci", "views", "name: x, description: x", "jobs: []"),
+    "repository": ("repo", "repositories", "key: x, description: x", "rclass: local"),
+    "user": ("repo", "users", "name: x, admin: true", "email: x@example.org"),
+    "permission": ("repo", "permissions", "name: x, mode: add", "resources: {}"),
+    "retention": ("repo", "retention", "build_name: base, project: x", "count: 3"),
+    "module": ("analysis", "modules", "project: x, name: base", "paths: [a]"),
+    "view of issues": ("analysis", "views", "project: p, name: x, tags: [a]", "query: x"),
+    "role": ("tracker", "project_roles", "project: P, role: x, mode: add", "users: []"),
+    "page": ("wiki", "pages", "space: S, title: x, labels: [a]", "body: x"),
+    "restriction": ("wiki", "restrictions", "space: S, title: x, force: true", "read: {}"),
+    "space": ("wiki", "spaces", "key: x, description: x", "name: X"),
+}
+BASES = {
+    "ci": "jobs: [{job: base}]\ncredentials: [{id: base}]",
+    "repo": "retention: [{build_name: base, count: 1}]",
+    "analysis": "modules: [{project: p, name: base}]",
+    "wiki": "pages: [{space: S, title: base}]",
+}
+
+
+@pytest.mark.parametrize("case", INCOMPLETE)
+def test_entry_that_overrides_nothing_must_be_whole(case: str, tmp_path: Path) -> None:
+    service, name, entry, rest = INCOMPLETE[case]
+
+    def environment(text: str) -> str:
+        return f"{name}: [{{{text}}}]"
+
+    file = f"environments__test__{service}"
+    with pytest.raises(desired_state.DesiredStateError) as raised:
+        read(tmp_path, "test", **BASES, **{file: environment(entry)})
+    said = str(raised.value)
+    assert said.startswith(f"environments/test/{service}.yml: the entry ")
+    assert f" of {name} overrides nothing" in said
+    assert "remove it, or describe the whole object with " in said
+    # without the environment, and for names only, nothing is wrong
+    read(tmp_path)
+    naming = desired_state.Reading(load, lambda name: name, names_only=True)
+    desired_state.read(tmp_path, naming, "test")
+    for whole in (f"{entry}, {rest}", f"{entry}, state: absent"):
+        if "absent" in whole and name in ("scripts", "retention", "project_roles"):
+            continue
+        read(tmp_path, "test", **BASES, **{file: environment(whole)})
+    write(tmp_path, **{f"{service}__more": environment(entry)})
+    read(tmp_path, "test", **BASES, **{file: environment(entry)})
+
+
+def test_similar_name_of_the_base_is_suggested_and_each_server_has_a_built_in_node(
+    tmp_path: Path,
+) -> None:
+    nodes = "nodes: [{name: (built-in), labels: [a]}]\njobs: [{job: Base, enabled: true}]"
+    with pytest.raises(desired_state.DesiredStateError) as raised:
+        read(tmp_path, "test", **BASES, environments__test__ci=nodes)
+    assert str(raised.value) == (
+        "environments/test/ci.yml: the entry Base of jobs overrides nothing (did you mean base?):"
+        " remove it, or describe the whole object with config or src or folder"
+    )
+
+
+def test_retention_of_two_projects_has_two_entries(tmp_path: Path) -> None:
+    found = read(
+        tmp_path,
+        "test",
+        repo="retention: [{build_name: b, count: 1}, {build_name: b, project: p, count: 2}]",
+        environments__test__repo="retention: [{build_name: b, project: p, count: 3}]",
+    )
+    counts = [entry["count"] for entry in found["repo_housekeeping_retention"]]
+    assert counts == [1, 3]
+
+
 def test_unmanaged_objects_are_listed(tmp_path: Path) -> None:
     described = {"tracker": {"versions": [{"project": "REL", "name": "a"}]}, "ci": {"jobs": []}}
     on_server = {

@@ -219,6 +219,11 @@ def _reading(run: Run) -> desired_state.Reading:
     return desired_state.Reading(run.load, variable)
 
 
+def _naming(run: Run) -> desired_state.Reading:
+    """Return how to read folders of which only the names matter. Secrets need no variables."""
+    return desired_state.Reading(run.load, lambda name: name, names_only=True)
+
+
 def read_folder(run: Run) -> Result:
     """Return the variables that the folder of the desired state sets."""
     return {"variables": desired_state.variables(_state(run))}
@@ -299,7 +304,7 @@ def _previous(run: Run) -> tuple[described.Values, list[str]]:
             f"desired_state_previous: {folder} is an environment of the present folder: set it to"
             " the whole folder of the last release"
         )
-    reading = desired_state.Reading(run.load, lambda name: name)
+    reading = _naming(run)
     try:
         state = desired_state.read(folder, reading, environment)
     except desired_state.DesiredStateError as error:
@@ -326,7 +331,7 @@ def _present(run: Run) -> list[described.Values]:
     }
     if run.value("desired_state_folder") is None:
         return [given]
-    reading = desired_state.Reading(run.load, lambda name: name)
+    reading = _naming(run)
     environment = run.value("desired_state_environment")
     return [desired_state.values(desired_state.read(_folder(run), reading, environment)), given]
 
@@ -335,7 +340,7 @@ def _parts(run: Run) -> list[described.Values]:
     """Return the objects of the base of the present folder, and those of each environment."""
     if run.value("desired_state_folder") is None:
         return []
-    reading = desired_state.Reading(run.load, lambda name: name)
+    reading = _naming(run)
     return [desired_state.values(state) for state in desired_state.parts(_folder(run), reading)]
 
 

@@ -6,8 +6,9 @@ The schemas are in the role `desired_state`. Error messages contain file and lin
 
 from __future__ import annotations
 
+import difflib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,27 @@ from .unreadable_yaml import UNREADABLE
 YAML_ENDINGS = (".yml", ".yaml")
 #: The folder with the differences of each environment.
 ENVIRONMENTS = "environments"
+#: Options of which an entry has at least one if it describes a whole object, by service and list.
+#: Entries of other lists are complete with their key.
+_WHOLE = {
+    ("analysis", "modules"): ("paths", "allow_all"),
+    ("analysis", "views"): ("query",),
+    ("ci", "credentials"): ("kind", "config"),
+    ("ci", "jobs"): ("config", "src", "folder"),
+    ("ci", "nodes"): ("remote_root", "config", "src"),
+    ("ci", "scripts"): ("script", "src"),
+    ("ci", "views"): ("jobs", "regex", "config", "src"),
+    ("repo", "permissions"): ("resources",),
+    ("repo", "repositories"): ("rclass",),
+    ("repo", "retention"): ("count", "max_age", "minimum_build_date"),
+    ("repo", "users"): ("email",),
+    ("tracker", "project_roles"): ("users", "groups"),
+    ("wiki", "pages"): ("body", "src"),
+    ("wiki", "restrictions"): ("read", "update"),
+    ("wiki", "spaces"): ("name",),
+}
+#: The node that every server has.
+_BUILT_IN = ("(built-in)", "built-in", "(master)", "master")
 #: Values by service and property. Lists contain `_Entry`.
 State = dict[str, dict[str, Any]]
 #: Defaults of the options that identify an entry of a list, by option.
@@ -39,10 +61,12 @@ class Reading:
 
     :param load: returns the values in the file at a path, with vault secrets decrypted
     :param variable: returns the value of a variable of the play, or `None` if it is undefined
+    :param names_only: only the names of objects matter, so entries may be incomplete
     """
 
     load: Callable[[str], Any]
     variable: Callable[[str], Any] = lambda name: None
+    names_only: bool = False
 
 
 @dataclass(frozen=True)
@@ -95,7 +119,10 @@ def read(folder: Path, reading: Reading, environment: str | None = None) -> Stat
     errors: list[str] = []
     found = _read(folder, folder, reading, errors)
     if environment is not None:
-        _override(found, _read(folder, overlay(folder, environment), reading, errors))
+        differences = _read(folder, overlay(folder, environment), reading, errors)
+        if not reading.names_only:
+            errors += _incomplete(found, differences)
+        _override(found, differences)
     if errors:
         raise DesiredStateError("; ".join(errors))
     if not found:
@@ -320,6 +347,36 @@ def _override(found: State, differences: State) -> None:
                 base[name] = _merge_entries(base[name], value, key)
             else:
                 base[name] = value
+
+
+def _incomplete(found: State, differences: State) -> Iterator[str]:
+    """Yield a message for each entry that overrides nothing, and describes no whole object."""
+    for service, values in differences.items():
+        for name, entries in values.items():
+            options, key = _WHOLE.get((service, name)), key_of(service, name)
+            if options is None or not isinstance(entries, list):
+                continue
+            base = found.get(service, {}).get(name) or []
+            known = {identity_of(entry.original, key): entry.original for entry in base}
+            for entry in entries:
+                given = entry.original
+                if identity_of(given, key) in known or _is_whole(name, given, options):
+                    continue
+                named = name_of(given, key)
+                names = [name_of(other, key) for other in known.values()]
+                near = difflib.get_close_matches(named, names, 1)
+                hint = f" (did you mean {near[0]}?)" if near else ""
+                yield (
+                    f"{entry.file}: the entry {named} of {name} overrides nothing{hint}: remove it,"
+                    f" or describe the whole object with {' or '.join(options)}"
+                )
+
+
+def _is_whole(name: str, entry: Mapping[str, Any], options: Sequence[str]) -> bool:
+    given = [entry[option] for option in options if option in entry]
+    built_in = name == "nodes" and entry["name"] in _BUILT_IN
+    gone = entry.get("state") == "absent"
+    return gone or built_in or any(value not in (None, False, "") for value in given)
 
 
 def key_of(service: str, name: str) -> Key:
