@@ -27,7 +27,7 @@ from ansible.utils.display import Display
 from ...module_utils._lib.core.connection import short_lived
 from ...module_utils._lib.core.errors import ToolchainError, printable
 from ...module_utils._lib.core.http.messages import Accounting
-from ...module_utils._lib.core.module import predictions, server_values
+from ...module_utils._lib.core.module import run_folder, server_values
 from ...module_utils._lib.core.module.input_check import require_whole_characters
 from ...module_utils._lib.core.module.sealing import ARGUMENT
 from ...module_utils._lib.core.progress import progress_to
@@ -72,7 +72,7 @@ class Action(ansible_internals.HookedAction):
         self, tmp: str | None = None, task_vars: dict[str, Any] | None = None
     ) -> dict[str, Any]:
         # a temporary folder that Ansible removes at the end of the run
-        os.environ[predictions.FOLDER] = os.path.join(constants.DEFAULT_LOCAL_TMP, "predictions")
+        os.environ[run_folder.VARIABLE] = os.path.join(constants.DEFAULT_LOCAL_TMP, "toolchain-run")
         os.environ[server_values.FOLDER] = self._folder_of_server_values(task_vars or {})
         if self._may_run_in_worker(task_vars or {}):
             # not by Ansible's search for the module, which takes longer than this whole method

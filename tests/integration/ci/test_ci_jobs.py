@@ -13,7 +13,10 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import predictions
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import (
+    predictions,
+    run_folder,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.builds.ci_build_delete import (
     CiBuildDeleteOperation,
     CiBuildDeleteOptions,
@@ -564,7 +567,7 @@ def test_builds_of_another_spelling_are_a_conflict(ci: Ci) -> None:
 def test_job_of_an_earlier_task_in_check_mode_has_one_spelling(
     ci: Ci, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(predictions.FOLDER, str(tmp_path))
+    monkeypatch.setenv(run_folder.VARIABLE, str(tmp_path))
     url = ci.sandbox.urls["ci"]
     task = replace(
         Run(url, read_only=True, token=TOKEN).task,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import predictions
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import run_folder
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.predictions import (
     Predictions,
 )
@@ -17,9 +17,8 @@ URL = "https://ci.example.com"
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    found = tmp_path / "predictions"
-    monkeypatch.setenv(predictions.FOLDER, str(found))
-    return found
+    monkeypatch.setenv(run_folder.VARIABLE, str(tmp_path))
+    return tmp_path / "predictions"
 
 
 def checking(url: str = URL) -> Predictions:
@@ -75,7 +74,7 @@ def test_prediction_file_is_private(folder: Path) -> None:
 
 
 def test_nothing_is_predicted_without_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(predictions.FOLDER, raising=False)
+    monkeypatch.delenv(run_folder.VARIABLE, raising=False)
     checking().add("job", "a")
     checking().remove("job", "a")
     Predictions(URL).clear()

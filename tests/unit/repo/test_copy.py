@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import predictions
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import run_folder
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.client import RepoClient
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.items import listing
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.transfer import (
@@ -225,7 +225,7 @@ def test_predicted_file_next_to_folder_is_not_copied(
     server: Server, path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Store(server, r={"a/1": "x"})
-    monkeypatch.setenv(predictions.FOLDER, str(tmp_path))
+    monkeypatch.setenv(run_folder.VARIABLE, str(tmp_path))
     client = RepoClient(server.task(check=True))
     for name in ("a/2", "b/3", "ab/4"):
         listing.predict(client, "r", name, listing.StoredItem(1))
