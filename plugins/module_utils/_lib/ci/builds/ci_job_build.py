@@ -78,6 +78,10 @@ class CiJobBuildOperation:
     def _request(self, options: BuildOptions) -> BuildRequest:
         return BuildRequest(self._task, self._server, options, self._make_polling)
 
+    def lock_names(self) -> list[str]:
+        """Return the names of the jobs for the locks of the run."""
+        return [request.job.name for request in self._requests]
+
     def plan(self) -> Plan:
         builds = self._read()
         to_start = [build for build in dict.fromkeys(builds) if build.resolved.outstanding]
@@ -101,6 +105,7 @@ class CiJobBuildOperation:
         with interruptible() as say:
             try:
                 self._start([b for b in dict.fromkeys(builds) if b.resolved.outstanding])
+                self._task.unlock()
                 if self._options.wait:
                     self._follow([build for build in dict.fromkeys(builds) if build.open], polling)
             except KeyboardInterrupt:

@@ -106,6 +106,7 @@ class CiBranchScanOperation:
         },
         kind="job",
         name="{job}",
+        lock=None,
     )
 
     def __init__(

@@ -137,6 +137,7 @@ class CiPluginOperation:
             if planned.installing:
                 planned = self._install(planned)
                 requested = planned.installing
+            self._task.unlock()
             centre = self._follow(planned) if self._options.wait else planned.centre
         except ToolchainError as error:
             error.result.update(self._values_after_error(planned, switched, requested))

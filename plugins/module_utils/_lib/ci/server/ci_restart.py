@@ -71,6 +71,7 @@ class CiRestartOperation:
         kind="server",
         name="restart",
         follows=True,
+        lock=None,
     )
 
     def __init__(

@@ -47,7 +47,9 @@ class CiScriptOperation:
     """
 
     descriptor: ClassVar = Descriptor(
-        "ci", {"run": writes(ADMINISTER), "over SSH": writes(ADMINISTER)}
+        "ci",
+        {"run": writes(ADMINISTER), "over SSH": writes(ADMINISTER)},
+        lock=("script", "src"),
     )
 
     def __init__(self, task: Task, options: CiScriptOptions) -> None:

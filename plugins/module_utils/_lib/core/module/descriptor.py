@@ -8,9 +8,9 @@ and a dataclass takes eight times as long.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from string import Formatter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from ..object_names import object_name
 
@@ -49,6 +49,9 @@ class Descriptor(NamedTuple):
         Its fields are options, or members of the return value with the name `kind`
     :param key: the options that identify the object, instead of `name` where a pattern could give
         two objects the same name
+    :param lock: the options that identify the object for the locks of the run, instead of `name`
+        and `key`. Without any of them, all tasks of the module wait for each other. `None`: the
+        module acts in each task, so nothing is locked
     :param listed: name of the return value that lists several objects with their `action`, such as
         `results`. `name` may then also refer to members of an item
     :param follows: the write is a consequence of earlier tasks, such as a restart, so a sealed plan
@@ -62,6 +65,7 @@ class Descriptor(NamedTuple):
     listed: str = ""
     follows: bool = False
     key: tuple[str, ...] = ()
+    lock: tuple[str, ...] | None = ()
 
     def name_of(self, values: Mapping[str, Any]) -> str:
         """Return the name of an object, "" without any of its values.
@@ -88,9 +92,37 @@ class Descriptor(NamedTuple):
         return self.writes and not self.follows
 
     @property
+    def is_locked(self) -> bool:
+        """Return whether the tasks of a run write an object one after the other."""
+        return self.writes and self.lock is not None
+
+    @property
     def writes(self) -> bool:
         """Return whether any operation changes the server."""
         return any(access.writes for access in self.operations.values())
+
+
+@runtime_checkable
+class Lockable(Protocol):
+    """An operation that knows the names of the objects that it writes."""
+
+    def lock_names(self) -> Sequence[str]:
+        """Return the names of the objects for the locks of the run, before the first request."""
+
+
+def lock_names(operation: Any, descriptor: Descriptor, options: Any) -> list[str]:
+    """Return the names of the objects that a task writes, the same for all modules of a kind.
+
+    :param options: the options of the module
+    """
+    kind = descriptor.kind or type(options).__name__
+    if isinstance(operation, Lockable):
+        names = list(operation.lock_names())
+    elif descriptor.lock:
+        names = [object_name(descriptor.lock, vars(options))]
+    else:
+        names = [descriptor.name_of(vars(options))]
+    return [f"{kind} {name}" for name in names]
 
 
 def _shown(value: Any) -> str:

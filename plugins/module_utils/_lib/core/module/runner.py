@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from ansible.module_utils import basic
 from ansible.module_utils.basic import missing_required_lib
@@ -23,8 +23,10 @@ from ..secret import hidden, secrets_in_addresses, without_user_info
 from . import diffs, typed_options
 from .ansible_internals import MODULE_MASKS_RESULTS, UNCHECKED, HookedModule
 from .authorship import Attributed
+from .descriptor import lock_names
 from .input_check import Options, ansible_spec, check_options
 from .masking import OptionSecrets, has_private, mask_keys, mask_values, names_of
+from .object_locks import ObjectLocks
 from .predictions import Predictions
 from .sealing import Sealing
 from .server_values import ServerValues
@@ -137,11 +139,8 @@ def run(
     failed: ToolchainError | None = None
     try:
         parsed = typed_options.parse(options, module.params)
-        prepared = operation(task, parsed)
-        plan = prepared.plan()
-        sealing = _sealing(module, options, task)
-        if sealing is not None:
-            plan = sealing.restrict(prepared, plan, parsed, check_mode=module.check_mode)
+        planned = _planned(_Planner(module, operation, parsed, task))
+        prepared, plan, sealing = planned
         authors = _authors(module, prepared, plan)
         applied = prepared.apply(plan) if _must_apply(prepared, plan, module.check_mode) else {}
         if module.check_mode and plan.changed and isinstance(prepared, Predicting):
@@ -150,11 +149,77 @@ def run(
         values |= {**_values_for_reports(sealing), **authors}
     except ToolchainError as error:
         failed = error
+    finally:
+        if task is not None:
+            task.locks.release()
     if failed is not None:
         module.fail_json(**(_failure(failed) if task is None else task.failure(failed)))
     if task is not None and task.accounting.acknowledged:
         task.predictions.clear()
     module.exit_json(**values, http=(task.accounting if task else Accounting()).as_dict())
+
+
+class _Planned(NamedTuple):
+    operation: Any
+    plan: Plan
+    sealing: Sealing | None
+
+
+class _Planner(NamedTuple):
+    """Plans the task of a module. Each plan has an operation of its own, which reads again."""
+
+    module: _Module
+    operation: Callable[[Any, Any], Operation]
+    options: Any
+    task: Task | None
+
+    def prepare(self) -> Any:
+        return self.operation(self.task, self.options)
+
+    def plan(self, prepared: Any) -> _Planned:
+        plan, module = prepared.plan(), self.module
+        sealing = _sealing(module, type(self.options), self.task)
+        if sealing is not None:
+            plan = sealing.restrict(prepared, plan, self.options, check_mode=module.check_mode)
+        return _Planned(prepared, plan, sealing)
+
+
+def _planned(planner: _Planner) -> _Planned:
+    """Plan, and lock the objects if the plan has changes.
+
+    If another task of the run has written them meanwhile, plan again, even after an error, which
+    may be due to its unfinished write. A task that nobody disturbs sends no further request.
+    """
+    prepared, task = planner.prepare(), planner.task
+    if task is None or not _locks(planner, prepared, task):
+        return planner.plan(prepared)
+    planned = None
+    try:
+        planned = planner.plan(prepared)
+    except ToolchainError:
+        if not task.locks.is_stale():
+            raise
+    if planned is not None and not planned.plan.changed:
+        return planned
+    if task.locks.acquire() or planned is None:
+        planned = planner.plan(planner.prepare())
+        if not planned.plan.changed:
+            task.unlock()
+    return planned
+
+
+def _locks(planner: _Planner, prepared: Any, task: Task) -> bool:
+    """Watch the objects that the task writes. Return whether they can be locked."""
+    descriptor = getattr(prepared, "descriptor", None)
+    if planner.module.check_mode or descriptor is None or not descriptor.is_locked:
+        return False
+    try:
+        task.locks.watch(lock_names(prepared, descriptor, planner.options))
+    except OSError as error:
+        reason = f"the folder of the run cannot be used ({error.strerror})"
+        task.warn(f"{reason}: several hosts may write the same object at the same time")
+        return False
+    return True
 
 
 def _sealing(module: _Module, options: type, task: Task | None) -> Sealing | None:
@@ -205,14 +270,14 @@ def _task(service: str, module: _Module) -> Task:
     # the result contains the address of the server, even if a variable sets it
     module.params["url"] = module.params["url"] or connection.url
     warn: Callable[[str], None] = lambda text: module.warn(printable(text))  # noqa: E731
-    predictions = Predictions(connection.url, check_mode=module.check_mode)
     return Task(
         connection,
         warn,
         module.check_mode,
         module.with_diff,
-        predictions=predictions,
+        predictions=Predictions(connection.url, check_mode=module.check_mode),
         server_values=ServerValues(connection.url),
+        locks=ObjectLocks(connection.url),
     )
 
 

@@ -32,7 +32,9 @@ from ..http.transport import Transport
 from ..http.writes import longest_request
 from ..progress import progress
 from ..secret import hidden
+from .object_locks import ObjectLocks
 from .predictions import Predictions
+from .run_folder import RunFolder
 from .server_values import ServerValues
 
 _CHECK = "check url"
@@ -85,6 +87,8 @@ class Task:
     predictions: Predictions = field(default_factory=Predictions)
     #: Values that this server keeps, whatever is sent.
     server_values: ServerValues = field(default_factory=ServerValues)
+    #: Locks of the objects that the task writes.
+    locks: ObjectLocks = field(default_factory=ObjectLocks)
 
     def __post_init__(self) -> None:
         hide(self.connection)
@@ -94,6 +98,11 @@ class Task:
                 f"validate_certs is false: the certificate of {self.connection.url} is not"
                 " verified, so an attacker could read the requests"
             )
+
+    @functools.cached_property
+    def created(self) -> RunFolder:
+        """Return the keys of the objects that the run has created on this server."""
+        return RunFolder("created", self.connection.url)
 
     @functools.cached_property
     def server(self) -> Connection:
@@ -152,6 +161,13 @@ class Task:
     def progress(self, line: str) -> None:
         """Show progress to a waiting user."""
         progress(printable(line))
+
+    def unlock(self) -> None:
+        """Let other tasks of the run write the object: they find what this task has started.
+
+        Call it before a wait for the server.
+        """
+        self.locks.release()
 
     def failure(self, error: ToolchainError) -> dict[str, Any]:
         """Return the return values of a failed task [C1.3]."""

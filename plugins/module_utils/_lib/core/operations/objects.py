@@ -286,6 +286,10 @@ class Objects(Generic[Entry, State]):
                 )
         self._items = tuple(named.values())
 
+    def lock_names(self) -> list[str]:
+        """Return the names of the objects for the locks of the run."""
+        return [self._kind.key(item.entry) for item in self._items]
+
     def plan(self) -> Plan:
         items = [replace(item) for item in self._items]
         self._kind.load(items)

@@ -258,6 +258,10 @@ class Bundle:
             raise ToolchainError("failed", f"{doing}: the server reports {found.reported}")
         return found
 
+    def unlock(self) -> None:
+        """Let other tasks of the run continue, which find the operation on the server."""
+        self._task.unlock()
+
     def pages(self, purpose: str, path: str, member: str, **query: Any) -> list[Row]:
         """Read all pages of a list about this version; see the function :func:`pages`."""
         return pages(

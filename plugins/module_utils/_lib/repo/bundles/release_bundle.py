@@ -539,6 +539,7 @@ class ReleaseBundleOperation:
             client did
         """
         bundle = self._bundle
+        bundle.unlock()
         if not self._options.wait:
             found = bundle.status()
             return bundle.shown(None if found is None else found.status)

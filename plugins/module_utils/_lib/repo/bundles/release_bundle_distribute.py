@@ -378,6 +378,7 @@ class ReleaseBundleDistributeOperation:
 
         :param tracker: id of the tracker
         """
+        self._bundle.unlock()
         last: list[Tracker] = []
 
         def status() -> Progress:

@@ -252,6 +252,7 @@ class ReleaseBundlePromoteOperation:
         """Wait until the promotion with these `created_millis` has ended; return the return value
         `promotion`.
         """
+        self._bundle.unlock()
         path = self._bundle.path("promotion/statuses", str(number))
 
         def status() -> Progress:

@@ -220,6 +220,7 @@ class WikiTreeOperation:
         kind="page",
         name="{space}/{title}",
         listed="pages",
+        lock=("space", "parent_id", "parent_title"),
     )
 
     def __init__(self, task: Task, options: WikiTreeOptions) -> None:
