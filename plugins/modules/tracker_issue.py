@@ -38,7 +38,15 @@ options:
       - Query that finds the issue if it exists. If it finds none, the issue is created with O(project), O(type) and O(summary). If it finds
         several, the task fails.
       - It must find the created issue, for example by a label in O(labels). Otherwise every run creates another issue.
+      - An issue that an earlier task of the run, or another host of the play, has created with the same query is read by its key, also
+        if the search does not find it yet.
     type: str
+  search_lag:
+    description:
+      - Maximum number of seconds to repeat a search of O(match) that finds nothing, before the issue is created.
+      - The search index of the server may be out of date. Set this option if another run may have created the issue a moment ago.
+    type: float
+    default: 0
   max_issues:
     description: Maximum number of issues that O(jql) may find. If there are more, the task fails before it writes.
     type: int

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import run_folder
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.editing.tracker_issue import (
     TrackerIssueOperation,
     TrackerIssueOptions,
@@ -660,6 +661,51 @@ def test_cloud_search_finds_a_new_issue_immediately(tracker: Tracker) -> None:
         if "search/jql" in request["path"]
     ]
     assert [search["method"] for search in searches] == ["GET", "POST"]
+
+
+@pytest.mark.parametrize("settings", [{}, {"deployment": "Cloud"}])
+@each_mode
+def test_issue_of_this_run_is_read_by_its_key(
+    tracker: Tracker,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    settings: dict[str, Any],
+    check: bool,
+) -> None:
+    monkeypatch.setenv(run_folder.VARIABLE, str(tmp_path))
+    tracker.sandbox.settings("tracker", index_lag_searches=99, **settings)
+    assert tracker(**NEW, retry_max_wait=0.0).values["issues"][0]["key"] == "REL-26"
+    again = tracker(**NEW, retry_max_wait=0.0, check=check)
+    assert (again.changed, again.values["issues"][0]["key"]) == (False, "REL-26")
+    edited = tracker(**{**NEW, "summary": "Other"}, retry_max_wait=0.0, check=check)
+    assert edited.values["issues"][0] == {
+        "key": "REL-26",
+        "action": "updated",
+        "changes": [{"field": "summary", "before": NEW["summary"], "after": "Other"}],
+    }
+    other = tracker(**{**NEW, "match": f"{NEW['match']} AND type = Bug"}, check=True)
+    assert other.values["issues"][0]["action"] == "created"
+
+
+def test_deleted_issue_of_this_run_is_created_again(
+    tracker: Tracker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(run_folder.VARIABLE, str(tmp_path))
+    tracker(**NEW)
+    tracker.sandbox.reset()
+    assert tracker(**NEW).values["issues"][0]["action"] == "created"
+
+
+def test_search_is_repeated_while_the_index_lags(tracker: Tracker) -> None:
+    tracker.sandbox.settings("tracker", index_lag_searches=7)
+    tracker(**NEW, retry_max_wait=0.0)
+    assert tracker(**NEW, search_lag=30).changed is False
+    assert len(tracker.sandbox.requests("tracker", writes=True)) == 1
+
+
+@pytest.mark.parametrize("odd", [-1, "soon"])
+def test_invalid_search_lag_is_rejected(tracker: Tracker, odd: Any) -> None:
+    tracker.refused("invalid", "search_lag", **NEW, search_lag=odd)
 
 
 def test_lost_creation_is_searched_until_indexed(tracker: Tracker) -> None:

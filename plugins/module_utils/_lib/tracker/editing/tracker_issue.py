@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from ...core.address import path
 from ...core.concurrency import first_alone, spread
@@ -20,9 +21,10 @@ from ...core.module.descriptor import Descriptor, writes
 from ...core.module.diffs import shown_change
 from ...core.module.input_check import Place
 from ...core.module.task import Task
-from ...core.module.typed_options import Positive
+from ...core.module.typed_options import Option, Positive
 from ...core.operations.objects import attempt_each, failure_of
 from ...core.plan import Change, Plan
+from ...core.progress import PollInterval, PollTimeout
 from ...core.verification import not_saved
 from .. import permissions
 from ..client import TrackerClient
@@ -254,6 +256,10 @@ def _kind(record: Mapping[str, Any]) -> FieldKind:
 _NEW = "(new)"
 #: Server fact [tracker-20]: the search index may be several seconds out of date.
 _ATTEMPTS = 5
+#: Maximum number of seconds between two searches while `search_lag` lasts.
+_LONGEST_PAUSE = 5.0
+#: Kind of the issues that the run has created, by the query of `match`.
+_CREATED = "issue"
 
 
 @dataclass(frozen=True)
@@ -263,6 +269,7 @@ class TrackerIssueOptions(IssueOptions):
     issue: str | None = None
     jql: str | None = None
     max_issues: Positive = 100
+    search_lag: Annotated[float, Option(least=0)] = 0
     parallel: Positive = 4
 
     constraints: ClassVar[dict[str, Any]] = {
@@ -330,6 +337,7 @@ class TrackerIssueOperation:
         kind="issue",
         name="{key}",
         listed="issues",
+        lock=("issue", "jql", "match"),
     )
 
     def __init__(self, task: Task, options: TrackerIssueOptions) -> None:
@@ -361,10 +369,7 @@ class TrackerIssueOperation:
         if options.issue is not None:
             return [_edited(parts.site.issue(options.issue, parts.names), parts)]
         if options.match is not None:
-            found = self._search(parts, options.match, 2)
-            if len(found) > 1:
-                raise several([issue.key for issue in found])
-            return [_of_found(found[0], parts)] if found else [self._created(parts)]
+            return [self._matched(parts, options.match)]
         found = self._search(parts, str(options.jql), options.max_issues + 1)
         if len(found) > options.max_issues:
             raise invalid(
@@ -372,6 +377,40 @@ class TrackerIssueOperation:
                 " changed; narrow the query, or raise max_issues"
             )
         return list(first_alone(options.parallel, lambda issue: _of_found(issue, parts), found))
+
+    def _matched(self, parts: WantedParts, match: str) -> PlannedIssue:
+        """Plan the edits of the issue that `match` finds, or a new issue.
+
+        The search index may lag, so an issue that this run has created is read by its key.
+        """
+        found = self._search(parts, match, 2)
+        if not found:
+            key = self._task.created.get(_CREATED, match)
+            if key is not None and (known := self._existing(parts, key)) is not None:
+                return _edited(known, parts)
+            found = self._awaited(parts, match)
+        if len(found) > 1:
+            raise several([issue.key for issue in found])
+        return _of_found(found[0], parts) if found else self._created(parts)
+
+    def _existing(self, parts: WantedParts, key: str) -> TrackerIssue | None:
+        """Return an issue of this run, or None if it has been deleted."""
+        try:
+            return parts.site.issue(key, parts.names)
+        except ToolchainError as error:
+            if error.kind != "not_found":
+                raise
+            return None
+
+    def _awaited(self, parts: WantedParts, match: str) -> list[TrackerIssue]:
+        """Repeat the search of `match` until it finds an issue, for `search_lag` seconds."""
+        polling = PollInterval(self._options.search_lag, _LONGEST_PAUSE)
+        found: list[TrackerIssue] = []
+        while not found and polling.left > 0:
+            with contextlib.suppress(PollTimeout):
+                polling.pause(f"searching for the issue '{match}'")
+            found = self._search(parts, match, 2)
+        return found
 
     def _search(self, parts: WantedParts, jql: str, most: int) -> list[TrackerIssue]:
         """Return the issues of a search. The search index may be out of date."""
@@ -605,7 +644,16 @@ class Creation:
         made = json_or_none(response.body)
         key = member(made, "key")
         self._client.note_written(member(made, "id"))
-        return self._confirmed(str(key)) if key else self._only(self._searched())
+        if not key:
+            key = self._only(self._searched())
+            self._remember(key)
+            return key
+        self._remember(str(key))
+        return self._confirmed(str(key))
+
+    def _remember(self, key: str) -> None:
+        """Let other tasks of the run know the issue before the search finds it."""
+        self._site.task.created.add(_CREATED, str(self._options.match), value=key)
 
     def _is_found(self) -> bool | None:
         """Return True if the query finds the issue. None otherwise, because the index lags."""
@@ -636,7 +684,7 @@ class Creation:
         if key not in found:
             self._site.task.warn(
                 f"match does not find the new issue {key}. Check the query: if it does not find the"
-                " issue, the next run creates another one"
+                " issue, the next run creates another one; if the search index lags, set search_lag"
             )
         return key
 
