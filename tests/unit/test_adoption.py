@@ -497,6 +497,156 @@ SERVER = {
     "wiki.yml": "trees:\n- {src: wiki/One, space: REL}\n",
     "wiki/One/index.xml": "---\ntitle: One\n---\n<p>new</p>\n",
 }
+SECTION = """\
+configuration:
+# ours
+- config:
+    jenkins:
+      systemMessage: '${MESSAGE}'   # by environment
+      numExecutors: '5'
+      mode: "NORMAL"   # for now
+      labelString: b
+      globalNodeProperties:
+      - envVars:
+          env:
+          # second
+          - {key: B, value: "1"}   # b
+          - key: A   # a
+            value: '${A}'   # kept
+          - key: C   # c
+            value: "x"   # old
+      disabledAdministrativeMonitors: [z, 'a']
+    unclassified: {location: {url: 'https://x/'}}
+"""
+PROPERTIES = [
+    {
+        "envVars": {
+            "env": [
+                {"key": "A", "value": "r"},
+                {"key": "B", "value": 1},
+                {"key": "C", "value": "y"},
+            ]
+        }
+    }
+]
+LIVE = {
+    "systemMessage": "resolved",
+    "numExecutors": 5,
+    "mode": "EXCLUSIVE",
+    "labelString": "other",
+    "globalNodeProperties": PROPERTIES,
+    "disabledAdministrativeMonitors": ["a", "m", "z"],
+}
+OPTIONS = """\
+repositories:
+- key: libs
+  description: old   # why
+  environments: ["PROD", DEV]
+  settings: {maxUniqueSnapshots: '5', xrayIndex: yes, other: "1"}
+  repositories: [b, 'a']  # order
+"""
+#: Files of the folder and of the export, a finding, and the lines that change.
+SPELLED: list[tuple[str, Any, dict[str, Any], list[str]]] = [
+    (
+        SECTION,
+        LIVE,
+        {"jenkins.mode": 1},
+        ['-      mode: "NORMAL"   # for now', '+      mode: "EXCLUSIVE"   # for now'],
+    ),
+    (
+        SECTION,
+        LIVE,
+        {
+            "jenkins.globalNodeProperties[envVars].envVars.env[C].value": 1,
+            "jenkins.disabledAdministrativeMonitors": [],
+        },
+        [
+            '-            value: "x"   # old',
+            "-      disabledAdministrativeMonitors: [z, 'a']",
+            '+            value: "y"   # old',
+            "+      disabledAdministrativeMonitors: [z, 'a', m]",
+        ],
+    ),
+    # the order of items differs
+    (
+        SECTION,
+        LIVE,
+        {"jenkins.globalNodeProperties[envVars].envVars.env": []},
+        [
+            '-          - {key: B, value: "1"}   # b',
+            '+          - {key: B, value: "1"}   # b',
+            '-            value: "x"   # old',
+            '+            value: "y"   # old',
+        ],
+    ),
+    # of what the server does not have, nothing is left
+    (
+        SECTION,
+        {key: value for key, value in LIVE.items() if key != "labelString"},
+        {"jenkins.labelString": None},
+        ["-      labelString: b"],
+    ),
+    (
+        OPTIONS,
+        {
+            "description": "new",
+            "environments": ["DEV", "PROD"],
+            "settings": {"maxUniqueSnapshots": 5, "xrayIndex": True, "other": 1},
+        },
+        {"description": "new"},
+        ["-  description: old   # why", "+  description: new   # why"],
+    ),
+    (
+        OPTIONS,
+        {"description": "a\nb\n"},
+        {"description": "new"},
+        ["-  description: old   # why", "+  description: |   # why", "+    a", "+    b"],
+    ),
+    (
+        OPTIONS,
+        {
+            "settings": {"maxUniqueSnapshots": 5, "xrayIndex": True, "other": 2},
+            "environments": ["DEV", "NEW", "PROD"],
+        },
+        {"settings.other": 2, "environments": []},
+        [
+            '-  environments: ["PROD", DEV]',
+            "-  settings: {maxUniqueSnapshots: '5', xrayIndex: yes, other: \"1\"}",
+            '+  environments: ["PROD", DEV, NEW]',
+            "+  settings: {maxUniqueSnapshots: '5', xrayIndex: yes, other: 2}",
+        ],
+    ),
+    # the order of these counts
+    (
+        OPTIONS,
+        {"repositories": ["a", "c", "b"]},
+        {"repositories": []},
+        ["-  repositories: [b, 'a']  # order", "+  repositories: ['a', c, b]  # order"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("folder", "live", "before", "lines"), SPELLED, ids=range(len(SPELLED)))
+def test_only_what_differs_is_written(
+    folder: str, live: Any, before: dict[str, Any], lines: list[str], tmp_path: Path
+) -> None:
+    if folder is SECTION:
+        one = finding("ci", "configuration", "jenkins, unclassified", before=before)
+        state = {"jenkins": live, "unclassified": {"location": {"url": "https://y/"}}}
+        file, exported = (
+            "ci.yml",
+            {"configuration": [{"config": {name: value}} for name, value in state.items()]},
+        )
+    else:
+        one = finding("repo", "repository", "libs", before=before)
+        file, exported = "repo.yml", {"repositories": [{"key": "libs", **live}]}
+    export = {file: yaml.safe_dump(exported)}
+    trial = _trial(tmp_path, one, {file: folder}, export)
+    found = trial.adopt()
+    assert [*found["lines"]] == lines
+    assert trial.adopt()["lines"] == []
+
+
 LIBS = finding("repo", "repository", "libs")
 PROD = {"desired_state_environment": "prod"}
 #: Finding, variables, the text of each file that changes (`...` for any text), and words of an error.

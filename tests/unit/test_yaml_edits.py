@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import difflib
 import random
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -228,3 +229,165 @@ def test_layouts_stay(text: str, change: Callable[[Any], Any], old: str, new: st
     wanted = copy.deepcopy(yaml_edits.load(text))
     change(wanted["g"])
     assert yaml_edits.edited(text, wanted, ["name"]) == text.replace(old, new, 1)
+
+
+#: Edits of the test below. Thousands have been run by hand.
+RANDOM_EDITS = 40
+#: Scalars with the texts by which files write them.
+SCALARS: list[tuple[Any, list[str]]] = [
+    ("plain", ["plain", "'plain'", '"plain"']),
+    ("a: b", ["'a: b'", '"a: b"']),
+    ("5", ["'5'", '"5"']),
+    ("${X}", ["${X}", "'${X}'", '"${X}"']),
+    ("# no comment", ["'# no comment'"]),
+    ("it's", ["it's", "'it''s'", '"it\\u0027s"']),
+    (5, ["5", "0x5", "005"]),
+    (True, ["true", "yes", "True"]),
+    (None, ["null", "~"]),
+    ("", ["''", '""']),
+]
+LINES = "one {}\n  two\n\nthree # four\n"
+
+
+class Written:
+    """A random document. Its lines have the path of the value to which they belong."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self.chance = chance
+        self.lines: list[tuple[tuple[Any, ...], str]] = []
+        self.comments = 0
+        self.list_indent = chance.choice((0, 2))
+        self.values = self._mapping((), 0, 3)
+
+    @property
+    def text(self) -> str:
+        return "".join(f"{line}\n" for _path, line in self.lines)
+
+    def _comment(self) -> str:
+        self.comments += 1
+        return f"  # c{self.comments:03}." if self.chance.random() < 0.5 else ""
+
+    def _above(self, path: tuple[Any, ...], indent: int) -> None:
+        if self.chance.random() < 0.25:
+            self.comments += 1
+            self.lines.append((path, f"{' ' * indent}# c{self.comments:03}."))
+
+    def _mapping(self, path: tuple[Any, ...], indent: int, depth: int, first: str = "") -> Any:
+        found = {}
+        for number in range(self.chance.randint(2, 4)):
+            key = f"k{number}" if number or not first or self.chance.random() < 0.5 else "name"
+            inner, head = (*path, key), f"{first or ' ' * indent}{key}:"
+            if not first:
+                self._above(inner, indent)
+            if key == "name":
+                found[key] = f"n{len(self.lines)}"
+                self.lines.append((inner, f"{head} {found[key]}{self._comment()}"))
+            else:
+                found[key] = self._value(inner, head, indent, depth)
+            first = ""
+        return found
+
+    def _list(self, path: tuple[Any, ...], indent: int, depth: int) -> Any:
+        found = []
+        for number in range(self.chance.randint(1, 4)):
+            inner = (*path, number)
+            self._above(inner, indent)
+            dash = f"{' ' * indent}-"
+            if depth and self.chance.random() < 0.6:
+                found.append(self._mapping(inner, indent + 2, depth - 1, f"{dash} "))
+            else:
+                found.append(self._value(inner, dash, indent, 0))
+            if found[-1] in found[:-1]:  # which one changes would not be clear
+                found[-1] = f"u{len(self.lines)}"
+                self.lines[-1] = (inner, f"{dash} {found[-1]}")
+        return found
+
+    def _value(self, path: tuple[Any, ...], head: str, indent: int, depth: int) -> Any:
+        kind = self.chance.random()
+        if depth and kind < 0.25:
+            self.lines.append((path, f"{head}{self._comment()}"))
+            return self._mapping(path, indent + 2, depth - 1)
+        if depth and kind < 0.5:
+            self.lines.append((path, f"{head}{self._comment()}"))
+            return self._list(path, indent + self.list_indent, depth - 1)
+        if kind < 0.6:
+            self.lines.append((path, f"{head} |{self._comment()}"))
+            value = LINES.format(len(self.lines))
+            body = [f"{' ' * (indent + 2)}{line}".rstrip() for line in value[:-1].split("\n")]
+            self.lines += [(path, line) for line in body]
+            return value
+        if kind < 0.8:
+            items = self.chance.sample(SCALARS, self.chance.randint(1, 3))
+            texts = [self.chance.choice(texts[-2:]) for _value, texts in items]
+            if self.chance.random() < 0.5:
+                self.lines.append((path, f"{head} [{', '.join(texts)}]{self._comment()}"))
+                return [value for value, _texts in items]
+            inner = ", ".join(f"m{number}: {text}" for number, text in enumerate(texts))
+            self.lines.append((path, f"{head} {{{inner}}}{self._comment()}"))
+            return {f"m{number}": value for number, (value, _texts) in enumerate(items)}
+        value, texts = self.chance.choice(SCALARS)
+        self.lines.append((path, f"{head} {self.chance.choice(texts)}{self._comment()}"))
+        return value
+
+
+def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    if isinstance(value, dict):
+        members = list(value.items())
+    else:
+        members = list(enumerate(value)) if isinstance(value, list) else []
+    return [path, *(place for key, inner in members for place in _places(inner, (*path, key)))]
+
+
+def _edit(chance: random.Random, values: Any) -> tuple[str, tuple[Any, ...]]:
+    """Change a value at random. Return the kind of the change and its place."""
+    path = chance.choice([place for place in _places(values)[1:] if place[-1] != "name"])
+    above = values
+    for step in path[:-1]:
+        above = above[step]
+    inner, last = above[path[-1]], path[-1]
+    new = copy.deepcopy(chance.choice([*(value for value, _texts in SCALARS), LINES, "x\n", ["p"]]))
+    kind = chance.choice(("set", "remove", "add", "move"))
+    if kind == "remove" and len(above) > 1:
+        del above[last]
+    elif kind == "add" and isinstance(inner, dict):
+        inner["new"] = new
+    elif kind == "add" and isinstance(inner, list):
+        inner.insert(chance.randint(0, len(inner)), new)
+    elif kind == "move" and isinstance(inner, list):
+        chance.shuffle(inner)
+    else:
+        kind, above[last] = "set", new
+    return kind, path
+
+
+def _check_random_edit(seed: int) -> None:
+    chance = random.Random(seed)
+    document = Written(chance)
+    wanted = copy.deepcopy(document.values)
+    assert yaml_edits.load(document.text) == document.values
+    kind, path = _edit(chance, wanted)
+    text = yaml_edits.edited(document.text, wanted, KEYS)
+    shown = f"seed {seed}: {kind} {path}\n{document.text}\n{text}"
+    assert yaml_edits.canonical(yaml_edits.load(text)) == yaml_edits.canonical(wanted), shown
+    left = [line.lstrip(" -") for line in text.split("\n")]
+    flows = {place for place, line in document.lines if re.search(r"[:-] [\[{]", line)}
+    for place, line in document.lines:
+        is_inside = place[: len(path)] == path
+        changed_line = place == path or (place in flows and path[: len(place)] == place)
+        if kind in ("remove", "set") and is_inside and place != path:
+            continue
+        if changed_line:
+            comment = re.search(r"#? ?c\d+\.$", line)
+            # a value of a list goes with its comment
+            if comment and kind != "remove" and not (kind == "set" and isinstance(path[-1], int)):
+                assert comment[0] in text, shown
+            continue
+        plain = line.lstrip(" -")
+        assert plain in left, f"{line!r} {shown}"
+        if kind != "move":
+            left = left[left.index(plain) + 1 :]
+
+
+@pytest.mark.parametrize("seed", range(RANDOM_EDITS))
+def test_random_edits_keep_all_other_lines(seed: int) -> None:
+    _check_random_edit(seed)

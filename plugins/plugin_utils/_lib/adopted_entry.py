@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...module_utils._lib.ci.xml_reader import (
@@ -33,6 +33,7 @@ _SETS = (
 )
 #: Members that identify an item of a list.
 _IDENTITY = ("id", "name", "key", "repo")
+_ITEM_NAME = re.compile(r"\[[^\]]*\]")
 #: A variable in the configuration as code, which the server replaces.
 _VARIABLE = re.compile(r"(?<!\^)\$\{")
 
@@ -104,10 +105,7 @@ def _of_option(option: str, value: Any, present: Any, named: Collection[str]) ->
     differs = any(_is_of(field, option) for field in named)
     if not differs and _loose(value) == _loose(present):
         return value
-    wanted = _Alignment(is_partial, root in _ORDERED).value(value, present)
-    # the report says that it differs, be it in case, blanks or order only
-    is_named = option in named and not _is_secret(value)
-    return present if is_named and canonical(wanted) == canonical(value) else wanted
+    return _Alignment(is_partial, root in _ORDERED).value(value, present)
 
 
 def section(
@@ -115,32 +113,20 @@ def section(
     present: Mapping[str, Any],
     paths: Collection[str],
     left: Collection[str] = (),
-    place: str = "",
 ) -> dict[str, Any]:
     """Return a configuration as code with the server's values at the paths that differ.
 
-    :param paths: paths that differ according to the report, such as `jenkins.nodes[agent].label`
+    :param paths: paths that differ according to the report, such as `jenkins.nodes[agent].label`;
+        without them everything may differ
     :param left: paths that the export does not have
     """
-    found: dict[str, Any] = {}
-    names = {_plain(name): name for name in present}
-    for key, value in config.items():
-        path = f"{place}.{key}".lstrip(".")
-        name = names.get(_plain(key))
-        differs = any(_is_of(each, path) for each in paths)
-        is_left = any(_is_of(each, path) for each in left)
-        if not differs or _is_variable(value) or (name is None and is_left):
-            found[key] = value
-        elif name is None:  # the server has its default
-            continue
-        elif (
-            path not in paths and isinstance(value, Mapping) and isinstance(present[name], Mapping)
-        ):
-            found[key] = section(value, present[name], paths, left, path)
-        else:
-            align = _Alignment(is_partial=True, is_ordered=key not in _SETS)
-            found[key] = align.value(value, present[name])
-    return found
+    if not paths:
+        return _Alignment(is_partial=True, is_ordered=True).mapping(config, present)
+    differing = frozenset(_ITEM_NAME.sub("", path) for path in paths)
+    lists = frozenset(_ITEM_NAME.sub("", path) for path in paths if not path.endswith("]"))
+    missing = frozenset(path for path in differing if not any(_is_of(path, each) for each in left))
+    align = _Alignment(True, False, differing, lists, missing)
+    return align.mapping(config, present)
 
 
 @dataclass(frozen=True)
@@ -149,10 +135,18 @@ class _Alignment:
 
     :param is_partial: mappings of the folder name only some members
     :param is_ordered: the order of lists counts
+    :param paths: paths that differ, without the names of items; `None` for all
+    :param lists: paths of lists whose order differs
+    :param missing: paths at which the server may have no value
+    :param place: path of the value
     """
 
     is_partial: bool
     is_ordered: bool
+    paths: frozenset[str] | None = None
+    lists: frozenset[str] = frozenset()
+    missing: frozenset[str] = frozenset()
+    place: str = ""
 
     def value(self, value: Any, present: Any) -> Any:
         """Return the value of the server. Parts that are equal keep their spelling."""
@@ -164,23 +158,36 @@ class _Alignment:
             return value if _loose(value.split(",")) == _loose(present) else present
         if isinstance(value, list) and isinstance(present, list):
             return self._list(value, present)
-        return present
+        return present if self._differs() else value
 
     def mapping(self, value: Mapping[str, Any], present: Mapping[str, Any]) -> dict[str, Any]:
         names = {_plain(name): name for name in present}
-        found = {
-            key: self.value(inner, present[names[_plain(key)]]) if _plain(key) in names else inner
-            for key, inner in value.items()
-            if _plain(key) in names or self.is_partial or _is_secret(inner)
-        }
+        found = {}
+        for key, inner in value.items():
+            align = self._at(key)
+            if _plain(key) in names:
+                found[key] = align.value(inner, present[names[_plain(key)]])
+            elif _is_secret(inner) or (self.is_partial and align.place not in self.missing):
+                found[key] = inner
         known = {_plain(key) for key in value}
-        added = (
-            {} if self.is_partial else {k: v for k, v in present.items() if _plain(k) not in known}
-        )
-        return {**found, **added}
+        added = {} if self.is_partial else present
+        return {**found, **{key: new for key, new in added.items() if _plain(key) not in known}}
+
+    def _at(self, key: Any) -> _Alignment:
+        if self.paths is None:
+            return self
+        place = f"{self.place}.{key}".lstrip(".")
+        is_ordered = key not in _SETS and place in self.lists
+        return replace(self, place=place, is_ordered=is_ordered)
+
+    def _differs(self) -> bool:
+        paths = [self.place] if self.paths is None else self.paths
+        return any(_is_of(self.place, path) or _is_of(path, self.place) for path in paths)
 
     def _list(self, value: list[Any], present: list[Any]) -> list[Any]:
         """Return the items of the server, those of the folder in its spelling."""
+        if not self._differs():
+            return value
         left = list(range(len(value)))
         pairs: list[tuple[int | None, Any]] = []
         for item in present:

@@ -221,7 +221,7 @@ class Adoption:
             raise CannotAdopt("no entry of the folder has these sections in config")
         for place in holders:
             config = place.entry["config"]
-            changed = adopted_entry.section(config, present, paths or present.keys(), left)
+            changed = adopted_entry.section(config, present, paths, left)
             if yaml_edits.canonical(changed) == yaml_edits.canonical(config):
                 continue
             if self.edits.into_environment and not place.file.of_environment:

@@ -12,7 +12,7 @@ import copy
 import json
 import re
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import Any
@@ -30,6 +30,13 @@ _ANCHOR = re.compile(r"&[^\s,\[\]{}]+")
 _MERGE = "tag:yaml.org,2002:merge"
 _QUOTES = ('"', "'")
 _COMMENT = re.compile(r"[ \t]*#[^\n]*")
+#: A comment behind a value, and behind the indicator of a block scalar.
+_BEHIND = re.compile(r"[ \t]+#[^\n]*")
+_BEHIND_INDICATOR = re.compile(r"[^\n]*?[|>][-+0-9]*([ \t]+#[^\n]*)")
+#: Members that tell objects in a list apart.
+_IDENTITY = ("id", "name", "key")
+#: Maximum distance of two items of a list that are compared.
+_NEAR = 50
 _BEFORE_VALUES = (yaml.BlockEntryToken, yaml.ValueToken)
 
 
@@ -191,25 +198,50 @@ class _Edits:
 
     def _change_mapping(self, node: Any, old: Any, new: Any, indent: int) -> None:
         own = {key.value: (key, value) for key, value in node.value if key.tag != _MERGE}
-        gone = [name for name in old if name not in new]
-        if any(name not in own for name in gone) or (gone and (node.flow_style or not own)):
+        gone = {name for name in old if name not in new}
+        # without the merge keys, the entry gets what it inherited and keeps
+        drops_merge = any(name not in own for name in gone)
+        rows = [
+            number
+            for number, (key, _value) in enumerate(node.value)
+            if (drops_merge if key.tag == _MERGE else key.value in gone)
+        ]
+        if len(rows) == len(node.value):
             self._replace(node, new, indent)
             return
-        rows = [pair for pair in node.value if pair[0].value not in gone or pair[0].tag == _MERGE]
-        if not rows:
-            self._replace(node, new, indent)
-            return
-        for name in gone:
-            self._remove_row(node, [pair[0] for pair in node.value], own[name])
+        if node.flow_style:
+            self._remove_from_flow([(key, value) for key, value in node.value], rows)
+        else:
+            for number in rows:
+                self._remove_row(node, [pair[0] for pair in node.value], node.value[number])
         column = node.value[0][0].start_mark.column
         added = {}
         for name, value in new.items():
             if name in own and name in old:
                 self._change(own[name][1], old[name], value, column)
-            elif name not in old or canonical(old[name]) != canonical(value):
+            elif name not in old or drops_merge or canonical(old[name]) != canonical(value):
                 added[name] = value
         if added:
             self._add_keys(node, added, column)
+
+    def _remove_from_flow(self, parts: Sequence[tuple[Any, Any]], gone: Sequence[int]) -> None:
+        """Remove members of a collection in brackets.
+
+        :param parts: first and last node of each member
+        """
+        starts = [first.start_mark.index for first, _last in parts]
+        ends = [self._end(last) for _first, last in parts]
+        kept = [number for number in range(len(parts)) if number not in gone]
+        for number in gone:
+            before = self.text[ends[number - 1] : starts[number]] if number else ""
+            if number < kept[-1]:  # up to the next member, so that comments before it stay
+                self.changes.append((starts[number], starts[number + 1], ""))
+            elif "#" in before:  # the comment is that of the member before
+                begin = self.text.rfind("\n", 0, starts[number])
+                behind = _BEHIND.match(self.text, ends[number])
+                self.changes.append((begin, behind.end() if behind else ends[number], ""))
+            else:
+                self.changes.append((ends[number - 1], ends[number], ""))
 
     def _add_keys(self, node: Any, added: Mapping[str, Any], column: int) -> None:
         end = self._end(node.value[-1][1])
@@ -225,9 +257,9 @@ class _Edits:
         begin = self.text.rfind("\n", 0, start) + 1
         if not self.text[begin:start].strip():
             start = begin
-        else:  # it follows the dash of its entry
-            later = [other for other in keys if other.start_mark.index > start]
-            end = later[0].start_mark.index if later else end
+        elif any(other.start_mark.index > start for other in keys):
+            # it follows the dash of its entry, which the next key or comment follows then
+            end += len(self.text[end:]) - len(self.text[end:].lstrip())
         self.changes.append((start, end, ""))
 
     # -- lists
@@ -238,21 +270,62 @@ class _Edits:
             return
         dashes = [self._start(item) for item in node.value]
         column = dashes[0] - (self.text.rfind("\n", 0, dashes[0]) + 1)
-        matcher = SequenceMatcher(None, [*map(self._name, old)], [*map(self._name, new)], False)
-        for kind, one, two, three, four in matcher.get_opcodes():
-            same = two - one if kind == "equal" else 0
-            for number in range(same):
-                item = node.value[one + number]
-                self._change(item, old[one + number], new[three + number], column)
-            for number in range(one + same, two):
-                self._remove_item(node.value[number], dashes[number])
-            if three + same < four:
-                text = self._block(new[three + same : four], " " * column)
-                if two > 0:
-                    self._insert_line(self._end(node.value[two - 1]), text)
+        lines = map(self._lines_of, node.value, dashes)
+        texts = [f"{' ' * column}{each}" for each in lines]
+        moved = _Moved(zip(map(self._name, old), texts, strict=True))
+        last = -1
+        for number, other in self._pairs(old, new):
+            if number is not None and other is not None:
+                self._change(node.value[number], old[number], new[other], column)
+            elif number is not None:
+                self._remove_item(node.value, dashes, number)
+            else:
+                value = new[other or 0]
+                text = moved.take(self._name(value)) or self._block([value], " " * column)
+                if last >= 0:
+                    self._insert_line(self._end(node.value[last]), text)
                 else:
-                    begin = self.text.rfind("\n", 0, dashes[0]) + 1
-                    self.changes.append((begin, begin, text))
+                    self._insert_first(dashes[0], column, text)
+            last = last if number is None else number
+
+    def _lines_of(self, item: Any, dash: int) -> str:
+        """Return the lines of an item of a list, from its dash."""
+        return _lines_end(self.text[dash : self._line_after(self._end(item))])
+
+    def _insert_first(self, dash: int, column: int, text: str) -> None:
+        """Insert an item before the first one, whose dash may follow another dash."""
+        begin = self.text.rfind("\n", 0, dash) + 1
+        if self.text[begin:dash].strip():
+            self.changes.append((dash, dash, f"{text.lstrip(' ')}{' ' * column}"))
+        else:
+            self.changes.append((begin, begin, text))
+
+    def _pairs(self, old: list[Any], new: list[Any]) -> Iterator[tuple[int | None, int | None]]:
+        """Yield the numbers of the items that stay, are removed (`None` second), or are new."""
+        names, others = [*map(self._name, old)], [*map(self._name, new)]
+        moved = {*names} & {*others}
+        for kind, one, two, three, four in SequenceMatcher(
+            None, names, others, False
+        ).get_opcodes():
+            if kind == "equal":
+                yield from zip(range(one, two), range(three, four), strict=True)
+                continue
+            left = one
+            for other in range(three, four):
+                near = () if others[other] in moved else range(left, min(two, left + _NEAR))
+                scores = {
+                    each: _likeness(old[each], new[other])
+                    for each in near
+                    if names[each] not in moved
+                }
+                best = max(scores, key=lambda each: scores[each], default=None)
+                if best is None or not scores[best]:
+                    yield None, other
+                    continue
+                yield from ((each, None) for each in range(left, best))
+                yield best, other
+                left = best + 1
+            yield from ((each, None) for each in range(left, two))
 
     def _name(self, entry: Any) -> Any:
         """Return the values that identify an entry of a list."""
@@ -262,11 +335,15 @@ class _Edits:
                 return canonical(own)
         return canonical(entry)
 
-    def _remove_item(self, item: Any, dash: int) -> None:
+    def _remove_item(self, items: Sequence[Any], dashes: Sequence[int], number: int) -> None:
+        dash = dashes[number]
         begin = self.text.rfind("\n", 0, dash) + 1
-        if self.text[begin:dash].strip():
-            raise EditError(f"the list in line {item.start_mark.line + 1} cannot be edited")
-        self.changes.append((begin, self._line_after(self._end(item)), ""))
+        if not self.text[begin:dash].strip():
+            self.changes.append((begin, self._line_after(self._end(items[number])), ""))
+        elif number + 1 < len(items):  # it follows the dash of the list
+            self.changes.append((dash, dashes[number + 1], ""))
+        else:
+            raise EditError(f"the list in line {items[0].start_mark.line + 1} cannot be edited")
 
     def _change_flow_list(self, node: Any, old: list[Any], new: list[Any]) -> None:
         if not node.value:
@@ -276,23 +353,30 @@ class _Edits:
         ends = [self._end(item) for item in node.value]
         # items in lines of their own stay so
         gap = _COMMENT.sub("", self.text[ends[0] : starts[1]]) if len(starts) > 1 else ", "
-        matcher = SequenceMatcher(None, [*map(self._name, old)], [*map(self._name, new)], False)
-        for kind, one, two, three, four in matcher.get_opcodes():
-            added = gap.join(map(self._flow, new[three:four]))
-            if kind == "equal":
-                for number in range(two - one):
-                    item = node.value[one + number]
-                    self._change(item, old[one + number], new[three + number], 0)
-            elif kind == "replace":
-                self.changes.append((starts[one], ends[two - 1], added))
-            elif kind == "insert" and one > 0:
-                self.changes.append((ends[one - 1], ends[one - 1], f"{gap}{added}"))
-            elif kind == "insert":
-                self.changes.append((starts[0], starts[0], f"{added}{gap}"))
-            elif two < len(starts):
-                self.changes.append((starts[one], starts[two], ""))
+        moved = _Moved(
+            (self._name(each), self.text[starts[number] : ends[number]])
+            for number, each in enumerate(old)
+        )
+        pairs = [*self._pairs(old, new)]
+        gone = [one for one, two in pairs if one is not None and two is None]
+        if len(gone) == len(old):
+            self.changes.append((starts[0], ends[-1], gap.join(map(self._flow, new))))
+            return
+        self._remove_from_flow([(item, item) for item in node.value], gone)
+        kept = None
+        for number, other in pairs:
+            if other is None:
+                continue
+            if number is not None:
+                self._change(node.value[number], old[number], new[other], 0)
+                kept = number
+                continue
+            text = moved.take(self._name(new[other])) or self._flow(new[other])
+            if kept is None:
+                first = next(one for one, two in pairs if one is not None and two is not None)
+                self.changes.append((starts[first], starts[first], f"{text}{gap}"))
             else:
-                self.changes.append((ends[one - 1], ends[two - 1], ""))
+                self.changes.append((ends[kept], ends[kept], f"{gap}{text}"))
 
     # -- whole values
 
@@ -302,15 +386,11 @@ class _Edits:
         style = getattr(node, "style", None)
         anchor = _ANCHOR.match(self.text, start)
         prefix = f"{anchor[0]} " if anchor else ""
+        is_collection = isinstance(new, dict | list) and bool(new)
         if self._is_in_flow(node):
             is_quoted = isinstance(new, str) and style in _QUOTES and not self.is_json
             text = self._scalar(new, style) if is_quoted else self._flow(new)
-        elif not new and isinstance(node, yaml.CollectionNode) and self._is_below(node):
-            self._empty(node, self._scalar(new, None))
-            return
-        elif isinstance(new, str) and _is_block(node, new):
-            text = self._scalar_block(new, indent)
-        elif isinstance(new, dict | list) and new:
+        elif is_collection:
             is_list = isinstance(new, list)
             deeper = indent + (0 if is_list and self.dumper is _Dumper else 2)
             text = "\n" + self._block(new, " " * deeper).rstrip("\n")
@@ -318,21 +398,41 @@ class _Edits:
             while start > 0 and self.text[start - 1] in " \n" and not prefix:
                 start -= 1
         else:
-            text = self._scalar(new, style)
+            is_block = isinstance(new, str) and _is_block(node, new)
+            text = self._scalar_block(new, indent) if is_block else self._scalar(new, style)
+            # a list need not be indented, other values below their key must be
+            fits = "\n" not in text and new and node.start_mark.column > indent
+            if not fits and isinstance(node, yaml.CollectionNode) and self._is_below(node):
+                self._replace_below(node, text)
+                return
         if start == end and self.text[start - 1 : start] in (":", "-"):
             prefix = f" {prefix}" if not text.startswith("\n") else prefix
+        end, text = self._with_comment(node, end, text)
         self.changes.append((start, end, f"{prefix}{text}"))
+
+    def _with_comment(self, node: Any, end: int, text: str) -> tuple[int, str]:
+        """Return the end of a value and its new text, so that the comment of its line stays."""
+        if getattr(node, "style", None) in ("|", ">") and not getattr(node, "is_alias", False):
+            comment = _BEHIND_INDICATOR.match(self.text, node.start_mark.index)
+            behind = comment[1] if comment else ""
+        elif "\n" in text and (found := _BEHIND.match(self.text, end)):
+            behind, end = found[0], found.end()
+        else:
+            return end, text
+        head, line, rest = text.partition("\n")
+        return end, f"{head}{behind}{line}{rest}"
 
     def _is_below(self, node: Any) -> bool:
         """Return whether a value begins in a line below its key or dash."""
         return "\n" in self.text[self._start(node) : node.start_mark.index]
 
-    def _empty(self, node: Any, text: str) -> None:
+    def _replace_below(self, node: Any, text: str) -> None:
         """Remove the lines of a collection, and write its new text after its key or dash."""
         place = self._start(node) + 1
         begin = self.text.rfind("\n", 0, node.start_mark.index) + 1
-        self.changes.append((place, place, f" {text}"))
-        self.changes.append((begin, self._line_after(self._end(node)), ""))
+        head, _line, rest = text.partition("\n")
+        self.changes.append((place, place, f" {head}"))
+        self.changes.append((begin, self._line_after(self._end(node)), _lines_end(rest)))
 
     def _is_in_flow(self, node: Any) -> bool:
         return any(start < node.start_mark.index < end for start, end in self.flows)
@@ -412,6 +512,36 @@ class _Edits:
             return start + len(text.rstrip())
         last = node.value[-1]
         return self._end(last[1] if isinstance(last, tuple) else last)
+
+
+class _Moved:
+    """The texts of the items of a list, for items that move to another place.
+
+    :param texts: name and text of each item
+    """
+
+    def __init__(self, texts: Iterable[tuple[Any, str]]) -> None:
+        self._texts: dict[Any, list[str]] = {}
+        for name, text in texts:
+            self._texts.setdefault(name, []).append(text)
+
+    def take(self, name: Any) -> str:
+        """Return the text of an item with this name, "" if there is none left."""
+        left = self._texts.get(name)
+        return left.pop(0) if left else ""
+
+
+def _likeness(one: Any, two: Any) -> float:
+    """Return how much two items of a list have in common, 0 for different objects."""
+    if _both(list, one, two):
+        return 0.5
+    if not _both(dict, one, two):
+        return 0
+    if any(one[key] != two[key] for key in _IDENTITY if key in one and key in two):
+        return 0
+    shared = one.keys() & two.keys()
+    equal = sum(canonical(one[key]) == canonical(two[key]) for key in shared)
+    return float(equal) + (0.5 if one.keys() == two.keys() else 0)
 
 
 class _FlowDumper(_Dumper):
