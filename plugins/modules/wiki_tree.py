@@ -10,13 +10,17 @@ module: wiki_tree
 short_description: Publish a folder of Markdown as a tree of wiki pages
 version_added: 1.0.0
 description:
-  - Creates a page for every C(.md) file, and for every C(.xml) file in storage format. Folders become parent pages of their files.
-  - C(index.md) or C(README.md) is the page of its folder. A folder without these files gets a page with its name and a list of its
-    children.
+  - Creates a page for every C(.md), C(.markdown) or C(.mdx) file, and for every C(.xml) file in storage format. Folders become parent pages
+    of their files.
+  - The page of a folder is the first of C(index.md), C(_index.md), C(README.md), C(FOLDER/FOLDER.md), and C(FOLDER.md) next to the folder.
+    Other files of this list are pages below it. C(FOLDER.md) next to a folder with an index is an error. A folder without these files gets
+    a page with its name and a list of its children.
   - An C(.xml) file is a page if it has front matter, or if all of its root elements are elements of storage format. Any other
     C(.xml) file is treated like files of other types.
   - The title is C(title) in the front matter, else the first heading of level 1, else the first heading, else the file name. A heading
-    that became the title is left out of the page, except for its images. See O(title_heading).
+    that became the title is left out of the page, except for its images, as is a first heading that equals C(title). See O(title_heading).
+  - The front matter is YAML between lines of C(---), or TOML between lines of C(+++), which requires Python 3.11. A page with C(draft=true)
+    or C(published=false) is left out. See O(drafts).
   - The front matter may also contain C(labels), and C(attachments), which maps names of attachments to file paths relative to the page. An
     attachment with the value V(null) is kept unchanged on the wiki.
   - Links between files become links between pages. Images and links to other files become attachments. Code, notes such as C([!NOTE]),
@@ -27,6 +31,10 @@ description:
   - Raw HTML becomes storage format, including its images and links, and C(details) an expand macro. For an element without an
     equivalent, only the text is kept, with a warning. Comments are left out. Addresses such as C(https://wiki.example) become links.
   - Headings and elements with an C(id) are targets of links, without regard to case. File names compare in Unicode NFC.
+  - Lines of site generators, such as C({{< note >}}), C({% include x %}) or C({{ x }}), stay text outside of code and end the block before
+    them, with a warning. Hugo's C(ref) and C(relref) become links. A line C(--8<-- "file") includes a file of O(src). Attributes such as
+    C({ #id width=300 align=right }) after an image, a link or a heading are applied or left out.
+  - In C(.mdx) files, modules and comments are left out. A component becomes its content, with a warning.
   - Errors in the files, such as duplicate titles, broken links or missing images, are all reported with file and line before anything is
     written.
   - A mark on the page, stored as a content property, identifies its tree and file. If the title in a file changes, the page is renamed. If
@@ -43,7 +51,7 @@ options:
   src:
     description:
       - Folder on the host of the task. It is the root of the tree, and also a page.
-      - Alternatively a single C(.md) or C(.xml) file, which becomes a tree of one page. Files next to it that it refers to are attached.
+      - Alternatively a single Markdown or C(.xml) file, which becomes a tree of one page. Files next to it that it refers to are attached.
     type: path
     required: true
   space:
@@ -82,6 +90,13 @@ options:
     type: str
     choices: [fail, warn]
     default: fail
+  drafts:
+    description:
+      - What to do with drafts. With V(skip), a draft is treated like an excluded file, so O(prune) removes its page. V(publish) publishes
+        drafts like other pages.
+    type: str
+    choices: [skip, publish]
+    default: skip
   title_prefix:
     description: Prefix of every title, such as V(Release 2:). End it with a space to separate it from the title.
     type: str
@@ -238,6 +253,17 @@ problems:
   type: list
   elements: str
   sample: ["guide/install.md:12: the target of the link 'setup.md' does not exist in src"]
+skipped:
+  description: Paths of the drafts that are left out.
+  returned: success
+  type: list
+  elements: str
+  sample: ["guide/next.md"]
+unreferenced:
+  description: The number of text files of O(src) that are no pages, and that no page refers to. Ansible shows it with C(-v).
+  returned: if there are such files
+  type: str
+  sample: "2 text files of src are on no page: 1 .txt, 1 .rst"
 comments:
   description:
     - Numbers of inline comments of readers in the pages that the task saves. A comment is C(kept) if the commented text is still in the

@@ -20,6 +20,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.tree.
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.tree.wanted_pages import (
     WantedPage,
     WantedPages,
+    unreferenced,
 )
 
 
@@ -38,8 +39,10 @@ class Folder:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
 
-    def __call__(self, src: str = "", **more: Any) -> dict[str, WantedPage]:
-        folder = read_folder(str(self.path / src), [])
+    def __call__(
+        self, src: str = "", *, drafts: bool = False, **more: Any
+    ) -> dict[str, WantedPage]:
+        folder = read_folder(str(self.path / src), [], drafts=drafts)
         pages = WantedPages(folder, "", None, self.warnings.append, **more).all()
         return {page.source.place: page for page in pages}
 
@@ -182,7 +185,7 @@ def test_xml_file_of_another_kind_is_a_file(folder: Folder) -> None:
     folder.write(**{"wrong.xml": "<p>\n<b></p>", "head.xml": "---\ntitle: T\n---\n<other/>"})
     (problem,) = folder.problems()
     assert problem.startswith("wrong.xml:2: <b>")
-    with pytest.raises(ToolchainError, match=r"pom.xml is neither a .md file nor an .xml file in"):
+    with pytest.raises(ToolchainError, match=r"pom.xml is neither Markdown"):
         folder("pom.xml")
 
 
@@ -304,3 +307,149 @@ def test_broken_links_become_text_with_a_warning(folder: Folder, link: str) -> N
     assert len(folder.warnings) == 1
     assert folder.warnings[0].startswith("x.md:1: the ")
     assert "does not exist in src" in folder.problems()[0]
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        # page of the folder: index, _index, README, the name of the folder, a file beside it
+        (["a/index.md", "a/_index.md", "a/README.md"], {"a/": "a/index.md"}),
+        (["a/_index.md", "a/README.mdx", "a/a.md"], {"a/": "a/_index.md"}),
+        (["a/readme.markdown", "a/a.md", "a.md"], {"a/": "a/readme.markdown"}),
+        (["a/a.md", "a/b.md"], {"a/": "a/a.md"}),
+        (["a/b.md", "a.md"], {"a/": "a.md"}),
+        (["a/b/c.md", "a/b.mdx"], {"a/": "a/", "a/b/": "a/b.mdx"}),
+        (["a/x.png", "a.md"], {}),
+        (["index.md", "_index.md", "docs.md"], {"./": "index.md"}),
+        (["docs.md", "x.md"], {"./": "docs.md"}),
+    ],
+)
+def test_page_of_a_folder_is_the_first_of_several_files(
+    folder: Folder, files: list[str], expected: dict[str, str]
+) -> None:
+    for name in files:
+        folder.file(name, f"# {name}")
+    found = {page.source.key: page.source for page in folder().values()}
+    assert {key: found[key].path for key in expected} == expected
+    others = {name for name in files if name.endswith(("md", "mdx", "markdown"))}
+    others -= set(expected.values())
+    assert others == {source.path for key, source in found.items() if not key.endswith("/")}
+    assert next(iter(found)) == "./"
+    for number, source in enumerate(found.values()):
+        assert source.parent is None or source.parent in list(found)[:number]
+
+
+def test_files_of_a_folder_page_are_below_it(folder: Folder) -> None:
+    files = {"a/README.md": "# R", "a/a.md": "# A", "a.md": "# B", "a/b.md": "# C\n\n[c](../a.md)"}
+    folder.write(**files)
+    pages = folder()
+    assert {path: page.source.parent for path, page in pages.items() if path != "./"} == {
+        "a/README.md": "./",
+        "a.md": "a/",
+        "a/a.md": "a/",
+        "a/b.md": "a/",
+    }
+    assert '<ri:page ri:content-title="B"/>' in pages["a/b.md"].body
+
+
+@pytest.mark.parametrize("index", ["index.md", "_index.markdown"])
+def test_index_and_a_file_beside_the_folder_are_an_error(folder: Folder, index: str) -> None:
+    folder.write(**{f"a/{index}": "# I", "a.md": "# A"})
+    (problem,) = folder.problems()
+    assert problem == (
+        f"a.md: a/{index} is also the page of the folder a: rename a.md, or move it into the folder"
+    )
+
+
+@pytest.mark.parametrize(
+    ("front", "is_draft"),
+    [
+        ("---\ndraft: true\n---\n", True),
+        ("---\r\ntitle: x\r\ndraft: yes\r\n---\r\n", True),
+        ("---\ndraft: 'True'\n---\n", True),
+        ("---\npublished: false\n---\n", True),
+        ("+++\ndraft = true\n+++\n", True),
+        ("+++\ntitle = 'x'\npublished = false\n+++\n", True),
+        ("---\ndraft: false\npublished: 2026-01-01\n---\n", False),
+        ("---\ndraft:\npublished: soon\n---\n", False),
+        ("+++\ndraft = false\n+++\n", False),
+        ("draft: true\n", False),
+        ("---\ntitle: the draft\n---\ndraft: true\n", False),
+    ],
+)
+def test_drafts_are_left_out(folder: Folder, front: str, *, is_draft: bool) -> None:
+    folder.write(**{"index.md": "# I", "x.md": f"{front}text"})
+    assert ("x.md" in folder()) is not is_draft
+    assert "text" in folder(drafts=True)["x.md"].body
+    assert read_folder(str(folder.path), []).drafts == (["x.md"] if is_draft else [])
+
+
+def test_draft_is_like_an_excluded_file(folder: Folder) -> None:
+    front = "---\ndraft: true\n---\n"
+    folder.write(**{"a/index.md": f"{front}# A", "a/b.md": "[x](../c.md)", "c.md": front})
+    (folder.path / ".git").mkdir()
+    assert folder.problems()[0].startswith("a/b.md:1: the target of the link '../c.md' does not")
+    pages = folder(link_base="https://git.example")
+    assert set(pages) == {"./", "a/", "a/b.md"}
+    assert "https://git.example/c.md" in pages["a/b.md"].body
+    assert pages["a/"].title == "a"
+
+
+def test_only_drafts_are_an_error(folder: Folder) -> None:
+    folder.write(**{"x.md": "---\ndraft: true\n---\n"})
+    for src in ("", "x.md"):
+        with pytest.raises(ToolchainError, match="set drafts to publish"):
+            folder(src)
+        assert set(folder(src, drafts=True)) == ({"./", "x.md"} if src == "" else {"x.md"})
+    folder.write(**{"x.md": "---\ndraft: maybe\n---\n"})
+    assert folder.problems() == ["x.md:1: draft in the front matter is 'maybe', not true or false"]
+
+
+def test_toml_front_matter_is_read(folder: Folder) -> None:
+    folder.write(**{"x.md": '+++\ntitle = "T"\nlabels = ["a"]\n[params]\nx = 1\n+++\n# t \n\n*b*'})
+    page = folder()["x.md"]
+    assert (page.title, page.labels, page.body) == ("T", ("a",), "<p><em>b</em></p>")
+    folder.write(**{"x.md": "+++\ntitle = \n+++\n"})
+    (problem,) = folder.problems()
+    assert problem.startswith("x.md:2: cannot parse the front matter: Invalid value")
+
+
+@pytest.mark.parametrize(
+    ("text", "body"),
+    [
+        ("---\ntitle: My  page\n---\n# MY Page\n\na", "<p>a</p>"),
+        ("---\ntitle: My page\n---\n## My page\n\na\n\n# B", "<p>a</p><h1>B</h1>"),
+        ("---\ntitle: My page\n---\n# Other\n\n## Page", "<h1>Other</h1><h2>Page</h2>"),
+        ("---\ntitle: My page\n---\na\n\n# My page", "<p>a</p>"),
+    ],
+)
+def test_first_heading_that_equals_the_title_is_left_out(
+    folder: Folder, text: str, body: str
+) -> None:
+    folder.write(**{"x.md": text})
+    assert folder()["x.md"].body == body
+    assert "My page" not in body
+    assert (folder(drop_heading=False)["x.md"].body == body) is ("Other" in body)
+
+
+def test_markdown_has_three_endings(folder: Folder) -> None:
+    folder.write(**{"a.markdown": "# A\n\n[b](b.mdx) [c](c)", "b.mdx": "# B", "c.md": "# C"})
+    pages = folder()
+    assert {path: page.title for path, page in pages.items() if path != "./"} == {
+        "a.markdown": "A",
+        "b.mdx": "B",
+        "c.md": "C",
+    }
+    folder.write(**{"a.markdown": "a", "b.mdx": "b", "d.MDX": "d"})
+    assert {page.title for page in folder().values()} == {"docs", "a", "b", "C", "d"}
+
+
+def test_text_files_that_no_page_refers_to_are_counted(folder: Folder) -> None:
+    folder.write(**{"x.md": "[a](a.txt)", "a.txt": "a", "b.txt": "b", "c.rst": "\u00e9" * 3000})
+    (folder.path / "d.png").write_bytes(b"\x89PNG\0")
+    source = read_folder(str(folder.path), [])
+    pages = WantedPages(source, "", None, folder.warnings.append).all()
+    assert unreferenced(source, pages) == {
+        "unreferenced": "2 text files of src are on no page: 1 .txt, 1 .rst"
+    }
+    assert unreferenced(read_folder(str(folder.path / "x.md"), []), []) == {}

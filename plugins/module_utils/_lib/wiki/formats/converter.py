@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from urllib.parse import unquote
@@ -27,6 +27,7 @@ from .elements import (
     Node,
 )
 from .markup import LinkResolver, SingleText
+from .templates import name_of
 
 _TAGS = {
     **{tag: (f"<{tag}>", f"</{tag}>") for tag in ("strong", "em", "u", "sub", "sup", "code")},
@@ -37,6 +38,7 @@ _TAGS = {
     **dict.fromkeys(("s", "del"), ('<span style="text-decoration: line-through;">', "</span>")),
     "mark": ('<span style="background-color: rgb(255,240,179);">', "</span>"),
 }
+_IMAGE_ALIGNMENTS = ("left", "center", "right")
 _SIZE = re.compile(r"([1-9][0-9]{0,4})(?:px)?")
 
 
@@ -129,6 +131,8 @@ class InlineRenderer:
             return markup.escaped(properties.get("alt", ""))
         target = self._resolver.image(address, element.line)
         shown = {name: properties.get(name, "") for name in ("alt", "title")}
+        align = properties.get("align", "").strip().lower()
+        shown["align"] = align if align in _IMAGE_ALIGNMENTS else ""
         for name in ("width", "height"):
             size = _SIZE.fullmatch(properties.get(name, "").strip())
             shown[name] = "" if size is None else size[1]
@@ -169,6 +173,8 @@ _MACRO_OF_ALERT = {
 #: Paragraphs of other dialects of Markdown: a table of contents, and the first lines of notes.
 _CONTENTS = re.compile(r"\[TOC\]|\[\[TOC\]\]", re.IGNORECASE)
 _FOREIGN = re.compile(r"(?:!!!|\?\?\?\+?)\s+\w.*|:::+\s*\{?\w.*|\+\+\+\s*")
+#: Maximum number of characters of a tag in a warning.
+_SHOWN = 60
 _TASK = re.compile(r"\[([ xX])\]\s")
 _START = re.compile(r"-?[0-9]{1,9}")
 _BLANKS = " \t\r\n\f"
@@ -235,9 +241,19 @@ class StorageRenderer:
 
     def body(self) -> str:
         for name, lines in self._document.unknown.items():
-            more = f"; also in line {', '.join(map(str, lines[1:6]))}" if lines[1:] else ""
+            more = _also(lines)
             kept = "it is left out" if name in INVISIBLE else "only its text is kept"
             self._resolver.warn(f"the wiki has no <{name}>, so {kept}{more}", lines[0])
+        for name, lines in self._document.components.items():
+            problem = (
+                f"the wiki has no component <{name}>, so only its content is kept{_also(lines)}"
+            )
+            self._resolver.warn(problem, lines[0])
+        for name, lines in _by_name(self._document.templates).items():
+            problem = (
+                f"'{name}' is syntax of a site generator, so it is shown as text{_also(lines)}"
+            )
+            self._resolver.warn(problem, lines[0])
         return self._flow(self._document.tree.children) + self._notes()
 
     def _notes(self) -> str:
@@ -400,6 +416,20 @@ class StorageRenderer:
             heading = f"<p><strong>{markup.escaped(title)}</strong></p>" if title else ""
             return heading + self._flow(children)
         return markup.macro_with_body(name, self._flow(children), title)
+
+
+def _also(lines: Sequence[int]) -> str:
+    """Return the end of a warning: the lines after the first one."""
+    return f"; also in line {', '.join(map(str, lines[1:6]))}" if lines[1:] else ""
+
+
+def _by_name(templates: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
+    """Return the sorted lines of tags by the first tag of each name."""
+    first: dict[str, str] = {}
+    found: dict[str, list[int]] = {}
+    for tag, lines in templates.items():
+        found.setdefault(first.setdefault(name_of(tag), tag), []).extend(lines)
+    return {" ".join(tag.split())[:_SHOWN]: sorted(set(lines)) for tag, lines in found.items()}
 
 
 def _is_block(element: Element) -> bool:

@@ -11,8 +11,10 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from ...core.errors import invalid
-from .elements import DEEPEST, HEADINGS, Element, TreeBuilder, add_footnotes, definitions_of
+from .elements import DEEPEST, HEADINGS, Element, Node, TreeBuilder, add_footnotes, definitions_of
+from .mdx import without_components
 from .notes import add_notes
+from .templates import INCLUDE, LONGEST, Include, add_templates
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,12 +30,13 @@ try:
 except ImportError:
     MARKDOWN_MISSING = traceback.format_exc()
 
-#: Maximum number of characters: the library is slow for some inputs, and real pages are smaller.
-LONGEST = 1_000_000
 _NOT_IN_A_SLUG = re.compile(r"[^\w\- ]")
-#: Attributes at the end of a heading: an id, classes, and others after one of these.
-_ATTRIBUTES = re.compile(
-    r"\s*\{:?\s*(?P<first>[#.][^\s{}#]+)(?P<more>(?:\s+[#.\w][^\s{}#]+)*)\s*\}\s*\Z"
+#: Attributes after an image or a link, and at the end of a heading: ids, classes, and others.
+_ONE = r"""(?:[#.][^\s{}#="']+|[\w:-]+=(?:"[^"{}]*"|'[^'{}]*'|[^\s"'{}]+))"""
+_ATTRIBUTES = re.compile(rf"[ \t]*\{{:?[ \t]*(?P<list>{_ONE}(?:[ \t]+(?:{_ONE}|[\w-]+))*)[ \t]*\}}")
+_ATTRIBUTE = re.compile(
+    r"""(?P<sign>[#.])(?P<id>[^\s{}#="']+)"""
+    r"""|(?P<name>[\w:-]+)=(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<bare>\S+))"""
 )
 _BRACKET = re.compile(r"[\[\]]")
 #: Number of open brackets from which on brackets are counted, and the maximum of that count. The
@@ -48,12 +51,16 @@ class MarkdownDocument:
     `footnotes`: their content by name.
     `targets`: ids of the targets of links, by the key of `target_key`.
     `unknown`: line numbers of the elements without an equivalent, by name.
+    `templates`: line numbers of the tags of site generators, by tag.
+    `components`: line numbers of the components of MDX, by name.
     """
 
     tree: Element
     footnotes: Mapping[str, Element] = field(default_factory=dict)
     targets: Mapping[str, str] = field(default_factory=dict)
     unknown: Mapping[str, list[int]] = field(default_factory=dict)
+    templates: Mapping[str, list[int]] = field(default_factory=dict)
+    components: Mapping[str, list[int]] = field(default_factory=dict)
 
     def links(self) -> Iterator[str]:
         """Yield the addresses of all links."""
@@ -62,11 +69,14 @@ class MarkdownDocument:
                 if element.tag == "a" and "href" in element.attributes:
                     yield element.attributes["href"]
 
+    def headings(self) -> Iterator[Element]:
+        """Yield the headings that have a text."""
+        return (one for one in self.tree.walk() if one.tag in HEADINGS and title_of(one))
+
     def title(self) -> Element | None:
         """Return the heading with the title: the first of level 1, else the first one."""
-        headings = [one for one in self.tree.walk() if one.tag in HEADINGS and title_of(one)]
-        first = headings[0] if headings else None
-        return next((one for one in headings if one.tag == "h1"), first)
+        first = next(self.headings(), None)
+        return next((one for one in self.headings() if one.tag == "h1"), first)
 
 
 def title_of(heading: Element) -> str:
@@ -94,8 +104,13 @@ def require_markdown() -> None:
         )
 
 
-def parse_markdown(text: str) -> MarkdownDocument:
+def parse_markdown(
+    text: str, include: Include | None = None, *, mdx: bool = False
+) -> MarkdownDocument:
     """Parse Markdown.
+
+    :param include: returns included files; None if they stay text
+    :param mdx: whether it is MDX, with modules and components
 
     Raises `invalid` if the library is missing, or the source is too long, nested too deeply or has
     too many brackets.
@@ -105,18 +120,22 @@ def parse_markdown(text: str) -> MarkdownDocument:
         raise invalid(
             f"line 1: the file has {len(text)} characters, but the maximum is {LONGEST}: split it"
         )
-    environment: dict[str, object] = {}
+    text, components = without_components(text) if mdx else (text, {})
+    environment: dict[str, object] = {INCLUDE: include}
     main = TreeBuilder()
     main.add(_parser().parse(text, environment))
-    footnotes, unknown = {}, dict(main.unknown)
+    footnotes, unknown, templates = {}, dict(main.unknown), dict(main.templates)
     for name, (line, note) in definitions_of(environment).items():
         builder = TreeBuilder(line)
         builder.add(_parser().parse(note, {**environment}))
         footnotes[name] = builder.root
-        for tag, lines in builder.unknown.items():
-            unknown.setdefault(tag, []).extend(lines)
+        for known, found in ((unknown, builder.unknown), (templates, builder.templates)):
+            for tag, lines in found.items():
+                known.setdefault(tag, []).extend(lines)
+    for root in (main.root, *footnotes.values()):
+        _take_attributes(root)
     targets = _targets(main.root, footnotes)
-    return MarkdownDocument(main.root, footnotes, targets, unknown)
+    return MarkdownDocument(main.root, footnotes, targets, unknown, templates, components)
 
 
 @cache
@@ -127,6 +146,7 @@ def _parser() -> markdown_it.MarkdownIt:
     add_brackets(parser)
     add_footnotes(parser)
     add_notes(parser)
+    add_templates(parser)
     return parser.enable(["table", "strikethrough"])
 
 
@@ -143,7 +163,6 @@ def _targets(tree: Element, footnotes: Mapping[str, Element]) -> dict[str, str]:
         for element in root.walk():
             names = list(element.ids)
             if root is tree and element.tag in HEADINGS:
-                names += _explicit_id(element)
                 element.slug = _slug(element.text(), taken)
                 names.append(element.slug)
             own: list[str] = []
@@ -157,15 +176,43 @@ def _targets(tree: Element, footnotes: Mapping[str, Element]) -> dict[str, str]:
     return {**slugs, **found}
 
 
-def _explicit_id(heading: Element) -> list[str]:
-    """Remove attributes such as `{#id .class}` at the end of a heading, and return the id."""
-    last = heading.children[-1] if heading.children and not heading.raw else None
-    found = _ATTRIBUTES.search(last) if isinstance(last, str) else None
+def _take_attributes(root: Element) -> None:
+    """Move attributes such as `{ #id .class width=300 }` to their image, link or heading."""
+    for element in root.walk():
+        children = element.children
+        for number, child in enumerate(children):
+            if isinstance(child, Element) and child.tag in ("img", "a") and not child.raw:
+                _apply(child, children, number + 1, _ATTRIBUTES.match)
+        if element.tag in HEADINGS and not element.raw and children:
+            _apply(element, children, len(children) - 1, _last_attributes)
+
+
+def _last_attributes(text: str) -> re.Match[str] | None:
+    """Return the attributes at the end of a string, or None."""
+    end = text.rstrip()
+    found = _ATTRIBUTES.match(text, end.rfind("{")) if end.endswith("}") else None
+    return found if found is not None and found.end() == len(end) else None
+
+
+def _apply(
+    element: Element,
+    children: list[Node],
+    number: int,
+    find: Callable[[str], re.Match[str] | None],
+) -> None:
+    """Apply the attributes in one of the children, and remove them. Unknown ones are dropped."""
+    text = children[number] if number < len(children) else None
+    found = find(text) if isinstance(text, str) else None
     if found is None:
-        return []
-    heading.children[-1] = found.string[: found.start()]
-    names = [found["first"], *found["more"].split()]
-    return [name[1:] for name in names if name[0] == "#"][:1]
+        return
+    rest = found.string[: found.start()], found.string[found.end() :]
+    children[number] = "".join(rest) if element.tag not in HEADINGS else rest[0].rstrip()
+    for one in _ATTRIBUTE.finditer(found["list"]):
+        value = one["double"] or one["single"] or one["bare"] or ""
+        if one["sign"] == "#" or one["name"] == "id":
+            element.ids.insert(0, one["id"] or value)
+        elif one["name"] in ("width", "height", "align"):
+            element.attributes[one["name"]] = value
 
 
 def _slug(text: str, taken: dict[str, int]) -> str:

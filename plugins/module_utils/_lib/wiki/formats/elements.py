@@ -160,6 +160,8 @@ def _refer(state: StateInline, silent: bool) -> bool:
     return True
 
 
+#: Type of the token for a tag of a site generator.
+TEMPLATE = "template"
 #: Maximum nesting depth of elements, in Markdown and raw HTML.
 DEEPEST = 60
 #: Tag of a code block, whose attribute `info` is the first line after the fence. No tag of raw HTML
@@ -275,6 +277,8 @@ class TreeBuilder:
         self.root = Element("")
         #: Line numbers of the elements without an equivalent, by name.
         self.unknown: dict[str, list[int]] = {}
+        #: Line numbers of the tags of site generators, by tag.
+        self.templates: dict[str, list[int]] = {}
         self._open = [self.root]
         self._first, self._line = line + 1, line + 1
 
@@ -294,6 +298,9 @@ class TreeBuilder:
 
     def _leaf(self, token: Token) -> None:
         if token.type == "text":
+            self._append(token.content)
+        elif token.type == TEMPLATE:
+            self.templates.setdefault(token.content, []).append(self._line)
             self._append(token.content)
         elif token.type in ("softbreak", "hardbreak"):
             self._append("\n" if token.type == "softbreak" else Element("br"))

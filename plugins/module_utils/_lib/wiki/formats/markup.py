@@ -14,6 +14,7 @@ from typing import Literal, Protocol
 from urllib.parse import unquote
 
 from .document import target_key
+from .templates import REFERENCE
 
 
 def attachment_key(name: str) -> str:
@@ -102,6 +103,7 @@ class SingleText:
     names: AttachmentNames = field(default_factory=AttachmentNames)
 
     def link(self, address: str, line: int) -> LinkTarget:
+        address = address.removeprefix(REFERENCE)
         if not address.startswith("#"):
             return LinkTarget("address", address)
         fragment = unquote(address[1:])
@@ -128,7 +130,7 @@ def no_target(fragment: str) -> str:
 
 def is_external(address: str) -> bool:
     """Return whether an address has a scheme or a host."""
-    return _SCHEME.match(address) is not None
+    return _SCHEME.match(address) is not None and not address.startswith(REFERENCE)
 
 
 #: Characters that XML does not allow, and unpaired surrogates.

@@ -11,7 +11,7 @@ import posixpath
 import re
 import stat
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...core.errors import ToolchainError, invalid
@@ -108,11 +108,17 @@ def _images(element: StorageElement) -> Iterator[StorageElement]:
 
 #: Key of the root page, which is the page of the folder. All keys of folders end with a slash.
 ROOT = "./"
-_ENDINGS = (".md", ".xml")
+MARKDOWN = (".md", ".markdown", ".mdx")
+_STORAGE = ".xml"
 _NOTHING = "nothing in src"
 #: Number of characters in which the first tag of an .xml file is searched for.
 _HEAD = 65_536
-_FOLDER_PAGES = ("index", "readme")
+#: Names of the page of its folder. The first one counts, then a file with the name of the folder.
+_FOLDER_PAGES = ("index", "_index", "readme")
+#: Words in front matter that may make a page a draft.
+_DRAFT = re.compile(r"^[\"']?(?:draft|published)\b", re.MULTILINE)
+#: Number of bytes by which a text file is recognized.
+_SAMPLE = 4096
 
 
 @dataclass(frozen=True)
@@ -140,7 +146,9 @@ class SourceFile:
     @property
     def name(self) -> str:
         """Return the default title."""
-        return posixpath.basename(self.key.rstrip("/")).removesuffix(".md").removesuffix(".xml")
+        name = posixpath.basename(self.key.rstrip("/"))
+        stem, ending = posixpath.splitext(name)
+        return stem if ending.lower() in (*MARKDOWN, _STORAGE) else name
 
 
 @dataclass
@@ -149,6 +157,7 @@ class SourceFolder:
 
     `pages`: by key, parents first.
     `files`: paths on disk of all other files, by path below the folder.
+    `drafts`: paths of the pages that are left out as drafts.
     `problems`: errors that prevent the conversion.
     """
 
@@ -157,6 +166,7 @@ class SourceFolder:
     title: str
     pages: dict[str, SourceFile] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
+    drafts: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     #: Warnings about patterns that exclude nothing.
     warnings: list[str] = field(default_factory=list)
@@ -166,28 +176,40 @@ class SourceFolder:
         return {page.place: key for key, page in self.pages.items()}
 
 
-def read_folder(src: str, exclude: Sequence[str]) -> SourceFolder:
-    """List a folder or a single file. Raises `invalid` if it is neither, or has no pages."""
+def read_folder(src: str, exclude: Sequence[str], *, drafts: bool = False) -> SourceFolder:
+    """List a folder or a single file. Raises `invalid` if it is neither, or has no pages.
+
+    :param drafts: whether drafts are pages
+    """
     root = os.path.abspath(src)
     if os.path.isfile(root):
-        return _read_single(root, exclude)
+        return _read_single(root, exclude, drafts=drafts)
     if not os.path.isdir(root):
         raise invalid(f"src: {root} is neither a file nor a folder")
     folder = SourceFolder(root, os.path.basename(root))
     found = sorted(_Walk(folder, exclude).paths())
     chosen = {path: file for path, file in found if _is_page(path, file)}
     folder.files.update((path, file) for path, file in found if path not in chosen)
-    _add_pages(folder, chosen)
+    if not drafts:
+        folder.drafts = [path for path, file in chosen.items() if _is_draft(file)]
+    _add_pages(folder, {path: chosen[path] for path in chosen if path not in folder.drafts})
     if not folder.pages and not folder.problems:
-        raise invalid(f"src: {root} has no .md file and no .xml file in storage format")
+        kinds = f"no {', '.join(MARKDOWN)} file and no .xml file in storage format"
+        left = "only drafts: set drafts to publish" if folder.drafts else kinds
+        raise invalid(f"src: {root} has {left}")
     return folder
 
 
-def _read_single(path: str, exclude: Sequence[str]) -> SourceFolder:
+def _read_single(path: str, exclude: Sequence[str], *, drafts: bool) -> SourceFolder:
     """Return a tree with a single page. Its folder is not listed, because it may be very large."""
     root, name = os.path.split(path)
     if not _is_page(name, path):
-        raise invalid(f"src: {path} is neither a .md file nor an .xml file in storage format")
+        kinds = ", ".join(MARKDOWN)
+        raise invalid(
+            f"src: {path} is neither Markdown ({kinds}) nor an .xml file in storage format"
+        )
+    if not drafts and _is_draft(path):
+        raise invalid(f"src: {path} is a draft: set drafts to publish")
     folder = SourceFolder(root, os.path.splitext(name)[0], files=_Neighbours(root))
     folder.pages[ROOT] = SourceFile(ROOT, ROOT, path, None, unicodedata.normalize("NFC", name))
     folder.warnings = list(Patterns("exclude", exclude).warnings(_NOTHING))
@@ -281,45 +303,107 @@ class _Walk:
 
 def _add_pages(folder: SourceFolder, chosen: dict[str, str]) -> None:
     """Add the pages of the files and of their folders to `folder`."""
-    index: dict[str, str] = {}
     folders: set[str] = set()
     for path in chosen:
         here = posixpath.dirname(path)
-        if _is_folder_page(path):
-            other = index.setdefault(here, path)
-            if other != path:
-                folder.problems.append(f"{path}: {other} is also the page of this folder")
         while here not in folders:
             folders.add(here)
             here = posixpath.dirname(here)
+    beside = {_stem(path): path for path in reversed(chosen) if _stem(path) in folders}
+    index = _pages_of_folders(folder, chosen, beside)
     for here in folders:
-        key = _key(here)
-        file = index.get(here)
-        above = None if here == "" else _key(posixpath.dirname(here))
+        file, above = index.get(here), None if here == "" else _key(posixpath.dirname(here))
         source = None if file is None else chosen[file]
-        folder.pages[key] = SourceFile(key, key if file is None else file, source, above)
+        folder.pages[_key(here)] = SourceFile(_key(here), file or _key(here), source, above)
     for path, file in chosen.items():
-        if not _is_folder_page(path):
-            above = _key(posixpath.dirname(path))
-            folder.pages[path] = SourceFile(path, path, file, above)
+        if path not in index.values():
+            # the page of the folder comes first, also for a file beside the folder
+            below = _stem(path) if beside.get(_stem(path)) == path else posixpath.dirname(path)
+            folder.pages[path] = SourceFile(path, path, file, _key(below))
     ordered = sorted(folder.pages, key=lambda key: (key.rstrip("/").count("/"), key))
     first = [ROOT] if ROOT in folder.pages else []
     others = [key for key in ordered if key != ROOT]
-    folder.pages = {key: folder.pages[key] for key in first + others}
+    folder.pages = dict(_parents_first({key: folder.pages[key] for key in first + others}))
 
 
-def key_of(path: str) -> str:
-    """Return the key of the page of a file."""
-    return _key(posixpath.dirname(path)) if _is_folder_page(path) else path
+def _pages_of_folders(
+    folder: SourceFolder, chosen: Iterable[str], beside: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the path of the page of each folder that has one.
+
+    :param beside: paths of the files with the name of a folder that are beside it, by folder
+    """
+    ranked: dict[str, list[tuple[int, str]]] = {}
+    for path in chosen:
+        here = posixpath.dirname(path)
+        name = posixpath.basename(here) or folder.title
+        names = [*_FOLDER_PAGES, name.lower()]
+        stem = posixpath.basename(_stem(path)).lower()
+        if stem in names:
+            ranked.setdefault(here, []).append((names.index(stem), path))
+    index = {here: min(pages)[1] for here, pages in ranked.items()}
+    for here, path in beside.items():
+        other = index.setdefault(here, path)
+        if other != path and posixpath.basename(_stem(other)).lower() in _FOLDER_PAGES[:2]:
+            folder.problems.append(
+                f"{path}: {other} is also the page of the folder {here}: rename {path}, or move it"
+                " into the folder"
+            )
+    return index
+
+
+def _parents_first(pages: Mapping[str, SourceFile]) -> Iterator[tuple[str, SourceFile]]:
+    """Yield the pages in their order, but no page before its parent."""
+    done: set[str | None] = {None}
+    for key, page in pages.items():
+        for one in (page.parent, key):
+            if one not in done and one is not None:
+                done.add(one)
+                yield one, pages[one]
+
+
+def possible_keys(path: str) -> tuple[str, ...]:
+    """Return the keys that the page of a file can have, depending on the other files."""
+    stem, here = _stem(path), posixpath.dirname(path)
+    if path.endswith("/"):
+        return (path,)
+    names = (*_FOLDER_PAGES, posixpath.basename(here).lower())
+    inside = (_key(here),) if here == "" or posixpath.basename(stem).lower() in names else ()
+    return (path, *inside, f"{stem}/")
 
 
 def is_markdown(path: str) -> bool:
-    return path.lower().endswith(".md")
+    return path.lower().endswith(MARKDOWN)
+
+
+def is_text(file: str) -> bool:
+    """Return whether a file begins like a text."""
+    try:
+        with open(file, "rb") as stream:
+            start = stream.read(_SAMPLE)
+    except OSError:
+        return False
+    try:
+        start.decode()
+    except UnicodeDecodeError as error:
+        if error.start <= len(start) - 4:  # otherwise the sample ends within a character
+            return False
+    return b"\0" not in start
+
+
+def _is_draft(file: str) -> bool:
+    """Return whether a page is a draft. Invalid front matter is reported when the page is read."""
+    try:
+        with open(file, encoding="utf-8-sig", newline="") as stream:
+            text = stream.read()
+        return _DRAFT.search(text) is not None and split_front_matter(text).draft
+    except (OSError, UnicodeDecodeError, ToolchainError):
+        return False
 
 
 def _is_page(path: str, file: str) -> bool:
     """Return whether a file is a page: Markdown, or XML with front matter or in storage format."""
-    if is_markdown(path) or not path.lower().endswith(_ENDINGS):
+    if is_markdown(path) or not path.lower().endswith(_STORAGE):
         return is_markdown(path)
     try:
         with open(file, encoding="utf-8-sig", errors="replace", newline="") as stream:
@@ -332,8 +416,9 @@ def _is_page(path: str, file: str) -> bool:
         return True  # reported when the page is read
 
 
-def _is_folder_page(path: str) -> bool:
-    return posixpath.splitext(posixpath.basename(path))[0].lower() in _FOLDER_PAGES
+def _stem(path: str) -> str:
+    """Return a path without its ending."""
+    return posixpath.splitext(path)[0]
 
 
 def _key(folder: str) -> str:

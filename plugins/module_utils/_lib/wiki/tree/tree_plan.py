@@ -19,7 +19,7 @@ from ..page import Page
 from ..pages.restrictions import PageAddition, PageRestrictions, changes_of
 from .existing_pages import KEY, ExistingTree, TreeMark, TreeReader, mark_of, titles_of
 from .page_plan import SAVED, PagePlan
-from .source_files import ROOT, key_of
+from .source_files import ROOT, possible_keys
 from .wanted_pages import WantedPage, title_key
 
 
@@ -314,7 +314,7 @@ def _displaced(page: Page, wanted: WantedPage, parent: str | None) -> set[str]:
 
 def _is_root(page: Page) -> bool:
     mark = mark_of(page)
-    return mark is not None and mark.tree in (None, page.id) and key_of(mark.file) == ROOT
+    return mark is not None and mark.tree in (None, page.id)
 
 
 def match(
@@ -325,26 +325,36 @@ def match(
 ) -> dict[str, str]:
     """Return the ids of the matching pages by key of the file.
 
-    A file matches the page whose mark contains it, whatever the title. A moved file matches the
-    page with its title, unless that page matches another file.
+    A file matches the page whose mark contains it, whatever the title. If another file is now the
+    page of a folder, it matches the page of the former one. A moved file matches the page with its
+    title, unless that page matches another file.
 
     :param marks: marks of the pages of the tree, by page id
     :param pages: pages of the tree, by page id
     :param root: id of the root page
     """
-    by_key = {key_of(mark.file): page_id for page_id, mark in marks.items()}
+    by_file = {mark.file: page_id for page_id, mark in marks.items()}
     by_title = {title_key(pages[page_id].title): page_id for page_id in marks}
     found = {ROOT: root}
     others = [page for page in wanted if page.source.key != ROOT]
-    for page in others:
-        if page.source.key in by_key:
-            found[page.source.key] = by_key[page.source.key]
+    found.update(
+        (page.source.key, by_file[page.source.path])
+        for page in others
+        if page.source.path in by_file
+    )
     taken = set(found.values())
-    for page in others:
-        holder = by_title.get(page.title_key)
-        if page.source.key not in found and holder is not None and holder not in taken:
-            found[page.source.key] = holder
-            taken.add(holder)
+    left = {page_id: mark for page_id, mark in marks.items() if page_id not in taken}
+    by_key = {key: page_id for page_id in left for key in possible_keys(left[page_id].file)}
+    holders: list[Callable[[WantedPage], str | None]] = [
+        lambda page: by_key.get(page.source.key),
+        lambda page: by_title.get(page.title_key),
+    ]
+    for holder_of in holders:
+        for page in others:
+            holder = holder_of(page)
+            if page.source.key not in found and holder is not None and holder not in taken:
+                found[page.source.key] = holder
+                taken.add(holder)
     _resolve_blocked_renames({page.source.key: page for page in others}, found, by_title)
     return found
 

@@ -14,9 +14,10 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from urllib.parse import quote, unquote
 
-from ...core.errors import ToolchainError, invalid
+from ...core.errors import ToolchainError, invalid, shorten
 from ...core.front_matter import FrontMatter, split_front_matter
 from ..formats.converter import StorageRenderer
 from ..formats.document import (
@@ -29,12 +30,15 @@ from ..formats.document import (
 from ..formats.elements import Element
 from ..formats.markup import AttachmentNames, LinkTarget, is_external, no_target
 from ..formats.parser import Malformed
+from ..formats.templates import REFERENCE, part_of
 from ..page import composed, wrong_label, wrong_title
 from .source_files import (
+    MARKDOWN,
     ROOT,
     SourceFile,
     SourceFolder,
     is_markdown,
+    is_text,
     named_attachments,
     title_heading,
 )
@@ -60,11 +64,18 @@ class FolderLinks:
     def __init__(self, folder: SourceFolder, base: str | None = None) -> None:
         self._folder, self._keys, self._base = folder, folder.keys_of_paths, base
         self._prefix = _path_in_repository(folder.root)
+        #: Keys of the pages by their names, with and without an ending.
+        self._names: dict[str, list[str]] = {}
+        for key, page in folder.pages.items():
+            for name in {posixpath.basename(page.path), posixpath.basename(key), page.name} - {""}:
+                self._names.setdefault(name.lower(), []).append(key)
         #: The option that helps against a link without a target.
         self.remedy = "link_base" if base is None else "broken_links to warn"
 
     def find(self, page: SourceFile, address: str) -> ResolvedLink | None:
         """Return the target of a link on `page`, or None if the folder has no such file."""
+        if address.startswith(REFERENCE):
+            return self._referred(page, address.removeprefix(REFERENCE))
         path, fragment = _split(address)
         if path == "":
             return ResolvedLink(page.key, None, unquote(fragment))
@@ -73,8 +84,18 @@ class FolderLinks:
         key = self._keys.get(target) or (folder if folder in self._folder.pages else None)
         file = target if key is None and target in self._folder.files else None
         if key is None and file is None:  # generators of sites also take `page` and `page.html`
-            key = self._keys.get(f"{target.removesuffix('.html')}.md")
+            names = (f"{target.removesuffix('.html')}{ending}" for ending in MARKDOWN)
+            key = next((self._keys[name] for name in names if name in self._keys), None)
         return None if key is None and file is None else ResolvedLink(key, file, unquote(fragment))
+
+    def _referred(self, page: SourceFile, address: str) -> ResolvedLink | None:
+        """Return the page that Hugo's `ref` finds, by its path or its unique name."""
+        found = self.find(page, address) or self.find(page, f"/{address.lstrip('/')}")
+        if found is not None:
+            return found
+        path, fragment = _split(address)
+        keys = self._names.get(path.strip("/").lower(), [])
+        return ResolvedLink(keys[0], None, unquote(fragment)) if len(keys) == 1 else None
 
     def elsewhere(self, page: SourceFile, address: str) -> str | None:
         """Return the absolute address of a link to a file of the repository that is not published.
@@ -143,6 +164,7 @@ class PageLinks:
         if is_external(address):
             return LinkTarget("address", address)
         target = self.folder_links.find(self.page, address)
+        address = address.removeprefix(REFERENCE)
         if target is None:
             there = self.folder_links.elsewhere(self.page, address)
             if there is not None:
@@ -307,8 +329,10 @@ class WantedPages:
         front = split_front_matter(text)
         body, digest = front.text.lstrip("\n"), _digest(text)
         if is_markdown(source.place):
-            document = parse_markdown(front.text)
-            heading = None if front.title else document.title()
+            is_mdx = source.place.lower().endswith(".mdx")
+            include = partial(self._included, source)
+            document = parse_markdown(front.text, include, mdx=is_mdx)
+            heading = self._title_heading(document, front.title)
             title = self._title(front.title or (title_of(heading) if heading else None), source)
             heading = heading if self._drop_heading else None
             return _ReadPage(source, title, body, front, digest, document, heading)
@@ -317,6 +341,28 @@ class WantedPages:
         if found is not None and not front.title and self._drop_heading:
             body = found.rest.lstrip("\n")
         return _ReadPage(source, title, body, front, digest)
+
+    def _included(self, source: SourceFile, name: str, line: int) -> str | None:
+        """Return the content of a file of the folder that a page includes, or None."""
+        path, _colon, part = name.partition(":")
+        file = os.path.join(self._folder.root, *path.split("/"))
+        root = os.path.realpath(self._folder.root)
+        real, text = os.path.realpath(file), None
+        if os.path.commonpath([real, root]) == root and os.path.isfile(real):
+            with open(real, encoding="utf-8-sig", newline="") as stream:
+                text = part_of(split_front_matter(stream.read()).text, part)
+        if text is None:
+            report = self._warn if self._allow_broken else self._problems.append
+            report(f"{source.place}:{line}: the included file '{name}' {_MISSING}")
+        return text
+
+    @staticmethod
+    def _title_heading(document: MarkdownDocument, title: str | None) -> Element | None:
+        """Return the heading that is the title: with a title in the front matter, an equal one."""
+        if title is None:
+            return document.title()
+        first = next(document.headings(), None)
+        return first if first and title_key(title_of(first)) == title_key(title) else None
 
     def _title(self, title: str | None, source: SourceFile) -> str:
         name = source.name if source.parent is not None else self._folder.title
@@ -425,6 +471,19 @@ class WantedPages:
             if (wrong := wrong_label(label)) is not None:
                 self._problems.append(f"{page.source.place}:1: {wrong}")
         return tuple(dict.fromkeys(label.lower() for label in labels))
+
+
+def unreferenced(folder: SourceFolder, pages: Sequence[WantedPage]) -> dict[str, str]:
+    """Return the return value about the text files of a folder that no page refers to."""
+    used = {file for page in pages for file in page.files.values()}
+    files = (file for file in folder.files.values() if file not in used)
+    kinds = Counter(
+        posixpath.splitext(file)[1] or "without an ending" for file in files if is_text(file)
+    )
+    if not kinds:
+        return {}
+    shown = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
+    return {"unreferenced": f"{kinds.total()} text files of src are on no page: {shorten(shown)}"}
 
 
 def _folder_of(source: SourceFile) -> str:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.address import require_segment
 from ...core.concurrency import spread
-from ...core.errors import ToolchainError, invalid, shorten
+from ...core.errors import ToolchainError, invalid, listed, shorten
 from ...core.json_text import member
 from ...core.module.authorship import Author
 from ...core.module.descriptor import Descriptor, writes
@@ -38,7 +38,7 @@ from .existing_pages import EXPANSION, KEY, TreeMark, TreeReader, mark_of
 from .page_plan import PagePlan, final_mark, leave_out, left_out, part_of
 from .source_files import ROOT, read_folder
 from .tree_plan import TreePlanner, deletions
-from .wanted_pages import WantedPages, title_key
+from .wanted_pages import WantedPages, title_key, unreferenced
 
 
 class TreeWriter:
@@ -183,6 +183,7 @@ class WikiTreeOptions:
     title_heading: Literal["drop", "keep"] = "drop"
     link_base: str | None = None
     broken_links: Literal["fail", "warn"] = "fail"
+    drafts: Literal["skip", "publish"] = "skip"
     title_prefix: Annotated[str, Option(empty=True)] = ""
     exclude: list[str] = field(default_factory=list)
     labels: list[str] | None = None
@@ -199,12 +200,16 @@ class WikiTreeOptions:
 
 @dataclass(frozen=True)
 class _TreeState:
-    """The plans of pages and of deletions, and the numbers of inline comments kept and lost."""
+    """The plans of pages and of deletions, and the numbers of inline comments kept and lost.
+
+    `left_out`: return values about files that are on no page.
+    """
 
     pages: list[PagePlan]
     deletions: list[PagePlan]
     action: Action
     comments: Mapping[str, int]
+    left_out: Mapping[str, Any]
 
     @property
     def changed(self) -> list[PagePlan]:
@@ -249,9 +254,15 @@ class WikiTreeOperation:
 
     def plan(self) -> Plan:
         options, task = self._options, self._task
-        folder = read_folder(options.src, options.exclude)
+        folder = read_folder(options.src, options.exclude, drafts=options.drafts == "publish")
         for warning in folder.warnings:
             task.warn(warning)
+        if folder.drafts:
+            count, names = len(folder.drafts), listed(folder.drafts)
+            task.warn(
+                f"{count} draft{'s are' if count > 1 else ' is'} left out ({names}): set drafts to"
+                " publish to include them"
+            )
         wanted = WantedPages(
             folder,
             options.title_prefix,
@@ -281,7 +292,8 @@ class WikiTreeOperation:
         if options.prune:
             gone = deletions(tree, pages, options.max_deletions, task.warn)
         action: Action = "create" if tree is None else "update"
-        return self._full_plan(_TreeState(pages, gone, action, planner.comments))
+        left = {"skipped": folder.drafts, **unreferenced(folder, wanted)}
+        return self._full_plan(_TreeState(pages, gone, action, planner.comments, left))
 
     def _full_plan(self, state: _TreeState) -> Plan:
         """Return the plan of the task, with the result and the diff of all pages."""
@@ -291,7 +303,7 @@ class WikiTreeOperation:
             return joined(plan.sides() for plan in changed)
 
         shown = self._shown(state.pages, {}, state.deletions)
-        result = {"pages": shown, "comments": state.comments}
+        result = {"pages": shown, "comments": state.comments, **state.left_out}
         action = state.action if changed else "none"
         return Plan(None, None, action, result=result, make_diff=make_diff, data=state)
 
