@@ -80,10 +80,12 @@ def test_link_without_cursor_is_an_error() -> None:
     assert caught.value.kind == "protocol"
 
 
-def test_list_with_the_same_cursor_ends_without_new_entries() -> None:
-    with Stub(response=lambda seen: part("one", "/wiki/api/v2/x?cursor=same")) as stub:
-        assert len(client(stub).labels("reading", "7")) == 1
-    assert len(stub.seen) == 3
+def test_list_with_the_same_cursor_is_an_error() -> None:
+    stub = Stub(response=lambda seen: part("one", "/wiki/api/v2/x?cursor=same"))
+    with stub, pytest.raises(ToolchainError) as caught:
+        client(stub).labels("reading", "7")
+    assert caught.value.kind == "protocol"
+    assert len(stub.seen) == 2
 
 
 def test_space_with_key_none_is_not_used_for_other_pages() -> None:
