@@ -283,3 +283,30 @@ def test_edits_around_a_comment_keep_it(blocks: list[list[_Word]], data: st.Data
     assert comment_counts(before, found) == (len(refs - gone), len(gone))
     kept = {ref: text for ref, text in _marked(before).items() if int(ref) not in gone}
     assert _marked(found) == kept
+
+
+@pytest.mark.parametrize("step", [1, 7])
+def test_comments_move_with_whole_blocks(step: int) -> None:
+    """The halves of a page were swapped, and in the second case also some of its paragraphs."""
+    texts = [f"Step {number}: press the button and wait" for number in range(1000)]
+    commented = range(3, 1000, 25)
+    body = "".join(
+        f"<p>{text.replace('the button', mark('the button', str(number)))}</p>"
+        if number in commented
+        else f"<p>{text}</p>"
+        for number, text in enumerate(texts)
+    )
+    order = [*range(500, 1000), *range(500)]
+    order[step::50] = reversed(order[step::50])
+    found = with_comments(body, "".join(f"<p>{texts[number]}</p>" for number in order))
+    assert comment_counts(body, found) == (40, 0)
+    assert dict(re.findall(r'Step (\d+): press <[^>]*ac:ref="(\d+)"', found)) == {
+        str(number): str(number) for number in commented
+    }
+
+
+def test_equal_blocks_keep_their_comments_by_their_neighbours() -> None:
+    one = f"<p>one</p><p>Press {mark('OK', 'a')}.</p><p>two</p>"
+    other = f"<p>three</p><p>Press {mark('OK', 'b')}.</p><p>four</p>"
+    swapped = with_comments(one + other, without_markers(other + one))
+    assert swapped == other + one

@@ -14,9 +14,6 @@ from ansible.module_utils.common.yaml import HAS_YAML
 from .errors import excerpt, invalid
 from .yaml_text import UnreadableYaml, parse_yaml
 
-if sys.version_info >= (3, 11):
-    import tomllib
-
 _BLOCK = re.compile(
     r"\ufeff?---[ \t]*\r?\n(?P<yaml>(?:(?!---|\.\.\.).*\n)*)(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)"
 )
@@ -96,16 +93,22 @@ def _toml_of(source: str) -> Block | None:
     found = _TOML.match(source)
     if found is None:
         return None
-    if sys.version_info < (3, 11):
-        raise invalid("front matter in TOML requires Python 3.11: use YAML between lines of ---")
-    try:
-        values = tomllib.loads(found["toml"].replace("\r\n", "\n"))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        at = _LINE.search(str(error))
-        line = int(at[1]) + 1 if at is not None and at[1] else 1
-        reason = _LINE.sub("", str(error))
-        raise invalid(f"line {line}: cannot parse the front matter: {reason}") from None
+    values = _loaded_toml(found["toml"].replace("\r\n", "\n"))
     return Block(values, *found.span("toml"), found.end())
+
+
+def _loaded_toml(text: str) -> dict[str, Any]:
+    if sys.version_info >= (3, 11):
+        import tomllib
+
+        try:
+            return tomllib.loads(text)
+        except (tomllib.TOMLDecodeError, RecursionError) as error:
+            at = _LINE.search(str(error))
+            line = int(at[1]) + 1 if at is not None and at[1] else 1
+            reason = _LINE.sub("", str(error))
+            raise invalid(f"line {line}: cannot parse the front matter: {reason}") from None
+    raise invalid("front matter in TOML requires Python 3.11: use YAML between lines of ---")
 
 
 def _is_draft(values: Mapping[Any, Any]) -> bool:

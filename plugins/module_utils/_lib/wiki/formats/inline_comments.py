@@ -6,7 +6,7 @@ from __future__ import annotations
 import html
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import lru_cache
@@ -49,8 +49,9 @@ def without_markers(body: str) -> str:
 def with_comments(before: str, after: str) -> str:
     """Return the new body with the markers of comments whose commented passage is still there.
 
-    A passage in unchanged text keeps its place. Otherwise the equal passage with the most similar
-    context is marked, but none in text that belonged to another passage before.
+    A passage in unchanged text keeps its place, and one in a moved block moves with it. Otherwise
+    the equal passage with the most similar context is marked, but none in text that belonged to
+    another passage before.
     """
     missing = _comments(before) - _comments(after)
     if not missing:
@@ -62,7 +63,7 @@ def with_comments(before: str, after: str) -> str:
     passages, taken = Passages(old.text, new.text), list[tuple[int, int, str]]()
     todo = [(begin, end, ref) for ref, begin, end in old.marked if ref in missing]
     todo = [passage for passage in todo if old.text[passage[0] : passage[1]].strip()]
-    for find in (passages.unchanged, passages.similar):
+    for find in (passages.unchanged, passages.moved, passages.similar):
         left = []
         for begin, end, ref in todo:
             at = find(begin, end)
@@ -179,8 +180,9 @@ def _comments(body: str) -> set[str]:
 class Passages:
     """Find passages of the text `old` in the text `new`. Line breaks separate blocks.
 
-    Unchanged blocks keep their passages. If a block was changed or moved, its passages are searched
-    for only in new blocks and in equal blocks. A passage never moves into another unchanged block.
+    Unchanged and moved blocks keep their passages. If a block was changed, its passages are only
+    searched for in new blocks and in equal blocks. A passage never moves into another unchanged
+    block.
     """
 
     def __init__(self, old: str, new: str) -> None:
@@ -188,6 +190,9 @@ class Passages:
         pairs = sorted(aligned(self._old.blocks, self._new.blocks))
         self._kept = {number for number, _new in pairs}
         self._unchanged = {number for _old, number in pairs}
+        self._moved = moved_blocks(self._old.blocks, self._new.blocks, dict(pairs))
+        self._kept.update(self._moved)
+        self._unchanged.update(self._moved.values())
         #: Begins and ends in both texts, alternately between and inside unchanged blocks.
         self._segments: list[tuple[slice, slice]] = []
         at, there = 0, 0
@@ -216,6 +221,14 @@ class Passages:
         if own.stop - begin <= _common(old[::-1], new[::-1]) and end <= own.stop:
             return self._free(other.stop - (own.stop - begin), end - begin)
         return None
+
+    def moved(self, begin: int, end: int) -> int | None:
+        """Return the position of a passage in a block that was moved as a whole, or None."""
+        number = self._old.number(begin)
+        own, there = self._old.range(number), self._moved.get(number)
+        if there is None or end > own.stop:
+            return None
+        return self._free(self._new.range(there).start + begin - own.start, end - begin)
 
     def similar(self, begin: int, end: int) -> int | None:
         """Return the position of the equal passage with the most similar context, or None.
@@ -330,6 +343,42 @@ def _common(one: str, other: str) -> int:
 @lru_cache(maxsize=4096)
 def _similarity(one: str, other: str) -> float:
     return 1.0 if one == other else SequenceMatcher(None, one, other, autojunk=False).ratio()
+
+
+def moved_blocks(
+    old: Sequence[str], new: Sequence[str], unchanged: Mapping[int, int]
+) -> dict[int, int]:
+    """Return the numbers of equal blocks at different places.
+
+    Of several equal blocks, those between equal neighbours belong together. Without such neighbours
+    only a block that is unique counts.
+
+    :param unchanged: numbers of the blocks that are in their places
+    """
+    found: dict[int, int] = {}
+    there = set(unchanged.values())
+    for distance in (1, 0):
+        groups = [
+            _numbers(blocks, distance, done)
+            for blocks, done in ((old, {*unchanged, *found}), (new, {*there, *found.values()}))
+        ]
+        for key, numbers in groups[0].items():
+            others = groups[1].get(key, [])
+            if len(numbers) == len(others) and (distance or len(numbers) == 1):
+                found.update(zip(numbers, others, strict=True))
+    return found
+
+
+def _numbers(
+    blocks: Sequence[str], distance: int, done: Container[int]
+) -> dict[tuple[str, ...], list[int]]:
+    """Return the numbers of the blocks by their text and the text of their neighbours."""
+    found: dict[tuple[str, ...], list[int]] = {}
+    for number in range(len(blocks)):
+        if number not in done and blocks[number]:
+            around = tuple(blocks[max(0, number - distance) : number + distance + 1])
+            found.setdefault(around, []).append(number)
+    return found
 
 
 def aligned(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int]]:

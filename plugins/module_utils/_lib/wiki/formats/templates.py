@@ -11,7 +11,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from ...core.errors import invalid
@@ -60,10 +60,10 @@ def add_templates(parser: MarkdownIt) -> None:
     """Make a parser recognize template tags, references and included files."""
     from markdown_it.rules_block import html_block
 
-    interrupted = {"alt": ["paragraph", "reference", "blockquote", "list"]}
+    interrupted = ["paragraph", "reference", "blockquote", "list"]
     first = parser.block.ruler.get_all_rules()[0]
-    parser.block.ruler.before(first, "snippet", _parse_snippet, interrupted)
-    parser.block.ruler.before(first, TEMPLATE, _parse_line, interrupted)
+    parser.block.ruler.before(first, "snippet", _parse_snippet, {"alt": interrupted})
+    parser.block.ruler.before(first, TEMPLATE, _parse_line, {"alt": interrupted})
 
     def html(state: StateBlock, begin: int, end: int, silent: bool) -> bool:
         return html_block(state, begin, _end_of_html(state, begin, end), silent)
@@ -275,7 +275,7 @@ def _end_of_list(state: StateBlock, begin: int, end: int) -> int | None:
 
 def _include(state: StateBlock, name: str, begin: int, after: int) -> None:
     """Parse a file in place of a line. Its elements have the number of this line."""
-    env: dict[str, Any] = state.env
+    env = state.env
     include, above = env.get(INCLUDE), env.get(_INCLUDING, ())
     if name in above:
         raise invalid(f"line {begin + 1}: the file '{name}' includes itself")

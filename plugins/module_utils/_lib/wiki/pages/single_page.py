@@ -123,16 +123,11 @@ class SinglePage:
             desired = replace(desired, parent=self._parent(page))
         desired.require_kept(page, self._options.named, self.task.warn)
         plan = self._creation(desired) if page is None else self._update(page, desired)
-        if self._options.minor_edit and self._saves(page, plan) and self._client.version == 2:
+        if self._options.minor_edit and _saves(plan) and self._client.version == 2:
             self.task.warn(
                 f"{self._options.named}: minor_edit has no effect with version 2 of the interface"
             )
         return plan
-
-    @staticmethod
-    def _saves(page: Page | None, plan: Plan) -> bool:
-        """Return whether the plan creates a version of the page."""
-        return page is None or any(change.field in _OF_THE_PAGE for change in plan.changes)
 
     def _parent(self, page: Page | None) -> str:
         """Return the id of the page `parent_title`. Raises `not_found` if it does not exist."""
@@ -383,7 +378,7 @@ class SinglePage:
         changes: PageChanges = plan.data
         restrict = restrict_of(changes.additions)
         refused = False
-        if self._saves(page, plan):
+        if page is None or _saves(plan):
             saved, refused = self._save(page, changes, restrict)
         else:
             saved = page
@@ -444,6 +439,11 @@ class SinglePage:
                 f"{self._options.named}: the stored body differs from the body that was sent;"
                 " unsupported content may be lost, and the next run will find a difference again"
             )
+
+
+def _saves(plan: Plan) -> bool:
+    """Return whether a plan creates a version of the page."""
+    return any(change.field in _OF_THE_PAGE for change in plan.changes)
 
 
 def _further_members(options: PageOptions) -> tuple[str, ...]:
