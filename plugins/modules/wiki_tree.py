@@ -33,7 +33,7 @@ description:
   - Headings and elements with an C(id) are targets of links, without regard to case. File names compare in Unicode NFC.
   - Lines of site generators, such as C({{< note >}}), C({% include x %}) or C({{ x }}), stay text outside of code and end the block before
     them, with a warning. Hugo's C(ref) and C(relref) become links. A line C(--8<-- "file") includes a file of O(src). Attributes such as
-    C({ #id width=300 align=right }) after an image, a link or a heading are applied or left out.
+    C({#id width=300 align=right}) after an image, a link or a heading are applied or left out.
   - In C(.mdx) files, modules and comments are left out. A component becomes its content, with a warning.
   - Errors in the files, such as duplicate titles, broken links or missing images, are all reported with file and line before anything is
     written.

@@ -83,6 +83,7 @@ class Tree:
         finally:
             self.http = task.accounting.as_dict()
         self.pages, self.comments = result["pages"], result["comments"]
+        self.skipped = result["skipped"]
         return plan.changed, {page["path"]: page["action"] for page in result["pages"]}
 
     def fails(self, **more: Any) -> ToolchainError:
@@ -432,7 +433,10 @@ PROBLEMS: dict[str, tuple[dict[str, str], list[str]]] = {
         {"x.xml": "<p>\n<b></p>", "y.xml": '<p>\n<ri:attachment ri:filename="../../a" /></p>'},
         ["x.xml:2: <b> from line 2", "y.xml:2: the attachment '../../a' does not exist"],
     ),
-    "folder pages": ({"README.md": "# R"}, ["index.md: README.md is also the page of this folder"]),
+    "folder pages": (
+        {"more/index.md": "# R", "more.md": "# M"},
+        ["more.md: more/index.md is also the page of the folder more: rename more.md"],
+    ),
     "labels": (
         {"x.md": "---\nlabels: [a b]\n---\n"},
         ["x.md:1: 'a b' is not a valid label: it is empty or contains a blank"],
@@ -480,10 +484,37 @@ def test_single_file_becomes_a_tree(tree: Tree) -> None:
     assert not tree(src=src)[0]
     tree.write({"alone.md": "# Alone\n\n[b](../../../etc/passwd)"})
     assert "does not exist" in tree.fails(src=src).message
-    assert (
-        "is neither a .md file nor an .xml file"
-        in tree.fails(src=str(tree.folder / "p.png")).message
-    )
+    assert "is no Markdown" in tree.fails(src=str(tree.folder / "p.png")).message
+
+
+def test_page_of_a_folder_stays_if_another_file_has_it(tree: Tree) -> None:
+    tree.write({"more/README.md": "# More", "more/x.md": "# X"})
+    tree(prune=True)
+    page_id = tree.page("More")["id"]
+    for gone, new in (("more/README.md", "more/_index.md"), ("more/_index.md", "more.md")):
+        tree.write({gone: None, new: "# More"})
+        assert tree(prune=True)[1][new] == "updated"
+        assert tree.page("More")["id"] == page_id
+        assert not tree(prune=True)[0]
+    tree.write({"more/index.md": "# First", "more.md": None, "more/README.md": "# Read"})
+    assert tree(prune=True)[1]["more/README.md"] == "created"
+    assert (tree.page("First")["id"], tree.above("Read")) == (page_id, "First")
+
+
+def test_page_that_becomes_a_draft_is_a_removed_file(tree: Tree) -> None:
+    tree.write({"more.md": "# More\n"})
+    tree(prune=True)
+    tree.write({"more.md": "---\ndraft: true\n---\n# More\n"})
+    for check in (True, False):
+        tree.warnings.clear()
+        assert tree(prune=True, check=check)[1]["more.md"] == "deleted"
+        assert tree.skipped == ["more.md"]
+        assert tree.warnings == [
+            "1 draft is left out (more.md): set drafts to publish to include them"
+        ]
+    assert not tree.page("More")
+    assert tree(drafts="publish")[1]["more.md"] == "created"
+    assert tree.skipped == []
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
@@ -624,7 +655,10 @@ def test_many_pages_and_files_are_listed_completely(tree: Tree) -> None:
 
 def test_empty_folder_is_reported(tree: Tree, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    assert "no .md file and no .xml file" in tree.fails(src=str(tmp_path / "empty")).message
+    assert (
+        "no Markdown (.md, .markdown, .mdx) and no .xml file"
+        in tree.fails(src=str(tmp_path / "empty")).message
+    )
 
 
 def test_tree_is_created_at_the_top_of_a_space(tree: Tree) -> None:

@@ -185,7 +185,7 @@ def test_xml_file_of_another_kind_is_a_file(folder: Folder) -> None:
     folder.write(**{"wrong.xml": "<p>\n<b></p>", "head.xml": "---\ntitle: T\n---\n<other/>"})
     (problem,) = folder.problems()
     assert problem.startswith("wrong.xml:2: <b>")
-    with pytest.raises(ToolchainError, match=r"pom.xml is neither Markdown"):
+    with pytest.raises(ToolchainError, match=r"pom.xml is no Markdown"):
         folder("pom.xml")
 
 

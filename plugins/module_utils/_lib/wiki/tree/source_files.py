@@ -110,6 +110,7 @@ def _images(element: StorageElement) -> Iterator[StorageElement]:
 ROOT = "./"
 MARKDOWN = (".md", ".markdown", ".mdx")
 _STORAGE = ".xml"
+_KINDS = "Markdown (.md, .markdown, .mdx) and no .xml file in storage format"
 _NOTHING = "nothing in src"
 #: Number of characters in which the first tag of an .xml file is searched for.
 _HEAD = 65_536
@@ -194,8 +195,7 @@ def read_folder(src: str, exclude: Sequence[str], *, drafts: bool = False) -> So
         folder.drafts = [path for path, file in chosen.items() if _is_draft(file)]
     _add_pages(folder, {path: chosen[path] for path in chosen if path not in folder.drafts})
     if not folder.pages and not folder.problems:
-        kinds = f"no {', '.join(MARKDOWN)} file and no .xml file in storage format"
-        left = "only drafts: set drafts to publish" if folder.drafts else kinds
+        left = "only drafts: set drafts to publish" if folder.drafts else f"no {_KINDS}"
         raise invalid(f"src: {root} has {left}")
     return folder
 
@@ -204,10 +204,7 @@ def _read_single(path: str, exclude: Sequence[str], *, drafts: bool) -> SourceFo
     """Return a tree with a single page. Its folder is not listed, because it may be very large."""
     root, name = os.path.split(path)
     if not _is_page(name, path):
-        kinds = ", ".join(MARKDOWN)
-        raise invalid(
-            f"src: {path} is neither Markdown ({kinds}) nor an .xml file in storage format"
-        )
+        raise invalid(f"src: {path} is no {_KINDS}")
     if not drafts and _is_draft(path):
         raise invalid(f"src: {path} is a draft: set drafts to publish")
     folder = SourceFolder(root, os.path.splitext(name)[0], files=_Neighbours(root))
