@@ -36,7 +36,7 @@ from ..pages.saving import PageWriter, trash
 from ..properties import write_property
 from .existing_pages import EXPANSION, KEY, TreeMark, TreeReader, mark_of
 from .page_plan import PagePlan, final_mark, leave_out, left_out, part_of
-from .source_files import ROOT, read_folder
+from .source_files import ROOT, SourceFolder, read_folder
 from .tree_plan import TreePlanner, deletions
 from .wanted_pages import WantedPages, title_key, unreferenced
 
@@ -252,17 +252,23 @@ class WikiTreeOperation:
             store, wanted = Restrictions(self._client), options.restrictions.wanted
             self._restrictions = PageRestrictions(store, wanted, force=options.force)
 
-    def plan(self) -> Plan:
-        options, task = self._options, self._task
+    def _folder(self) -> SourceFolder:
+        """List the folder, and warn about drafts."""
+        options = self._options
         folder = read_folder(options.src, options.exclude, drafts=options.drafts == "publish")
         for warning in folder.warnings:
-            task.warn(warning)
+            self._task.warn(warning)
         if folder.drafts:
             count, names = len(folder.drafts), listed(folder.drafts)
-            task.warn(
+            self._task.warn(
                 f"{count} draft{'s are' if count > 1 else ' is'} left out ({names}): set drafts to"
                 " publish to include them"
             )
+        return folder
+
+    def plan(self) -> Plan:
+        options, task = self._options, self._task
+        folder = self._folder()
         wanted = WantedPages(
             folder,
             options.title_prefix,
