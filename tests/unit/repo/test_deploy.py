@@ -313,9 +313,13 @@ def test_file_in_another_member_of_a_virtual_repository_is_ignored(server: Serve
 @pytest.mark.parametrize(
     ("reply", "kind", "said"),
     [
-        (Reply(body={"rclass": "virtual", "defaultDeploymentRepo": ""}), "rejected", "no default"),
-        (Reply(body={"type": "VIRTUAL"}), "rejected", "no default"),
-        (Reply(body={"type": "REMOTE"}), "rejected", "remote"),
+        (Reply(body={"rclass": "virtual", "defaultDeploymentRepo": ""}), "invalid", "deploy into"),
+        (
+            Reply(body={"type": "VIRTUAL", "repositories": ["a", "b", "c"]}),
+            "invalid",
+            "which has no repository to deploy into: name a local repository behind it: 'a'",
+        ),
+        (Reply(body={"type": "REMOTE"}), "invalid", "remote repository, which does not accept"),
         (Reply(400, "Bad Request"), "not_found", "no repository 'r'"),
         (Reply(404), "not_found", "no repository 'r'"),
     ],
@@ -324,7 +328,8 @@ def test_unsuitable_repository_is_rejected(
     server: Server, reply: Reply, kind: str, said: str
 ) -> None:
     server.on["GET /api/repositories/r"] = reply
-    server.on["GET /api/repositories"] = Reply(body="[]")
+    known = [{"key": "a", "type": "LOCAL"}, {"key": "b", "type": "REMOTE"}]
+    server.on["GET /api/repositories"] = Reply(body=json.dumps(known))
     error = server.fails(ArtifactDeployOperation, options(path="a", content="x"))
     assert error.kind == kind
     assert said in error.message

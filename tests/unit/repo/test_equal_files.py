@@ -21,7 +21,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.trans
     artifact_download,
 )
 from tests.unit.repo.conftest import Server
-from tests.unit.stub import Reply
+from tests.unit.stub import Reply, Seen
 
 Download = artifact_download.ArtifactDownloadOperation
 RECORD, AQL = "GET /api/build/app/7", "POST /api/search/aql"
@@ -99,6 +99,52 @@ def test_copies_in_the_target_are_counted(
     server.on[RECORD], server.on[AQL] = record(*modules), found(rows(*there))
     plan, values = server.run(BuildPromoteOperation, promotion(status="released"), check=True)
     assert (plan.changed, values["missing_files"]) == (bool(missing), missing)
+
+
+TWICE = {"id": "a", "artifacts": [*NAMELESS[0]["artifacts"], *NAMELESS[1]["artifacts"]]}
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        (["a/LICENSE", "b/LICENSE"], ["a/LICENSE"], ["LICENSE"]),
+        (["a/LICENSE", "b/LICENSE"], [], ["LICENSE", "LICENSE"]),
+        (["a/LICENSE", "b/LICENSE"], ["a/LICENSE", "b/LICENSE"], []),
+        (["a/LICENSE"], ["a/LICENSE"], []),
+        (["a/LICENSE"], [], ["LICENSE"]),
+        (["a/LICENSE", "b/other"], ["a/LICENSE"], []),
+        # a move has emptied the source
+        ([], ["a/LICENSE"], []),
+        ([], [], ["LICENSE"]),
+    ],
+)
+@pytest.mark.parametrize("is_marked", [True, False])
+@pytest.mark.parametrize("source_repo", [None, "dev"])
+def test_copies_in_the_source_tell_whether_entries_without_a_path_are_two_files(
+    server: Server,
+    case: tuple[list[str], list[str], list[str]],
+    is_marked: bool,
+    source_repo: str | None,
+) -> None:
+    source, there, missing = case
+    server.on["GET /api/repositories/rel"] = Reply(body={"key": "rel", "rclass": "local"})
+    server.on["GET /api/storage/rel?list"] = Reply(body={"files": []})
+    server.on[RECORD] = record(TWICE)
+
+    def ask(seen: Seen) -> Reply:
+        text = seen.body.decode()
+        if '"repo": "rel"' in text:
+            return found(rows(*there))
+        if "@build.name" in text and not is_marked:
+            return found()
+        # another repository has a copy of its own
+        others = [] if source_repo else rows("x/LICENSE", repo="other")
+        return found(rows(*source, repo="dev"), others if source else [])
+
+    server.on[AQL] = ask
+    given = promotion(status="released", source_repo=source_repo)
+    _plan, values = server.run(BuildPromoteOperation, given, check=True)
+    assert values["missing_files"] == missing
 
 
 def test_repeated_row_is_one_copy(server: Server) -> None:

@@ -143,6 +143,8 @@ INSIDE_ARCHIVE = (
     "which addresses a file inside an archive: an item deployed to this path could not be"
     " downloaded"
 )
+#: Matches a matrix parameter, as in `a.deb;deb.distribution=stable`.
+_MATRIX = re.compile(r";[^;/=]+=[^;/]*")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 #: Matches the start of an HTML fragment. Text responses of the server never start with a tag.
 _PART_OF_PAGE = re.compile(
@@ -349,12 +351,26 @@ def item_path(repo: str, path: str, *, slash: bool = False) -> str:
     return address.path(repo, *segments(path), slash=slash)
 
 
-def refuse_glob(path: str) -> None:
-    """Raise `invalid` if a path that must name a single item contains wildcards."""
+def refuse_matrix(option: str, path: str) -> None:
+    """Raise `invalid` if a path contains matrix parameters (`;name=value`).
+
+    Other clients set and search for properties with them. Here they would be part of a name.
+    """
+    found = _MATRIX.search(path)
+    if found is not None:
+        raise invalid(
+            f"{option}: '{path}' contains '{found[0]}', which would be part of the name: put the"
+            " values into the option properties"
+        )
+
+
+def refuse_glob(path: str, option: str = "path") -> None:
+    """Raise `invalid` if a path that must name a single item is a pattern or has parameters."""
+    refuse_matrix(option, path)
     if has_wildcards(path):
         raise invalid(
-            f"path: '{path}' contains wildcards, but must name a single item: use artifact_cleanup"
-            " to delete by pattern"
+            f"{option}: '{path}' contains wildcards, but must name a single item: use"
+            " artifact_cleanup to delete by pattern"
         )
 
 
@@ -368,6 +384,7 @@ def require_new_path(option: str, path: str) -> None:
 
     The server itself accepts wildcards, surrounding blanks and control characters.
     """
+    refuse_matrix(option, path)
     if is_inside_archive(path):
         raise invalid(f"{option}: '{path}' contains '!/', {INSIDE_ARCHIVE}")
     for segment in segments(path):

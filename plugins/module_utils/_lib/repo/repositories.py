@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from ..core import address
-from ..core.errors import Kind, ToolchainError, error_text, invalid
+from ..core.errors import ToolchainError, error_text, invalid
 from ..core.http.messages import Response, unexpected_body
 from ..core.json_text import as_text
 from .client import RepoClient, object_of, objects
@@ -26,19 +26,19 @@ def deployment_target(client: RepoClient, key: str, *, certain: bool = False) ->
     This is the `defaultDeploymentRepo` of a virtual repository, otherwise `key` itself.
 
     :param certain: also raise `not_found` if the server cannot list repositories (404)
-    :raises ToolchainError: `not_found` if the repository does not exist, `rejected` if it does not
+    :raises ToolchainError: `not_found` if the repository does not exist, `invalid` if it does not
         accept deployments
     """
     planned = predicted(client, key)
     if planned is not None:
-        return _target(ToolchainError, key, planned)
+        return _target(client, key, planned)
     response = _response(client, key)
     if response.status not in (200, 403):
         return _target_by_list(client, key, response, certain)
     client.transport.memory[_PLAIN] = False
     if response.status == 403:
         return key
-    return _target(response.error, key, object_of(response, "a repository"))
+    return _target(client, key, object_of(response, "a repository"))
 
 
 def _response(client: RepoClient, key: str) -> Response:
@@ -66,22 +66,15 @@ def kind_of(found: Mapping[str, Any]) -> str:
     return str(found.get("rclass") or found.get("type") or "").upper()
 
 
-def _target(
-    error: Callable[[Kind, str], ToolchainError], key: str, found: Mapping[str, Any]
-) -> str:
+def _target(client: RepoClient, key: str, found: Mapping[str, Any]) -> str:
     kind = kind_of(found)
     if kind == "REMOTE":
-        raise error(
-            "rejected", f"'{key}' is a remote repository, which does not accept deployments"
-        )
+        raise not_stored(client, key, kind, "does not accept deployments")
     if kind != "VIRTUAL":
         return key
     target = found.get("defaultDeploymentRepo")
     if not target:
-        raise error(
-            "rejected",
-            f"the virtual repository '{key}' has no defaultDeploymentRepo: use a local repository",
-        )
+        raise not_stored(client, key, kind, "has no repository to deploy into")
     return str(target)
 
 
@@ -95,7 +88,7 @@ def _target_by_list(client: RepoClient, key: str, refused: Response, certain: bo
     :param refused: response to the read of the repository
     """
     try:
-        response, entries = listed(client)
+        _read, entries = listed(client)
     except ToolchainError as error:
         if error.status not in _UNVERIFIABLE or (certain and error.status == 404):
             raise
@@ -105,7 +98,7 @@ def _target_by_list(client: RepoClient, key: str, refused: Response, certain: bo
     for entry in entries:
         if entry.get("key") == key:
             # the list does not contain defaultDeploymentRepo; the server resolves it on deployment
-            return key if kind_of(entry) == "VIRTUAL" else _target(response.error, key, entry)
+            return key if kind_of(entry) == "VIRTUAL" else _target(client, key, entry)
     raise unknown(key, refused)
 
 
@@ -194,13 +187,13 @@ def local_members(client: RepoClient, key: str) -> list[str]:
     """Return the keys of the local repositories behind a virtual one, as far as they are shown."""
     found: dict[str, None] = {}
     pending, seen = [key], {key}
-    _response, entries = _listed_if_possible(client)
+    _read, entries = _listed_if_possible(client)
     kinds = {as_text(entry.get("key")): kind_of(entry) for entry in entries}
     while pending:
         for member in members(client, pending.pop(0)):
             if kinds.get(member) == "VIRTUAL" and member not in seen:
                 pending.append(member)
-            elif kinds.get(member) not in ("VIRTUAL", "REMOTE") and member != key:
+            elif kinds.get(member) not in (None, "VIRTUAL", "REMOTE"):
                 found[member] = None
             seen.add(member)
     return list(found)

@@ -19,7 +19,7 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Option, argument_spec, parse
 from ...core.plan import without_none
 from .. import repositories
-from ..client import RepoClient, join, repository_key, segments
+from ..client import RepoClient, join, refuse_matrix, repository_key, segments
 from ..items import listing
 from ..items.file_states import common_folder
 from ..items.listing import StoredItem
@@ -175,6 +175,7 @@ def _file(place: str, entry: PublishedFileOptions, *, is_kept: bool = False) -> 
     scopes = (entry.scopes or ()) if isinstance(entry, UsedFileOptions) else ()
     if entry.action in _GONE:
         raise invalid(f"{place}.action is '{entry.action}': a build cannot contain deleted files")
+    refuse_matrix(f"{place}.path", entry.path or "")
     if entry.repo and entry.path:
         path = join(*segments(entry.path))
         name = entry.name or path.rpartition("/")[2]

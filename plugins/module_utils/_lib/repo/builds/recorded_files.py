@@ -7,8 +7,9 @@ its copies are counted wherever they are in the target repository.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from ...core.errors import ToolchainError
@@ -31,6 +32,8 @@ class RecordedFile:
 
     :param path: path in the repository; "" if the record does not have it
     :param repo: repository to which the build deployed the file; `None` if unknown
+    :param is_repeated: whether an earlier entry without a path has the same module, name and
+        content, so that it may be the same file
     """
 
     name: str
@@ -38,6 +41,7 @@ class RecordedFile:
     sha1: str
     sha256: str | None = None
     repo: str | None = None
+    is_repeated: bool = False
 
     @property
     def label(self) -> str:
@@ -51,17 +55,19 @@ class RecordedFile:
 def recorded_files(record: Mapping[str, Any]) -> list[RecordedFile]:
     """Return the artifacts of all modules of a record; a repeated path is a single file.
 
-    Artifacts without a SHA-1 cannot be compared and are left out. Artifacts without a path are
-    the same file if module, name and content are the same.
+    Artifacts without a SHA-1 cannot be compared and are left out.
     """
     found: dict[tuple[str, ...], RecordedFile] = {}
+    repeated: list[RecordedFile] = []
     for module in objects(record.get("modules")):
         for artifact in objects(module.get("artifacts")):
             if artifact.get("sha1"):
                 file = _recorded_file(artifact)
                 place = (file.path,) if file.path else ("", as_text(module.get("id")), file.name)
-                found.setdefault((*place, file.sha1), file)
-    return list(found.values())
+                first = found.setdefault((*place, file.sha1), file)
+                if first is not file and not file.path:
+                    repeated.append(replace(file, is_repeated=True))
+    return [*found.values(), *repeated]
 
 
 def _recorded_file(artifact: Mapping[str, Any]) -> RecordedFile:
@@ -98,6 +104,7 @@ def lacking(recorded: Iterable[RecordedFile], paths: Paths) -> list[RecordedFile
         spare = {path.rpartition("/")[2] for path in there - {file.path for file in files}}
         # files at their path are there, and most likely also those whose name occurs elsewhere
         files.sort(key=lambda file: (file.path in there, file.file_name in spare, file.label))
+        files.sort(key=lambda file: not file.is_repeated)
         found += files[: max(0, len(files) - len(there))]
     return sorted(found, key=lambda file: file.label)
 
@@ -120,8 +127,66 @@ def missing_files(
     there = _paths_in(client, record, target)
     if there is None:
         return None
-    missing = [file.label for file in lacking_items(client, target, wanted, there)]
-    return None if missing and _UNKNOWN in there else missing
+    missing = lacking_items(client, target, wanted, there)
+    if any(file.is_repeated for file in missing):
+        copies = _copies_in_source(client, record, missing, target, source)
+        missing = _with_copies(missing, there, copies)
+    return None if missing and _UNKNOWN in there else [file.label for file in missing]
+
+
+#: SHA-1 and name of a file.
+_Content: TypeAlias = tuple[str, str]
+
+
+def _copies_in_source(
+    client: RepoClient,
+    record: Mapping[str, Any],
+    missing: Iterable[RecordedFile],
+    target: str,
+    source: str | None,
+) -> Counter[_Content]:
+    """Return the number of copies of repeated files in the source of a promotion.
+
+    These are the files with the properties of the build, otherwise those with the same content.
+
+    :param source: `None` means the repository with the most copies
+    """
+    if not client.dialect.query_by_property:
+        return Counter()
+    repo: dict[str, Any] = {"repo": {"$ne": target} if source is None else source}
+    purpose = "counting the copies of the build's files in the source"
+    build = {"@build.name": record.get("name"), "@build.number": record.get("number")}
+    by_content = aql.by_sha1({file.sha1 for file in missing if file.is_repeated})
+    paths: dict[str, set[tuple[_Content, str]]] = {}
+    for criteria in (build, *by_content):
+        rows = aql.ask_if_supported(client, purpose, {**repo, **criteria}, ["actual_sha1"]) or ()
+        for row in rows:
+            content = as_text(row.get("actual_sha1")).lower(), as_text(row.get("name"))
+            paths.setdefault(as_text(row.get("repo")), set()).add((content, aql.path_in(row)))
+        if criteria is build and rows:
+            break
+    copies: Counter[_Content] = Counter()
+    for key, found in paths.items():
+        if source is not None or key != target:
+            copies |= Counter(content for content, _path in found)
+    return copies
+
+
+def _with_copies(
+    missing: Iterable[RecordedFile], there: Paths, copies: Counter[_Content]
+) -> list[RecordedFile]:
+    """Return the missing files without repeated entries for which the source has no copy."""
+    left = Counter(copies)
+    for sha1, paths in there.items():
+        left.subtract((sha1, path.rpartition("/")[2]) for path in paths)
+    found = []
+    # the first entry of a file uses its copies before the repeated ones
+    for file in sorted(missing, key=lambda file: (file.is_repeated, file.label)):
+        content = file.sha1, file.file_name
+        left[content] -= 1
+        if not file.is_repeated or left[content] >= 0:
+            found.append(file)
+    return sorted(found, key=lambda file: file.label)
 
 
 def lacking_items(
@@ -217,7 +282,9 @@ def relocated(
     keys = {as_text(row.get("repo")) for row in rows}
     per_repo = {key: _by_content(row for row in rows if row.get("repo") == key) for key in keys}
     there = per_repo.pop(target, {})
-    complete = bool(there) and not lacking_items(client, target, recorded, there)
+    missing = lacking_items(client, target, recorded, there)
+    # for a repeated entry, the copies in the other repositories are compared below
+    complete = bool(there) and all(file.is_repeated for file in missing)
     return complete and all(_has_copies(there, other, copied) for other in per_repo.values())
 
 

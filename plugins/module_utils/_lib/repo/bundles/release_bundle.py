@@ -307,7 +307,7 @@ def _check(options: BundleSourcesOptions) -> None:
     for number, artifact in enumerate(options.artifacts or ()):
         place = f"sources.artifacts[{number}]"
         repository_key(f"{place}.repo", artifact.repo)
-        refuse_glob(artifact.path)
+        refuse_glob(artifact.path, f"{place}.path")
         if not segments(artifact.path):
             raise invalid(f"{place}.path is '{artifact.path}', but must name a file")
     for number, build in enumerate(options.builds or ()):

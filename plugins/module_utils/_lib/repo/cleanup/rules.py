@@ -18,7 +18,7 @@ from ...core.globs import Patterns, crossing, has_wildcards, matcher, with_conte
 from ...core.module.typed_options import Option, Positive
 from ...core.times import age_of, moment_of
 from .. import aql
-from ..client import repository_key
+from ..client import refuse_matrix, repository_key
 from ..properties import Properties, texts_of
 
 #: Path of a repository's root in AQL.
@@ -294,6 +294,7 @@ def _glob(place: str, option: str | None) -> str | None:
             f"{place} is '{option}': use {ROOT} for the root, or omit the option to match all"
             " folders"
         )
+    refuse_matrix(place, glob)
     if ".." in glob.split("/"):
         raise invalid(f"{place} is '{option}', but no item has .. in its path")
     return glob

@@ -108,7 +108,8 @@ def needed_by_newer(
                 lacking = sorted(files.keys() - kept) if kept else []
                 if not lacking:
                     continue
-                needed[(start, *version)] = files[lacking[0]]
+                time, number = version
+                needed[start, time, number] = files[lacking[0]]
             kept |= files.keys()
     return needed
 

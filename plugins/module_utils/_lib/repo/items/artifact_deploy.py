@@ -533,7 +533,7 @@ class ItemRemoval:
         try:
             repo = deployment_target(self._client, self._key, certain=visible is None)
         except ToolchainError as error:
-            if visible is None and error.kind == "rejected":
+            if visible is None and error.kind == "invalid":
                 return self._key, None
             raise
         if repo == self._key:

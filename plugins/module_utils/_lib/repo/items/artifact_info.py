@@ -17,7 +17,7 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText, Positive
 from ...core.plan import Plan, ReadOnly, unchanged
 from .. import aql, json_rows
-from ..client import RepoClient, item_path, join, repository_key, segments
+from ..client import RepoClient, item_path, join, refuse_matrix, repository_key, segments
 
 #: Maximum number of characters of a query in an error message.
 _SHOWN = 100
@@ -128,6 +128,7 @@ class ArtifactInfoOperation(ReadOnly):
         if colon == "" or path == "":
             raise invalid(f"pattern: '{pattern}' must have the form repository:path/*.jar")
         repository_key("pattern", repo)
+        refuse_matrix("pattern", path)
 
         def ask() -> Rows:
             response = self._client.transport.read(
@@ -151,6 +152,7 @@ class ArtifactInfoOperation(ReadOnly):
 
         The `name` of a row is the first segment of the path below the folder.
         """
+        refuse_matrix("list: path", options.path)
         repo, path = repository_key("list: repo", options.repo), join(*segments(options.path))
 
         def ask() -> Rows:

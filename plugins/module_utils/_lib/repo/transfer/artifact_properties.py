@@ -16,7 +16,7 @@ from ...core.module.typed_options import Option, Positive
 from ...core.plan import Plan
 from ...core.progress import ProgressCounter
 from .. import properties
-from ..client import RepoClient, join, repository_key, segments
+from ..client import RepoClient, join, refuse_matrix, repository_key, segments
 from ..items import listing
 from ..repositories import refuse_properties
 from .chosen_files import ChosenArtifactOptions, ChosenPath, FileSelection, chosen_paths
@@ -312,6 +312,7 @@ def _wanted(task: Task, options: ArtifactPropertiesOptions) -> WantedProperties:
 
 def _selection(client: RepoClient, options: ArtifactPropertiesOptions) -> FileSelection | None:
     """Return the selection of files; `None` if the options name a single item."""
+    refuse_matrix("path", options.path or "")
     path = join(*segments(options.path or ""))
     if not options.selects:
         repo = repository_key("repo", options.repo or "")

@@ -135,7 +135,12 @@ class _BuildSearch:
         ]
 
     def require_all(self, recorded: Sequence[RecordedFile], found: Iterable[RemoteFile]) -> None:
-        missing = lacking_items(self._client, None, recorded, _paths(found))
+        # the search has found all copies, so that a repeated entry without one is the same file
+        missing = [
+            file
+            for file in lacking_items(self._client, None, recorded, _paths(found))
+            if not file.is_repeated
+        ]
         if missing:
             labels = ", ".join(file.label for file in missing)
             raise ToolchainError(

@@ -13,7 +13,7 @@ from ...core.errors import ToolchainError, invalid
 from ...core.globs import Patterns, fixed_part, has_wildcards, hint, matcher
 from ...core.json_text import as_text
 from .. import aql, properties, repositories
-from ..client import RepoClient, join, segments
+from ..client import RepoClient, join, refuse_matrix, segments
 from ..items import listing
 from ..items.listing import UNKNOWN_ITEM, StoredItem
 from ..properties import Properties
@@ -269,6 +269,7 @@ def refuse_path(place: str, path: str) -> None:
 
     :param place: location in the options, for the message
     """
+    refuse_matrix(place, path)
     try:
         segments(path)
     except ToolchainError as error:
