@@ -15,13 +15,44 @@ Json = dict[str, Any]
 _ADDRESS = re.compile(r"(?<![|\[])\bhttps?://[^\s|\]]+")
 
 
+_LISTS = ("bulletList", "orderedList")
+_SIMPLE = ("paragraph", "codeBlock", *_LISTS)
+_BLOCKS = (*_SIMPLE, "heading", "blockquote", "rule", "table", "taskList")
+_INLINE = ("text", "hardBreak", "mention", "emoji", "inlineCard")
+#: Nodes that a node of the cloud's documents may contain.
+_CONTENT: dict[str, tuple[str, ...]] = {
+    "doc": _BLOCKS,
+    **dict.fromkeys(("paragraph", "heading", "taskItem"), _INLINE),
+    "codeBlock": ("text",),
+    **dict.fromkeys(("blockquote", "listItem"), _SIMPLE),
+    **dict.fromkeys(_LISTS, ("listItem",)),
+    "taskList": ("taskItem", "taskList"),
+    "table": ("tableRow",),
+    "tableRow": ("tableHeader", "tableCell"),
+    **dict.fromkeys(("tableHeader", "tableCell"), _BLOCKS),
+}
+#: Nodes that need content.
+_FILLED = (*_LISTS, "listItem", "blockquote", "table", "tableRow", "tableHeader", "tableCell")
+
+
 def is_document(value: Any) -> bool:
-    return (
-        isinstance(value, dict)
-        and value.get("type") == "doc"
-        and value.get("version") == 1
-        and isinstance(value.get("content"), list)
-    )
+    """Return whether a value is a document that the cloud accepts [tracker-25]."""
+    is_whole = isinstance(value, dict) and value.get("type") == "doc" and value.get("version") == 1
+    return is_whole and isinstance(value.get("content"), list) and _is_valid(value)
+
+
+def _is_valid(node: Json) -> bool:
+    kind, content = node.get("type"), node.get("content", [])
+    marks = [mark.get("type") for mark in node.get("marks", [])]
+    if kind == "text":
+        return bool(node.get("text")) and not ("code" in marks and {*marks} - {"code", "link"})
+    if kind == "listItem" and content and content[0].get("type") in _LISTS:
+        return False
+    if kind in ("taskList", "taskItem") and not node.get("attrs", {}).get("localId"):
+        return False
+    if kind in _FILLED and not content:
+        return False
+    return all(one.get("type") in _CONTENT.get(str(kind), ()) and _is_valid(one) for one in content)
 
 
 def to_document(text: str) -> Json:
@@ -65,8 +96,10 @@ def from_document(node: Json) -> str:
     if kind == "hardBreak":
         return "\n"
     inner = [from_document(child) for child in content]
-    if kind == "doc":
+    if kind in ("doc", "blockquote"):
         return "\n\n".join(inner)
+    if kind == "codeBlock":
+        return f"{{code}}\n{''.join(inner)}\n{{code}}"
     if kind in ("bulletList", "orderedList"):
         mark = "*" if kind == "bulletList" else "#"
         return "\n".join(f"{mark} {item}" for item in inner)

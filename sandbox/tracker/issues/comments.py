@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse, Response
 
 from sandbox.tracker.call import Call, Json, require
 from sandbox.tracker.errors import refusal
-from sandbox.tracker.fields.markup import from_document, is_document
+from sandbox.tracker.fields.markup import as_markup, is_document
 from sandbox.tracker.fields.values import LONGEST_TEXT
 from sandbox.tracker.visible import Issue
 
@@ -82,14 +82,18 @@ def _kept(given: Json) -> Json:
     return {name: given[name] for name in _KEPT if given.get(name)}
 
 
-def _text(call: Call, body: Any) -> str:
+def _text(call: Call, body: Any) -> str | Json:
+    """Return the text to store: a string, or the document of version 3."""
     if call.documents:
         invalid = refusal(400, errors={"comment": "Comment body is not valid!"})
         require(is_document(body), invalid)
-        body = from_document(body)
-    if not isinstance(body, str) or body.strip() == "":
+    elif not isinstance(body, str):
         raise refusal(400, errors={"comment": "Comment body can not be empty!"})
-    if len(body) > LONGEST_TEXT:
+    text = as_markup(body)
+    if text.strip() == "":
+        raise refusal(400, errors={"comment": "Comment body can not be empty!"})
+    if len(text) > LONGEST_TEXT:
         message = "The entered text is too long. It exceeds the allowed limit of 32,767 characters."
         raise refusal(400, errors={"comment": message})
-    return body
+    stored: str | Json = body
+    return stored

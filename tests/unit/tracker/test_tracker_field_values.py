@@ -31,6 +31,9 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.is
     sent,
     shown,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.issues.text_format import (
+    TextFormat,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.projects import (
     project_objects,
 )
@@ -193,6 +196,8 @@ def test_missing_list_entries() -> None:
     assert missing(None, ["x"]) == ["x"]
 
 
+PLAIN = TextFormat(markdown=False, cloud=False, warn=print)
+CLOUD = TextFormat(markdown=False, cloud=True, warn=print)
 SENT: list[tuple[Any, dict[str, Any], Any]] = [
     ("5", {"type": "number"}, 5),
     ("2.5", {"type": "number"}, 2.5),
@@ -216,16 +221,16 @@ SENT: list[tuple[Any, dict[str, Any], Any]] = [
 
 @pytest.mark.parametrize(("value", "schema", "wanted"), SENT)
 def test_value_sent_to_a_server(value: Any, schema: dict[str, Any], wanted: Any) -> None:
-    assert sent(value, schema, PLACE, None) == wanted
+    assert sent(value, schema, PLACE, None, PLAIN) == wanted
 
 
 def test_text_area_of_the_cloud_is_a_document() -> None:
     area = {"type": "string", "custom": "com.example:textarea"}
     no_client: Any = None
     site = Accounts(no_client, print, cloud=True)
-    assert sent("a", area, PLACE, site) == to_document("a")
-    assert sent("a", area, PLACE, None) == "a"
-    assert sent("", area, PLACE, site) is None
+    assert sent("a", area, PLACE, site, CLOUD) == to_document("a")
+    assert sent("a", area, PLACE, None, PLAIN) == "a"
+    assert sent("", area, PLACE, site, CLOUD) is None
 
 
 @pytest.mark.parametrize(
@@ -242,7 +247,7 @@ def test_text_area_of_the_cloud_is_a_document() -> None:
 )
 def test_impossible_value_is_rejected(value: Any, schema: dict[str, Any], words: str) -> None:
     with pytest.raises(ToolchainError, match=words):
-        sent(value, schema, PLACE, None)
+        sent(value, schema, PLACE, None, PLAIN)
 
 
 def test_value_shown() -> None:
@@ -259,5 +264,5 @@ def test_similar_version_names_are_compared() -> None:
 @pytest.mark.parametrize("kind", ["user", "string", "option", "datetime", "array"])
 def test_blanks_are_not_an_empty_value(kind: str) -> None:
     with pytest.raises(ToolchainError, match=r"fields\.x contains only blanks: write ''") as caught:
-        sent(" ", {"type": kind, "items": "version"}, PLACE, None)
+        sent(" ", {"type": kind, "items": "version"}, PLACE, None, PLAIN)
     assert caught.value.kind == "invalid"

@@ -12,7 +12,8 @@ from ...core.errors import ToolchainError, invalid
 from ...core.http.messages import expected
 from ...core.json_text import as_text, member
 from ...core.plan import Change
-from ..issues.documents import plain_lines, text_of, to_document
+from ..issues.documents import is_document, same_document, text_of
+from ..issues.text_format import TextFormat
 from ..pagination import read_all
 from .issue_options import IssueOptions
 from .site import Edit, Site, TrackerIssue, identity
@@ -28,9 +29,11 @@ _INTERNAL = "sd.public.comment"
 class OwnComment:
     """A comment of the task's account.
 
-    `visibility`: type and name of the role or group that can see it, or None.
+    `body`: as the server stores it, a string or a document. `visibility`: type and name of the role
+    or group that can see it, or None.
     """
 
+    body: Any
     text: str
     visibility: tuple[str, str] | None
     internal: bool
@@ -40,7 +43,8 @@ class OwnComment:
         shown = record.get("visibility")
         kind, name = (as_text(member(shown, part)) for part in ("type", "value"))
         visibility = (kind, name) if kind and name else None
-        return cls(text_of(record.get("body")), visibility, _is_internal(record))
+        body = record.get("body")
+        return cls(body, text_of(body), visibility, _is_internal(record))
 
 
 def _is_internal(record: Mapping[str, Any]) -> bool:
@@ -60,14 +64,15 @@ class CommentPart:
 
     names = ("comment",)
 
-    def __init__(self, site: Site, options: IssueOptions) -> None:
+    def __init__(self, site: Site, options: IssueOptions, texts: TextFormat) -> None:
         self._site, self._text = site, options.comment or ""
         self._find, self._absent = options.comment_find, options.comment_state == "absent"
         visibility = options.comment_visibility
         self._visibility = visibility and (visibility.type, visibility.value.strip())
         self._internal = options.comment_internal
-        text = self._text
-        self._wanted = text_of(to_document(text)) if site.cloud else plain_lines(text)
+        self._stored = texts.stored(self._text, "comment")
+        self._wanted = text_of(self._stored)
+        self._markdown = texts.markdown
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -78,12 +83,12 @@ class CommentPart:
 
     def edits(self, issue: TrackerIssue) -> list[Edit]:
         comments = self._own_comments(issue.fields.get("comment"), issue.key)
-        found = [number for number, known in comments.items() if self._is_meant(known.text)]
+        found = [number for number, known in comments.items() if self._is_meant(known)]
         if self._absent:
             return [self._deletion(issue, number, comments[number].text) for number in found]
         if any(map(self._is_wanted, comments.values())):
             return []
-        same = [number for number, known in comments.items() if known.text == self._wanted]
+        same = [number for number, known in comments.items() if self._has_text(known)]
         number = next(reversed([*found, *same]), None)
         if number is not None:
             current = comments[number]
@@ -113,8 +118,13 @@ class CommentPart:
     def _changes(self, current: OwnComment | None) -> tuple[Change, ...]:
         """Return the changes of the text and of the managed audience of a comment."""
         changes = []
-        if current is None or current.text != self._wanted:
-            changes.append(Change("comment", current and current.text, self._text))
+        if current is None or not self._has_text(current):
+            before, after = current and current.text, self._text
+            if self._markdown:
+                after = self._wanted
+            if current is not None and before == after:  # the documents differ
+                before, after = current.body, self._stored
+            changes.append(Change("comment", before, after))
         visibility = current.visibility if current else None
         if self._visibility and _folded(visibility) != _folded(self._visibility):
             shown = visibility and " ".join(visibility)
@@ -124,8 +134,14 @@ class CommentPart:
             changes.append(Change("comment_internal", internal, self._internal))
         return tuple(changes)
 
-    def _is_meant(self, text: str) -> bool:
-        return text == self._wanted if self._find is None else self._find in text
+    def _has_text(self, comment: OwnComment) -> bool:
+        """Return whether a comment has the wanted text, of Markdown the wanted document."""
+        if self._markdown and is_document(self._stored):
+            return same_document(comment.body, self._stored)
+        return comment.text == self._wanted
+
+    def _is_meant(self, comment: OwnComment) -> bool:
+        return self._has_text(comment) if self._find is None else self._find in comment.text
 
     def _own_comments(self, shown: Any, key: str) -> dict[str, OwnComment]:
         """Return the comments by the task's account by id, oldest first.
@@ -174,7 +190,7 @@ class CommentPart:
 
         :param current: the visibility to keep, which a server could otherwise remove
         """
-        body: dict[str, Any] = {"body": to_document(self._text) if self._site.cloud else self._text}
+        body: dict[str, Any] = {"body": self._stored}
         visibility = self._visibility or current
         if visibility:
             body["visibility"] = dict(zip(("type", "value"), visibility, strict=True))

@@ -3,15 +3,19 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.address import require_segment
 from ...core.errors import invalid
+from ...core.module.input_check import Place
 from ...core.module.rules import Rule
 from ...core.module.typed_options import Names, NotNegative, Option, PathText
+from ...core.secret import clean_url
 
 _LONGEST = 255
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/]\S*")
 _LISTS = ("labels", "fix_versions", "components")
 _MANAGED = (
     "summary",
@@ -27,6 +31,7 @@ _MANAGED = (
     "comment_find",
     "watchers",
     "links",
+    "remote_links",
     "attachments",
 )
 
@@ -72,6 +77,43 @@ class IssueLink:
 
 
 @dataclass(frozen=True)
+class RemoteLink:
+    """A link to a page of another server."""
+
+    option_rules: ClassVar[tuple[Rule, ...]] = (
+        Rule("state=absent", forbids=("title", "summary", "relationship")),
+    )
+
+    url: str
+    global_id: str | None = None
+    title: str | None = None
+    summary: Annotated[str | None, Option(empty=True)] = None
+    relationship: Annotated[str | None, Option(empty=True)] = None
+    state: Literal["present", "absent"] = "present"
+
+    @property
+    def identity(self) -> str:
+        """Return the global id, by which the server knows the link."""
+        return self.url if self.global_id is None else self.global_id
+
+    def check(self) -> None:
+        """Raise `invalid` for an address that the server would reject [tracker-44]."""
+        if _ADDRESS.fullmatch(self.url) is None:
+            raise invalid("url must be an absolute address, such as https://example.com/page")
+        if clean_url(self.url) != self.url:
+            raise invalid("url contains a secret, which all readers of the issue would see")
+        if len(self.identity) > _LONGEST:
+            raise invalid(f"global_id (by default the url) has more than {_LONGEST} characters")
+
+    def wanted(self, *, is_new: bool) -> dict[str, str]:
+        """Return the managed values. A new link needs a title."""
+        title = self.url if is_new and self.title is None else self.title
+        values = {"title": title, "summary": self.summary, "relationship": self.relationship}
+        given = {name: value for name, value in values.items() if value is not None}
+        return {"url": self.url, **given}
+
+
+@dataclass(frozen=True)
 class CommentVisibility:
     """The role or group that can see a comment."""
 
@@ -95,6 +137,7 @@ class IssueOptions:
     type: str | None = None
     summary: str | None = None
     description: Annotated[str | None, Option(empty=True, whole=True)] = None
+    text_format: Literal["plain", "markdown"] = "plain"
     fields: JsonValues | None = None
     labels: list[str] | None = None
     fix_versions: Names | None = None
@@ -113,6 +156,7 @@ class IssueOptions:
     comment_internal: bool | None = None
     watchers: Names | None = None
     links: list[IssueLink] | None = None
+    remote_links: list[RemoteLink] | None = None
     attachments: list[PathText] | None = None
     replace: bool = True
     compare_max: NotNegative = 64 * 1024 * 1024
@@ -131,6 +175,7 @@ class IssueOptions:
                         " list"
                     )
         self._require_disjoint()
+        self._require_distinct_links()
         if self.comment_state == "absent" and None not in (self.comment, self.comment_find):
             raise invalid("comment_find selects the comment to delete: omit comment")
 
@@ -149,7 +194,20 @@ class IssueOptions:
                         " them"
                     )
 
+    def _require_distinct_links(self) -> None:
+        """Raise `invalid` for two entries about the same remote link."""
+        known: dict[str, int] = {}
+        for number, link in enumerate(self.remote_links or []):
+            first = known.setdefault(link.identity, number)
+            if first != number:
+                raise invalid(
+                    f"remote_links[{number}] is the same link as remote_links[{first}]: list each"
+                    " link once"
+                )
+
     def _require_texts(self) -> None:
+        if self.description and not self.description.strip():
+            raise Place("description").blank()
         if self.summary is not None:
             require_summary("summary", self.summary)
         require_labels("labels", self.labels or [])

@@ -28,14 +28,16 @@ from ...core.progress import PollInterval, PollTimeout
 from ...core.verification import not_saved
 from .. import permissions
 from ..client import TrackerClient
-from ..issues.documents import is_document, to_document
-from ..issues.field_values import same, sent, shown
+from ..issues.documents import is_document
+from ..issues.field_values import is_long_text, same, sent, shown
 from ..issues.jql_search import JqlSearchOperation, JqlSearchOptions
+from ..issues.text_format import TextFormat
 from .comments import CommentPart, WatchersPart
 from .creation_screen import creation_screen
 from .fields import FieldsPart
 from .issue_options import IssueOptions, require_labels, require_summary
 from .links import LinksPart
+from .remote_links import RemoteLinksPart
 from .screens import Screen, predicted
 from .site import Edit, Part, Site, TrackerIssue, issue_of
 from .transitions import CommentedStatusPart, StatusPart
@@ -44,6 +46,7 @@ from .wanted_field import (
     BY_TEXT,
     PARENT,
     PLAIN,
+    FieldComparison,
     WantedField,
     comparison_of,
     issue_key,
@@ -59,7 +62,7 @@ _LISTS = {
 #: Checks for fields that may also be set in `fields`.
 _CHECKS = {"summary": require_summary, "labels": require_labels}
 #: Options whose changes are single entries.
-_ENTRIES = ("links", "attachments", "watchers")
+_ENTRIES = ("links", "remote_links", "attachments", "watchers")
 #: Key in `memory` for the fields of the server.
 _FIELDS = "tracker.fields"
 #: Fields that cannot be set directly, and the option to use instead.
@@ -80,6 +83,7 @@ class WantedParts:
     def __init__(self, site: Site, options: IssueOptions, files: list[UploadFile]) -> None:
         self.site, self._options = site, options
         self._names = FieldNames(site.client)
+        self._texts = TextFormat(options.text_format == "markdown", site.cloud, site.task.warn)
         self.compared = ComparedFiles(site, options.compare_max)
         self.fields = FieldsPart(site, self._distinct())
         self.others = list(self._others(files))
@@ -97,10 +101,12 @@ class WantedParts:
         options, site = self._options, self.site
         if options.links:
             yield LinksPart(site, [(link.type, link.issue) for link in options.links])
+        if options.remote_links:
+            yield RemoteLinksPart(site, options.remote_links)
         if files:
             yield AttachmentsPart(site, files, self.compared, replace=options.replace)
         has_comment = options.comment is not None or options.comment_find is not None
-        comment = CommentPart(site, options) if has_comment else None
+        comment = CommentPart(site, options, self._texts) if has_comment else None
         if comment is not None and options.status is None:
             yield comment
         gone = options.remove.watchers if options.remove else None
@@ -129,8 +135,8 @@ class WantedParts:
         if options.summary is not None:
             yield WantedField("summary", "summary", options.summary.strip())
         if options.description is not None:
-            text = self._text(options.description)
-            comparison = BY_TEXT if is_document(text) else PLAIN
+            text = self._texts.stored(options.description, "description") or None
+            comparison = self._comparison(text)
             yield WantedField("description", "description", text, comparison=comparison)
         if options.priority is not None:
             yield WantedField("priority", "priority", {"name": options.priority.strip()})
@@ -144,10 +150,9 @@ class WantedParts:
             if added or gone:
                 yield WantedField(number, name, added, adds=True, gone=tuple(gone))
 
-    def _text(self, text: str) -> Any:
-        if not text.strip():
-            return None
-        return to_document(text) if self.site.cloud else text
+    def _comparison(self, text: Any) -> FieldComparison:
+        """Return the comparison for a text: of Markdown by its document, else by its text."""
+        return BY_TEXT if is_document(text) and not self._texts.markdown else PLAIN
 
     def _assignee(self, name: str) -> WantedField:
         """Return the assignee.
@@ -169,11 +174,12 @@ class WantedParts:
             place = f"{option}.{name}"
             kind = self._names.find(str(name), place)
             accounts = self.site.accounts if self.site.cloud else None
-            wanted = sent(value, kind.schema, Place(place), accounts)
+            wanted = sent(value, kind.schema, Place(place), accounts, self._texts)
             if kind.id in _CHECKS:
                 _CHECKS[kind.id](place, wanted)
-            by_text = isinstance(value, str) and is_document(wanted)
-            comparison = BY_TEXT if by_text else comparison_of(kind.schema, self.site)
+            comparison = comparison_of(kind.schema, self.site)
+            if is_long_text(kind.schema) and not isinstance(value, Mapping):
+                comparison = self._comparison(wanted)
             key = issue_key(wanted) if kind.schema.get("type") == "issuelink" else ""
             check = partial(self.site.named, key) if key else None
             yield WantedField(kind.id, str(name), wanted, check=check, comparison=comparison)
@@ -332,6 +338,7 @@ class TrackerIssueOperation:
             "comment_delete": writes("browse", "comment"),
             "watch": writes("browse", "watch"),
             "link": writes("browse", "link"),
+            "remote_link": writes("browse", "link"),
             "attach": writes("browse", "attach"),
         },
         kind="issue",
@@ -532,6 +539,7 @@ def _unsaved(site: Site, written: Sequence[Part], before: TrackerIssue) -> list[
 def _named(change: Change) -> str:
     """Return the name of a field for a message, with the entry of an option that lists some."""
     entry = change.after or change.before
+    entry = entry["url"] if isinstance(entry, Mapping) and "url" in entry else entry
     return f"{change.field} '{entry}'" if change.field in _ENTRIES else change.field
 
 

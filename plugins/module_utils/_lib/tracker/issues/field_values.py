@@ -19,8 +19,8 @@ from .documents import (
     plain_lines,
     same_document,
     text_of,
-    to_document,
 )
+from .text_format import TextFormat
 
 Schema = Mapping[str, Any]
 
@@ -45,10 +45,13 @@ _SHOWN = ("name", "value", "key", "accountId", "id")
 _NAMES = frozenset({"name", "value"})
 
 
-def sent(value: Any, schema: Schema, place: Place, accounts: Accounts | None) -> Any:
+def sent(
+    value: Any, schema: Schema, place: Place, accounts: Accounts | None, texts: TextFormat
+) -> Any:
     """Convert a value to the type of a field. Raises `invalid` if that is impossible.
 
     :param accounts: finds the accounts of the cloud; None on a server
+    :param texts: converts texts of several lines
     """
     kind = str(schema.get("type"))
     if isinstance(value, str) and value and not value.strip():
@@ -63,8 +66,8 @@ def sent(value: Any, schema: Schema, place: Place, accounts: Accounts | None) ->
         ]
     if kind == "user" and isinstance(value, str) and not value.strip():
         return None
-    if accounts is not None and _is_long_text(schema) and isinstance(value, str):
-        return to_document(value) if value.strip() else None
+    if is_long_text(schema) and value is not None and not isinstance(value, Mapping):
+        return texts.stored(text_given(value, place, empty=True), place.name)
     return _single(value, kind, place, accounts)
 
 
@@ -76,7 +79,8 @@ def _entries(value: Any, kind: str) -> list[Any]:
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
-def _is_long_text(schema: Schema) -> bool:
+def is_long_text(schema: Schema) -> bool:
+    """Return whether a field has a text of several lines, which is a document in the cloud."""
     long = schema.get("system") in _LONG_TEXTS or str(schema.get("custom")).endswith(":textarea")
     return long and schema.get("type") == "string"
 
