@@ -11,12 +11,14 @@ short_description: Edit, transition or create issues
 version_added: 1.0.0
 description:
   - Manages an issue by its key, all issues that match a query, or creates an issue if no issue matches.
-  - Only differences are written, in the order fields, links, attachments, watchers, status, comment. All changes are planned before anything is
+  - Only differences are written, in the order fields, links, remote links, attachments, watchers, status, comment. All changes are planned before anything is
     written. If an issue cannot reach the requested state, no issue is changed.
   - If writing an issue fails, the others are still written. The task then fails and reports the changes in RV(issues). The next run
     completes them.
   - A creation is never sent twice. If its response is lost, O(match) is queried several times to find the issue.
-  - In Jira Cloud, text is written as paragraphs and lines, without markup.
+  - In Jira Cloud, plain text is written as paragraphs and lines. See O(text_format) for markup.
+requirements:
+  - markdown-it-py >= 3.0 on the host that executes this module, for O(text_format=markdown)
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.tracker
@@ -63,6 +65,14 @@ options:
   description:
     description: Description. An empty string removes it.
     type: str
+  text_format:
+    description:
+      - Format of O(description), of O(comment), and of texts with several lines in O(fields) and O(transition_fields), such as the environment.
+      - V(plain) sends texts unchanged. Servers understand their wiki markup in it. Jira Cloud does not, so the task warns of markup.
+      - V(markdown) converts Markdown to a document in Jira Cloud, and to wiki markup on servers. Texts are then compared by their form too.
+    type: str
+    choices: [plain, markdown]
+    default: plain
   fields:
     description:
       - Other fields, by name or ID. Unknown and ambiguous names are rejected.
@@ -169,6 +179,20 @@ options:
         description: Key of the other issue.
         type: str
         required: true
+  remote_links:
+    description:
+      - Links to pages of other servers, such as a build. Other remote links are kept.
+      - The link with the O(remote_links[].global_id), or the one with its O(remote_links[].url) and without a global ID, is changed. Suboptions
+        that are not set are kept.
+    type: list
+    elements: dict
+    suboptions:
+      url: {description: Absolute address of the page., type: str, required: true}
+      global_id: {description: 'Identifier of the link, by default its address. Set it if the address may change.', type: str}
+      title: {description: 'Title of the link. By default, a new link shows its address.', type: str}
+      summary: {description: Text behind the title. An empty string removes it., type: str}
+      relationship: {description: 'Heading of the link in the issue, such as V(built by). An empty string removes it.', type: str}
+      state: {description: Whether the link exists., type: str, choices: [present, absent], default: present}
   attachments:
     description:
       - Files to attach. A file is uploaded unless the issue has an attachment with its name and content.
@@ -204,7 +228,9 @@ EXAMPLES = r"""
     status: Done
     transition_fields:
       resolution: Done
-    comment: Released with 1.1.0.
+    text_format: markdown
+    comment: |
+      Released with **1.1.0**. See the [notes](https://wiki.example.com/notes).
     add:
       labels: [released]
 
@@ -219,6 +245,10 @@ EXAMPLES = r"""
       Due date: "2026-06-01"
     links:
       - {type: is blocked by, issue: REL-24}
+    remote_links:
+      - url: https://ci.example.com/job/release/17/
+        title: Build 17
+        relationship: built by
 
 - name: Change the status of an issue with a specific transition
   delivery.toolchain.tracker_issue:

@@ -19,7 +19,16 @@ from sandbox.personal_tokens import ADDRESS, PersonalTokens
 from sandbox.service import ErrorResponse, route
 from sandbox.tracker.call import Call, Handler
 from sandbox.tracker.fields import meta
-from sandbox.tracker.issues import comments, editing, links, reading, uploads, watchers, workflow
+from sandbox.tracker.issues import (
+    comments,
+    editing,
+    links,
+    reading,
+    remote_links,
+    uploads,
+    watchers,
+    workflow,
+)
 from sandbox.tracker.issues.attachments import LOGIN_PAGE, MEDIA, Attachments
 from sandbox.tracker.issues.views import Views
 from sandbox.tracker.projects import components, people, roles, versions
@@ -172,6 +181,8 @@ class TrackerService(Service):
             on("/issue/{key}/changelog", reading.changelog, cloud=True),
             on("/issue/{key}/properties", editing.issue_properties),
             on("/issue/{key}/properties/{name}", editing.issue_property, "GET", "PUT", "DELETE"),
+            on("/issue/{key}/remotelink", remote_links.remote_links, "GET", "POST", "DELETE"),
+            on("/issue/{key}/remotelink/{link}", remote_links.remote_link, "GET", "PUT", "DELETE"),
             on("/issueLink", links.create, "POST"),
             on("/issueLink/{id}", links.link, "GET", "DELETE"),
             on("/issueLinkType", links.link_types),

@@ -11,7 +11,7 @@ from sandbox.service import ErrorResponse, json_body
 from sandbox.tracker.call import Call, Json, require
 from sandbox.tracker.errors import Unsuitable, not_on_screen, refusal
 from sandbox.tracker.fields.fields import CREATE
-from sandbox.tracker.issues import comments, links
+from sandbox.tracker.issues import comments, links, remote_links
 from sandbox.tracker.issues.changes import Changes, editable
 from sandbox.tracker.issues.workflow import initial_status
 from sandbox.tracker.projects.people import read_assignee
@@ -158,6 +158,7 @@ def delete(call: Call) -> Response:
     message = "You do not have permission to delete issues in this project."
     require(call.may("delete", issue["project"]), refusal(403, message))
     links.drop_all(call, issue)
+    remote_links.drop_all(call, issue)
     for kind in ("comment", "history"):
         for key in call.store.keys(f"tracker.{kind}", f"{issue['id']}/"):
             call.store.delete(f"tracker.{kind}", key)

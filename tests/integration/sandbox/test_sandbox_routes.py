@@ -108,6 +108,7 @@ RULES = {"json": {"distribution_rules": [{"site_name": "edge-1"}]}}
 DISTRIBUTION = ("POST", f"{LIFECYCLE}/distribution/distribute/{VERSION}", RULES)
 FORM: dict[str, Any] = {"files": {"file": ("a.txt", b"a")}}
 COMMENT = ("POST", "/rest/api/2/issue/REL-19/comment", {"json": {"body": "x"}})
+REMOTE = {"json": {"globalId": "1", "object": {"url": "https://example.com", "title": "x"}}}
 LINKED = {
     "json": {
         "type": {"name": "Blocks"},
@@ -247,6 +248,23 @@ ROWS = [
     tracker("browse", "GET", "/issue/REL-1/properties/release"),
     tracker("edit", "PUT", "/issue/REL-1/properties/release", {"json": 1}),
     tracker("edit", "DELETE", "/issue/REL-1/properties/release"),
+    tracker("browse", "GET", "/issue/REL-19/remotelink"),
+    tracker("link", "POST", "/issue/REL-19/remotelink", REMOTE),
+    tracker(
+        *("link", "DELETE", "/issue/REL-19/remotelink?globalId=1"),
+        before=("POST", "/rest/api/2/issue/REL-19/remotelink", REMOTE),
+    ),
+    *(
+        tracker(
+            *(right, method, f"/issue/REL-19/remotelink/{MADE}", body),
+            before=("POST", "/rest/api/2/issue/REL-19/remotelink", REMOTE),
+        )
+        for right, method, body in (
+            ("browse", "GET", {}),
+            ("link", "PUT", REMOTE),
+            ("link", "DELETE", {}),
+        )
+    ),
     tracker("browse", "GET", "/issueLink/10001", before=("POST", "/rest/api/2/issueLink", LINKED)),
     tracker(
         *("link", "DELETE", "/issueLink/10001"), before=("POST", "/rest/api/2/issueLink", LINKED)

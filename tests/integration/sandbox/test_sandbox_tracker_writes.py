@@ -104,6 +104,25 @@ def test_jira_edits_and_deletes_its_comment_and_watches(client: Any) -> None:
     assert {one.fields.status.statusCategory.key for one in found} == {"done", "indeterminate"}
 
 
+def test_jira_adds_changes_and_deletes_remote_links(client: Any) -> None:
+    linked = {"url": "https://ci.example.com/1", "title": "Build 1"}
+    made = client.add_remote_link("REL-1", linked, globalId="build", relationship="built by")
+    again = client.add_remote_link("REL-1", {**linked, "title": "Build one"}, globalId="build")
+    assert again.id == made.id
+    plain = client.add_simple_link("REL-1", {**linked, "summary": "first"})
+    found = {link.id: link for link in client.remote_links("REL-1")}
+    assert (found[made.id].object.title, found[made.id].globalId) == ("Build one", "build")
+    assert not hasattr(found[made.id], "relationship")
+    assert not hasattr(found[plain.id], "globalId")
+    found[plain.id].update({**linked, "title": "Build 2"}, globalId="other")
+    assert client.remote_link("REL-1", plain.id).object.title == "Build 2"
+    assert not hasattr(client.remote_link("REL-1", plain.id).object, "summary")
+    found[made.id].delete()
+    assert [link.id for link in client.remote_links("REL-1")] == [plain.id]
+    with pytest.raises(JIRAError, match="title"):
+        client.add_simple_link("REL-1", {"url": "https://ci.example.com/1"})
+
+
 def test_jira_creates_updates_counts_and_deletes_components(client: Any) -> None:
     made = client.create_component(
         "installer", "REL", "first", leadUserName="alice", assigneeType="COMPONENT_LEAD"

@@ -25,6 +25,10 @@ WRITES: dict[str, tuple[dict[str, Any], str, str, int, str]] = {
         {"links": [{"type": "Blocks", "issue": "REL-2"}]},
         *("POST", "/issueLink$", 201, "links 'blocks REL-2'"),
     ),
+    "remote link": (
+        {"remote_links": [{"url": "https://a.example.com"}]},
+        *("POST", "/remotelink$", 201, "remote_links 'https://a.example.com'"),
+    ),
     "watcher": ({"watchers": ["boris"]}, "POST", "/watchers$", 204, "watchers 'boris'"),
     "comment": ({"comment": "hello"}, "POST", "/comment$", 201, "comment"),
     "attachment": (
