@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import random
 import re
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from typing import Any
 import pytest
 import yaml
 
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.files import atomic_write
 from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import (
     adopted_objects,
     bookkeeping,
@@ -23,6 +26,11 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import (
 )
 from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.adopted_entry import (
     CannotAdopt,
+)
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.desired_state import (
+    DesiredStateError,
+    Reading,
+    read,
 )
 from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report.since import finding_id
 
@@ -127,7 +135,7 @@ class Trial:
         self.folder = write(path / "state", FOLDER)
         self.export = write(path / "export", EXPORT)
         rows = [{"service": service, "server": url} for service, url in SERVERS.items()]
-        report = {"findings": findings, "servers": rows}
+        report = {"findings": findings, "servers": variables.pop("servers", rows)}
         write(path / "report", {"report.json": json.dumps(report)})
         self.exports: dict[str, Any] = {}
         self.variables = {
@@ -289,6 +297,11 @@ INVALID: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
     (JOB, {"adopt_findings": [{"kind": "view"}]}, "invalid", "matches no finding"),
     (JOB, {"adopt_report": None}, "invalid", "adopt_report: cannot read"),
     (JOB, {"adopt_report": "state"}, "invalid", "adopt_report: cannot read"),
+    (JOB, {"servers": [{}]}, "invalid", "it is not a report of drift"),
+    (JOB, {"servers": ["x"]}, "invalid", "it is not a report of drift"),
+    (JOB, {"servers": None}, "invalid", "it is not a report of drift"),
+    (JOB, {"servers": {"a": 1}}, "invalid", "it is not a report of drift"),
+    ({**JOB, "status": 1}, {}, "invalid", "it is not a report of drift"),
     (JOB, {"adopt_report": True}, "invalid", "adopt_report must be the path"),
     (JOB, {"desired_state_folder": "none"}, "invalid", "is not a folder"),
     (JOB, {"desired_state_environment": "test"}, "invalid", "has no environment 'test'"),
@@ -905,6 +918,40 @@ def test_absent_job_gets_its_configuration(tmp_path: Path) -> None:
     text = (trial.folder / "ci.yml").read_text("utf-8")
     assert "state: present" in text
     assert (trial.folder / text.split("src: ")[1].split("}")[0].strip(" ,\n")).is_file()
+
+
+def test_leftovers_of_a_killed_run_are_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    trial = _trial(tmp_path, finding("ci", "job", "j"), _OTHERS, _JOB)
+    run = bookkeeping.Run(trial.variables, lambda value: value, lambda path: {})
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    first = Path(bookkeeping.perform("export_folder", run, {})["path"])
+    killed = first.rename(str(first).replace(f"-{os.getppid()}-", f"-{ended.pid}-"))
+    (killed / "ci.yml").touch()
+    second = Path(bookkeeping.perform("export_folder", run, {})["path"])
+    third = Path(bookkeeping.perform("export_folder", run, {})["path"])
+    assert (killed.exists(), second.is_dir(), third.is_dir()) == (False, True, True)
+    old, other = trial.folder / "ci/.0123456789abcdef.part", trial.folder / ".mine.part"
+    old.parent.mkdir()
+    for path in (old, other):
+        path.touch()
+    with atomic_write(str(trial.folder / "x.txt")) as stream:
+        stream.write(b"x")
+        trial.adopt()
+    assert (old.exists(), other.exists(), (trial.folder / "x.txt").exists()) == (False, True, True)
+
+
+def test_object_with_two_entries_is_not_adopted(tmp_path: Path) -> None:
+    twice = "jobs:\n- {job: j, enabled: true}\n- {job: j, enabled: false}\n"
+    folder = {**_OTHERS, "environments/prod/ci.yml": twice}
+    variables = {"desired_state_environment": "prod"}
+    trial = _trial(tmp_path, finding("ci", "job", "j"), folder, _JOB, **variables)
+    assert "several entries describe it (environments/prod/ci.yml)" in trial.fails()[1]
+    with pytest.raises(DesiredStateError, match=r"prod/ci.yml: jobs has the entry j twice"):
+        read(trial.folder, Reading(lambda path: yaml.safe_load(Path(path).read_text())), "prod")
 
 
 @pytest.mark.parametrize(

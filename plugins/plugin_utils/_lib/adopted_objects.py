@@ -104,6 +104,11 @@ class Adoption:
         present = self.exported.entry(service, kinds[0], name)
         reasons = self.exported.reasons(name)
         places = self._places(finding, kinds)
+        files = [place.file.path for place in places if place.file.of_environment]
+        files = files or [place.file.path for place in places]
+        if len(files) > 1 and kinds[0] != SECTIONS:
+            named = ", ".join(map(self.edits.shown, dict.fromkeys(files)))
+            raise CannotAdopt(f"several entries describe it ({named}): keep one of them")
         if any(place.entry.get("new_name") for place in places):
             raise CannotAdopt("its entry has a new_name: rename the entry by hand, and run drift")
         if present is None:

@@ -23,6 +23,9 @@ _REPORT = "report.json"
 _RULES = ("item", "build", "trash", "script", "java", "server", "task")
 #: The only list without a key: its entries are named by their sections.
 SECTIONS = "configuration"
+#: Strings in the rows of a report.
+_SERVER = ("service", "server")
+_FINDING = (*_SERVER, "host", "kind", "name", "action", "status")
 Finding = Mapping[str, Any]
 
 
@@ -35,8 +38,12 @@ def report_of(folder: Path) -> dict[str, Any]:
     try:
         with open(file, "rb", opener=open_regular) as stream:
             report = json.loads(stream.read())
+        servers = report["servers"]
         findings = [{**finding, "id": finding_id(finding)} for finding in report["findings"]]
-        return {"findings": findings, "servers": list(report["servers"])}
+        rows = [*((row, _SERVER) for row in servers), *((row, _FINDING) for row in findings)]
+        if any(not isinstance(row[key], str) for row, keys in rows for key in keys):
+            raise TypeError
+        return {"findings": findings, "servers": servers}
     except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         reason = getattr(error, "strerror", None) or "it is not a report of drift"
         raise invalid(

@@ -15,10 +15,14 @@ A step returns the result of its task. The key `report` of a result is for the r
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
 import secrets
+import shutil
+import stat
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
@@ -786,6 +790,30 @@ def choose_adopted(run: Run) -> Result:
     return {"exports": adoption.exports(found), "count": len(found)}
 
 
+def export_folder(run: Run) -> Result:
+    """Create a temporary folder for an export. Those of runs that were killed are removed."""
+    digest = hashlib.sha256(str(_folder(run).resolve()).encode()).hexdigest()[:12]
+    prefix = f"toolchain-adopt-{digest}-"
+    for old in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
+        process = old.name.removeprefix(prefix).partition("-")[0]
+        state = old.lstat()
+        is_own = stat.S_ISDIR(state.st_mode) and state.st_uid == os.geteuid()
+        if is_own and process.isdecimal() and not _is_running(int(process)):
+            shutil.rmtree(old, ignore_errors=True)
+    # the parent of this worker is the process of the run
+    return {"path": tempfile.mkdtemp(prefix=f"{prefix}{os.getppid()}-")}
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
 def _edits(run: Run, folder: Path) -> folder_edits.FolderEdits:
     environment = run.value("desired_state_environment")
     into = run.value("adopt_into", "base" if environment is None else "environment")
@@ -978,7 +1006,7 @@ _STEPS: tuple[Callable[..., Result], ...] = (
     *(describe, find_removals, deletable),
     *(findings, reported),
     *(begin, summarise, plan_issues, finish, open_plan, compare),
-    *(choose_adopted, adopt, require_adopted),
+    *(choose_adopted, export_folder, adopt, require_adopted),
     *(list_builds, known_builds, exported, rotation_options, rotation_entries, rotation_steps),
 )
 STEPS: Mapping[str, Callable[..., Result]] = {step.__name__: step for step in _STEPS}

@@ -122,6 +122,7 @@ def read(folder: Path, reading: Reading, environment: str | None = None) -> Stat
         differences = _read(folder, overlay(folder, environment), reading, errors)
         if not reading.names_only:
             errors += _incomplete(found, differences)
+            errors += _repeated(differences)
         _override(found, differences)
     if errors:
         raise DesiredStateError("; ".join(errors))
@@ -370,6 +371,22 @@ def _incomplete(found: State, differences: State) -> Iterator[str]:
                     f"{entry.file}: the entry {named} of {name} overrides nothing{hint}: remove it,"
                     f" or describe the whole object with {' or '.join(options)}"
                 )
+
+
+def _repeated(differences: State) -> Iterator[str]:
+    """Yield a message for each object that an environment describes twice."""
+    for service, values in differences.items():
+        for name, entries in values.items():
+            key = key_of(service, name)
+            known: dict[tuple[Any, ...], _Entry] = {}
+            for entry in entries if key and isinstance(entries, list) else ():
+                first = known.setdefault(identity_of(entry.original, key), entry)
+                if first is not entry:
+                    places = " and ".join(dict.fromkeys((first.file, entry.file)))
+                    yield (
+                        f"{places}: {name} has the entry {name_of(entry.original, key)} twice:"
+                        " merge the two entries"
+                    )
 
 
 def _is_whole(name: str, entry: Mapping[str, Any], options: Sequence[str]) -> bool:

@@ -13,7 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from ...module_utils._lib.core.errors import ToolchainError
-from ...module_utils._lib.core.files import atomic_write, make_folders, open_regular, safe_paths
+from ...module_utils._lib.core.files import (
+    atomic_write,
+    make_folders,
+    open_regular,
+    remove_leftovers,
+    safe_paths,
+)
 from . import yaml_edits
 from .desired_schema import KEY, schema_of, violations_of
 from .desired_state import ENVIRONMENTS, files_in, overlay
@@ -250,7 +256,11 @@ class FolderEdits:
         return "".join(patch(self.shown(path), _read(path), text) for path, text in texts.items())
 
     def write(self, texts: Mapping[Path, str | None]) -> None:
-        """Write the files, each atomically, with the permissions of the replaced file."""
+        """Write the files, each atomically, with the permissions of the replaced file.
+
+        Temporary files of a run that was killed are removed.
+        """
+        remove_leftovers(str(self.folder))
         names = [*map(self.shown, texts)]
         at = safe_paths(str(self.folder), names)
         for name, text in zip(names, texts.values(), strict=True):

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import re
 import secrets
@@ -94,6 +95,7 @@ def _shortened(name: str) -> str:
 
 
 # O_NOFOLLOW: if a link with the temporary name exists, it is not followed.
+_TEMPORARY = re.compile(r"\.[0-9a-f]{16}\.part")
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
@@ -113,6 +115,7 @@ def atomic_write(path: str, mode: int | None = None) -> Iterator[IO[bytes]]:
         file = os.fdopen(os.open(temporary, _NEW_FILE, 0o666 if mode is None else 0o600), "wb")
         try:
             with file:
+                _lock(file.fileno())
                 _copy_owner_and_mode(path, file.fileno(), mode)
                 yield file
             os.replace(temporary, path)
@@ -124,6 +127,29 @@ def atomic_write(path: str, mode: int | None = None) -> Iterator[IO[bytes]]:
         if error.errno is None:  # an error of `requests`, which is a subclass of OSError
             raise
         raise ToolchainError("failed", f"cannot write {path}: {error.strerror or error}") from None
+
+
+def _lock(descriptor: int) -> bool:
+    """Lock a file until it is closed. Return whether that was possible."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # another process has the lock, or the file system has no locks
+        return False
+    return True
+
+
+def remove_leftovers(folder: str) -> None:
+    """Remove the temporary files of `atomic_write` below a folder, if their process has ended."""
+    for above, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name != ".git"]
+        for path in (os.path.join(above, name) for name in names if _TEMPORARY.fullmatch(name)):
+            with suppress(OSError):
+                descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+                try:
+                    if _lock(descriptor):
+                        os.unlink(path)
+                finally:
+                    os.close(descriptor)
 
 
 def _copy_owner_and_mode(path: str, descriptor: int, mode: int | None) -> None:
