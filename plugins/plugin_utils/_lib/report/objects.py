@@ -77,7 +77,8 @@ def refused(module: str, result: Result) -> list[Finding]:
     refuses to change them.
     """
     found = failed(module, result, result, module, check=True) if result.get("failed") else []
-    if any(record["status"] == "failed" for record in found):
+    # the results of `ci_java`, which is no module, have no descriptor
+    if not found or any(record["status"] == "failed" for record in found):
         return []
     service = descriptor_of(module).service
     return [{"service": service, **record} for record in found if record["status"] != "ok"]
