@@ -660,6 +660,24 @@ def test_only_what_differs_is_written(
     assert trial.adopt()["lines"] == []
 
 
+@pytest.mark.parametrize("in_file", [False, True])
+def test_sections_in_strings_and_files_are_edited(in_file: bool, tmp_path: Path) -> None:
+    text = "jenkins:  # ours\n  mode: 'A'  # for now\n  systemMessage: ${M}\n"
+    block = "".join(f"    {line}\n" for line in text.splitlines())
+    entry = "- src: casc/all.yaml\n" if in_file else f"- config: |\n{block}"
+    folder = {"ci.yml": f"configuration:\n{entry}", "casc-all.txt": text}
+    live = {"jenkins": {"mode": "B", "systemMessage": "x"}}
+    export = {"ci.yml": yaml.safe_dump({"configuration": [{"config": live}]})}
+    one = finding("ci", "configuration", "jenkins", before={"jenkins.mode": "B"})
+    trial = _trial(tmp_path, one, folder, export)
+    if in_file:
+        folder["ci.yml"] = folder["ci.yml"].replace("casc/all.yaml", "casc-all.txt")
+        write(trial.folder, folder)
+    trial.adopt()
+    file = "casc-all.txt" if in_file else "ci.yml"
+    assert (trial.folder / file).read_text("utf-8") == folder[file].replace("'A'", "'B'")
+
+
 LIBS = finding("repo", "repository", "libs")
 PROD = {"desired_state_environment": "prod"}
 #: Finding, variables, the text of each file that changes (`...` for any text), and words of an error.

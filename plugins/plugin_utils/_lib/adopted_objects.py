@@ -216,16 +216,12 @@ class Adoption:
         paths = _fields(finding)
         left = [str(row["name"]) for row in self.exported.left_out]
         sections = {*sections_in(str(finding["name"]))}
-        exact = [place for place in places if sections == {*place.entry.get("config", {})}]
-        holders = exact or [
-            place for place in places if sections.intersection(place.entry.get("config", {}))
-        ]
-        if not holders and any("src" in place.entry for place in places):
-            raise CannotAdopt("its sections are in a file: change that file by hand")
+        configs = [(place, self._config_of(place)) for place in places]
+        exact = [(place, config) for place, config in configs if sections == {*config}]
+        holders = exact or [(place, config) for place, config in configs if sections & {*config}]
         if not holders:
             raise CannotAdopt("no entry of the folder has these sections in config")
-        for place in holders:
-            config = place.entry["config"]
+        for place, config in holders:
             changed = adopted_entry.section(config, present, paths, left)
             if yaml_edits.canonical(changed) == yaml_edits.canonical(config):
                 continue
@@ -234,8 +230,28 @@ class Adoption:
                     f"an environment replaces the whole list {SECTIONS}: describe it in the"
                     f" environment, or {_OTHERS}"
                 )
-            self.edits.set(place, "config", changed)
+            self._set_config(place, changed)
         return "updated"
+
+    def _config_of(self, place: EntryPlace) -> Mapping[str, Any]:
+        """Return the sections of an entry, which may be YAML in a string or in a file."""
+        config = place.entry.get("config")
+        if "src" in place.entry:
+            config = self.edits.text_of(_source_of(place)) or ""
+        values = yaml_edits.load(config) if isinstance(config, str) else config
+        return values if isinstance(values, Mapping) else {}
+
+    def _set_config(self, place: EntryPlace, config: Mapping[str, Any]) -> None:
+        text = place.entry.get("config")
+        if "src" in place.entry:
+            path = _source_of(place)
+            if self._users(path) > 1:
+                raise CannotAdopt(f"other entries use its src {path.name}: change it by hand")
+            self.edits.put(path, yaml_edits.edited(self.edits.text_of(path) or "", config))
+        elif isinstance(text, str):
+            self.edits.set(place, "config", yaml_edits.edited(text, config))
+        else:
+            self.edits.set(place, "config", config)
 
     def _body_changes(
         self, own: EntryPlace | None, base: EntryPlace | None, text: str
@@ -254,7 +270,7 @@ class Adoption:
             value = holder.entry[inline]
             wanted = merged(value, text) if isinstance(value, str) else value
             return {} if wanted == value else {inline: wanted}
-        path = Path(os.path.normpath(holder.file.path.parent / str(holder.entry["src"])))
+        path = _source_of(holder)
         if path.suffix in YAML_ENDINGS:
             raise CannotAdopt(f"its src {path.name} is a YAML file: change it by hand")
         there = self.edits.text_of(path)
@@ -359,11 +375,16 @@ class Adoption:
         self.edits.set(own, "state", "absent")
 
     def _remove_entry(self, place: EntryPlace) -> None:
-        src = place.entry.get("src")
-        path = Path(os.path.normpath(place.file.path.parent / str(src)))
-        if src and self._users(path) == 1 and self.edits.text_of(path) is not None:
-            self.edits.put(path, None)
+        if place.entry.get("src"):
+            path = _source_of(place)
+            if self._users(path) == 1 and self.edits.text_of(path) is not None:
+                self.edits.put(path, None)
         self.edits.remove(place)
+
+
+def _source_of(place: EntryPlace) -> Path:
+    """Return the path of the file that an entry names."""
+    return Path(os.path.normpath(place.file.path.parent / str(place.entry["src"])))
 
 
 # -- pages ----------------------------------------------------------------------------------------
