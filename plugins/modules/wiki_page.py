@@ -46,7 +46,8 @@ options:
     type: str
   parent_title:
     description:
-      - Title of the parent page, which must exist in the same space. Use it instead of O(parent_id).
+      - Title of the parent page in the same space. It must exist, unless an earlier entry of O(pages) creates it. Use it instead of
+        O(parent_id).
     type: str
   body:
     description:

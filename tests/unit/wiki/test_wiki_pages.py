@@ -232,3 +232,52 @@ def test_missing_title_search_is_reported(stub: Stub, wiki: Wiki) -> None:
     stub.response = lambda seen: Reply(body=shown)
     with pytest.raises(ToolchainError, match="not visible"):
         read(stub, page_id="7")
+
+
+NESTED = [
+    {"title": "Top", "body": "<p>1</p>", "parent_title": "Other"},
+    {"title": "Middle", "body": "<p>2</p>", "parent_title": " TOP"},
+    {"page_id": "7", "parent_title": "Middle"},
+]
+
+
+def test_earlier_entry_creates_the_parent(stub: Stub, wiki: Wiki) -> None:
+    options: dict[str, Any] = {"space": "REL", "pages": NESTED, "parallel": 3}
+    checked, predicted = Run(stub, read_only=True, **options)()
+    assert set(methods(stub)) == {"GET"}
+    plan, result = Run(stub, **options)()
+    assert (checked.before, checked.after) == (plan.before, plan.after)
+    assert "parent: 'Middle'\n" in plan.after
+    assert [each["changed"] for each in predicted["pages"]] == [True, True, True]
+    top, middle, notes = (wiki.pages[each["page"]["id"]] for each in result["pages"])
+    assert (top["parent"], middle["parent"], notes["parent"]) == ("8", top["id"], middle["id"])
+    again, _result = Run(stub, **options)()
+    assert not again.changed
+
+
+def test_earlier_entry_renames_the_parent(stub: Stub, wiki: Wiki) -> None:
+    renamed = {"page_id": "8", "title": "New name"}
+    options = {"space": "REL", "pages": [renamed, {"page_id": "7", "parent_title": "New name"}]}
+    checked = Run(stub, read_only=True, **options)()[0]
+    plan = Run(stub, **options)()[0]
+    assert (checked.before, checked.after) == (plan.before, plan.after)
+    assert wiki.pages["7"]["parent"] == "8"
+    assert not Run(stub, **options)()[0].changed
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_later_entry_does_not_create_the_parent(stub: Stub, *, read_only: bool) -> None:
+    pages = [NESTED[1], NESTED[0]]
+    error = Run(stub, space="REL", pages=pages, read_only=read_only).fails()
+    assert error.kind == "not_found"
+    assert "there is no page 'TOP' in the space REL" in error.message
+
+
+def test_parent_that_was_not_created_fails_the_pages_below(stub: Stub, wiki: Wiki) -> None:
+    no = Reply(403, {"message": "No"})
+    stub.response = lambda seen: no if seen.method == "POST" else wiki(seen)
+    error = Run(stub, space="REL", pages=NESTED).fails()
+    rows = error.result["pages"]
+    assert [row["error"]["kind"] for row in rows] == ["permission", "not_found", "not_found"]
+    assert "the page 'Top' does not exist, because its entry was not written" in rows[1]["msg"]
+    assert wiki.pages["7"]["parent"] == "1"

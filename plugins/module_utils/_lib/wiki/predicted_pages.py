@@ -19,8 +19,11 @@ _PREFIX = "predicted-"
 
 def new_id(predictions: Predictions, space: str, title: str) -> str:
     """Return the predicted id of a new page, or "" outside check mode."""
-    if not predictions.active:
-        return ""
+    return id_for(space, title) if predictions.active else ""
+
+
+def id_for(space: str, title: str) -> str:
+    """Return the predicted id of a page that does not exist yet."""
     return _PREFIX + hashlib.sha256(_name(space, title).encode()).hexdigest()[:16]
 
 

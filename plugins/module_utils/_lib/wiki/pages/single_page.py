@@ -33,6 +33,7 @@ from .restrictions import (
     restrict_of,
 )
 from .saving import PageWriter, trash
+from .upcoming_pages import UpcomingPages
 
 #: Changes that create a new version of a page.
 _OF_THE_PAGE = frozenset({"body", "title", "parent_id"})
@@ -71,16 +72,25 @@ class SinglePage:
     """Compare and write a page, found by id or by space and title.
 
     :param marked: the marked pages, the same for all pages of the task
+    :param upcoming: the pages of the list, the same for all pages of the task
+    :param number: number of the entry in the list
     :param connections: maximum number of connections for all pages of the task
     """
 
     def __init__(
-        self, task: Task, options: PageOptions, marked: MarkedPages, *, connections: int = 10
+        self,
+        task: Task,
+        options: PageOptions,
+        marked: MarkedPages,
+        upcoming: UpcomingPages,
+        number: int = 0,
+        *,
+        connections: int = 10,
     ) -> None:
         options.require()
         require_segment("parent_id", options.parent_id)
         self.task, self._options, self._connections = task, options, connections
-        self._marked = marked
+        self._marked, self._upcoming, self._number = marked, upcoming, number
         self._removes = removes = options.state == "absent"
         # a page that somebody renamed may have another purpose now: it is not removed
         self._follows = options.follow_renames and options.page_id is None and not removes
@@ -137,12 +147,33 @@ class SinglePage:
             raise invalid(f"{self._options.named}: parent_title requires space")
         found = self._client.find(f"searching for the parent page '{title}'", space, title)
         found = found or predicted_pages.by_title(self._client.predictions, space, title)
+        upcoming = self._upcoming.find(space, title, self._number)
+        if found is None and upcoming is not None:
+            return upcoming
         if found is None:
             message = f"there is no page '{title}' in the space {space}"
             raise ToolchainError(
                 "not_found", f"parent_title: {message}, or the account cannot see it"
             )
         return found.id
+
+    def announce(self, page: Page | None) -> None:
+        """Add the page to the upcoming pages if the task creates or renames it.
+
+        :param page: the present page
+        """
+        desired, space = self._desired, self._options.space
+        if page is None and desired.title is not None and space is not None:
+            if desired.body is not None and desired.heading is None:
+                self._upcoming.add(self._number, space, desired.title, None)
+        elif page is not None and page.space is not None and desired.changes_title(page):
+            self._upcoming.add(self._number, page.space, desired.title_on(page), page.id)
+
+    def creates(self, page: Page | None) -> str | None:
+        """Return the predicted id of the page that the task creates, or None."""
+        space, title = self._options.space, self._desired.title
+        is_new = page is None and space is not None and title is not None
+        return predicted_pages.id_for(str(space), str(title)) if is_new else None
 
     def read(self) -> Page | None:
         """Return the page, or None if it does not exist."""
@@ -236,7 +267,7 @@ class SinglePage:
             raise ToolchainError(
                 "not_found", f"{self._options.named} does not exist: set body or src to create it"
             )
-        self._require_target(space, desired.parent or "")
+        self._require_target(space, desired.parent)
         additions = self._compared(None, saves=True)
         title, parent = desired.title or "", desired.parent
         number = predicted_pages.new_id(self._client.predictions, space, title)
@@ -267,8 +298,9 @@ class SinglePage:
         if desired.changes_title(page):
             changes.append(Change("title", page.title, desired.title))
         if desired.changes_parent(page):
-            self._require_target(page.space, desired.parent or "", page.id)
-            changes.append(Change("parent_id", page.parent, desired.parent))
+            self._require_target(page.space, desired.parent, page.id)
+            shown = self._upcoming.shown(desired.parent)
+            changes.append(Change("parent_id", page.parent, shown))
         if desired.parent is not None and not page.shows_parent:
             self.task.warn(
                 f"{self._options.named}: the server does not show the parent of the page, so"
@@ -298,12 +330,12 @@ class SinglePage:
         data = PageChanges(desired, wanted, additions)
         return Plan(None, None, "update", tuple(changes), result, make_diff=make_diff, data=data)
 
-    def _require_target(self, space: str | None, parent: str, child: str = "") -> None:
-        """Check space and parent before a write.
+    def _require_target(self, space: str | None, parent: str | None, child: str = "") -> None:
+        """Check space and parent before a write. An earlier entry may create the parent.
 
         Raises `not_found` if either is missing, `rejected` if the parent is below the page `child`.
         """
-        if parent != "":
+        if parent is not None and parent not in self._upcoming.titles:
             self._client.require_parent(parent, space, child)
         elif space is not None:
             self._client.require_space(space)
@@ -313,7 +345,7 @@ class SinglePage:
     ) -> str:
         """Return the text of the diff: title, parent, additions and body."""
         managed = self._options.parent_id or self._options.parent_title
-        parent = f"parent: {page.parent or '-'}\n" if managed else ""
+        parent = f"parent: {self._upcoming.shown(page.parent)}\n" if managed else ""
         texts = "".join(each.text(after=after) for each in additions)
         return f"title: {page.title}\n{parent}{texts}\n{body}"
 
@@ -375,7 +407,7 @@ class SinglePage:
         if plan.action == "delete" and page is not None:
             trash(self._client, f"moving {self._options.named} to the trash", page)
             return {}
-        changes: PageChanges = plan.data
+        changes = self._with_parent(plan.data)
         restrict = restrict_of(changes.additions)
         refused = False
         if page is None or _saves(plan):
@@ -400,6 +432,18 @@ class SinglePage:
         # Restrictions, labels and attachments are written all the same.
         return {"page": saved.shown(), "changed": bool(changes_of(changes.additions))}
 
+    def _with_parent(self, changes: PageChanges) -> PageChanges:
+        """Return the changes with the id of a parent that an earlier entry has created.
+
+        Raises `not_found` if it was not created.
+        """
+        parent = self._upcoming.id_of(changes.desired.parent)
+        if parent is None and changes.desired.parent is not None:
+            title = self._upcoming.titles[changes.desired.parent]
+            message = f"the page '{title}' does not exist, because its entry was not written"
+            raise ToolchainError("not_found", f"{self._options.named}: parent_title: {message}")
+        return replace(changes, desired=replace(changes.desired, parent=parent))
+
     def _save(
         self, page: Page | None, changes: PageChanges, restrict: Callable[[Page], None] | None
     ) -> tuple[Page, bool]:
@@ -408,7 +452,9 @@ class SinglePage:
         note, desired, body = self._note(), changes.desired, changes.wanted.body or ""
         writer = PageWriter(self._client, desired, note=note, retry=retry, restrict=restrict)
         if page is None:
-            saved = writer.create(self._options.space_and_title()[0])
+            space, title = self._options.space_and_title()
+            saved = writer.create(space)
+            self._upcoming.made(space, title, saved.id)
         else:
             saved = writer.update(page, body)
         self._verify(saved, page, changes)

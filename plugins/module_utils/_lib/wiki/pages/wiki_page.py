@@ -20,7 +20,8 @@ from ..formats.parser import excerpt, joined
 from ..page import Page, author_of
 from .desired_page import PageFields, PageOptions
 from .page_mark import MarkedPages
-from .single_page import SinglePage
+from .single_page import PageChanges, SinglePage
+from .upcoming_pages import UpcomingPages
 
 _BODY = ["body", "src"]
 _PARENT = ["parent_id", "parent_title"]
@@ -78,7 +79,7 @@ class PageKind(ItemKind[PageOptions, Page]):
         self.parallel = parallel
         self._warnings: dict[str, list[str]] = {}
         self._pages: dict[str, SinglePage] = {}
-        self._marked = MarkedPages()
+        self._marked, self._upcoming = MarkedPages(), UpcomingPages()
         problems = []
         for index, page in enumerate(pages):
             try:
@@ -96,8 +97,9 @@ class PageKind(ItemKind[PageOptions, Page]):
             warn = self._warnings.setdefault(page.named.lower(), []).append
             accounting = Accounting(total=task.accounting)
             task, connections = replace(task, warn=warn, accounting=accounting), self.parallel
+        number = len(self._pages)
         self._pages[page.named.lower()] = SinglePage(
-            task, page, self._marked, connections=connections
+            task, page, self._marked, self._upcoming, number, connections=connections
         )
 
     def name(self, entry: PageOptions) -> str:
@@ -118,6 +120,8 @@ class PageKind(ItemKind[PageOptions, Page]):
         attempt_each(read, items, self.parallel)
         seen: dict[str, str] = {}
         for item in items:
+            if item.error is None:
+                self._page(item).announce(item.state)
             if item.state is not None and seen.setdefault(item.state.id, item.name) != item.name:
                 message = f"{item.name} is the same page as {seen[item.state.id]}"
                 item.error = invalid(f"{message}: remove one of the entries")
@@ -133,6 +137,17 @@ class PageKind(ItemKind[PageOptions, Page]):
 
     def foresee(self, item: Item[PageOptions, Page]) -> None:
         self._page(item).preflight(item.state, item.plan)
+
+    def write_all(self, items: Sequence[Item[PageOptions, Page]]) -> None:
+        """Write all changed pages, and no page before the one that is its new parent."""
+        done: list[Item[PageOptions, Page]] = []
+        pending = list(items)
+        while pending:
+            new = {self._page(item).creates(item.state) for item in pending} - {None}
+            ready = [item for item in pending if _parent_of(item) not in new]
+            pending = [item for item in pending if _parent_of(item) in new]
+            attempt_each(self.finish, ready, self.parallel, earlier=done)
+            done += ready
 
     def write(self, item: Item[PageOptions, Page]) -> None:
         written = dict(self._page(item).apply(item.state, item.plan))
@@ -162,6 +177,12 @@ class PageKind(ItemKind[PageOptions, Page]):
         failure = self._page(item).task.failure(item.error)
         del failure["http"]  # the return value `http` of the task includes this page
         return {"ok": False, "page": None, **failure}
+
+
+def _parent_of(item: Item[PageOptions, Page]) -> str | None:
+    """Return the id of the wanted parent of a page, or None."""
+    changes = item.plan.data
+    return changes.desired.parent if isinstance(changes, PageChanges) else None
 
 
 class WikiPageOperation(Objects[PageOptions, Page]):
