@@ -169,6 +169,10 @@ def test_part_of_a_file(part: str, text: str) -> None:
     assert part_of(source, part) == text
 
 
+_ANCHOR = (
+    '<ac:structured-macro ac:name="anchor"><ac:parameter ac:name="">x</ac:parameter>'
+    "</ac:structured-macro>"
+)
 _IMAGE = '<ri:url ri:value="https://x.example/b.png"/></ac:image>'
 
 
@@ -192,6 +196,11 @@ _IMAGE = '<ri:url ri:value="https://x.example/b.png"/></ac:image>'
             '<p><a href="https://x.example">a</a></p>',
         ),
         ("## H { .c align=center }", '<h2 style="text-align: center;">H</h2>'),
+        (
+            "a *b*\n{ .annotate #x }\n\nc",
+            "<p>a <em>b</em></p><p>c</p>".replace("<p>a", f"<p>{_ANCHOR}a"),
+        ),
+        ("{.lead}\n\na", "<p>a</p>"),
         ("## H {a b}\n\n[a](https://x.example) {b}", None),
     ],
 )

@@ -11,7 +11,16 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from ...core.errors import invalid
-from .elements import DEEPEST, HEADINGS, Element, Node, TreeBuilder, add_footnotes, definitions_of
+from .elements import (
+    DEEPEST,
+    HEADINGS,
+    TIGHT,
+    Element,
+    Node,
+    TreeBuilder,
+    add_footnotes,
+    definitions_of,
+)
 from .mdx import without_components
 from .notes import add_notes
 from .templates import INCLUDE, LONGEST, Include, add_templates
@@ -177,14 +186,25 @@ def _targets(tree: Element, footnotes: Mapping[str, Element]) -> dict[str, str]:
 
 
 def _take_attributes(root: Element) -> None:
-    """Move attributes such as `{ #id .class width=300 }` to their image, link or heading."""
+    """Move attributes such as `{ #id .class width=300 }` to their image, link, heading or
+    paragraph.
+    """
     for element in root.walk():
         children = element.children
         for number, child in enumerate(children):
             if isinstance(child, Element) and child.tag in ("img", "a") and not child.raw:
                 _apply(child, children, number + 1, _ATTRIBUTES.match)
-        if element.tag in HEADINGS and not element.raw and children:
+        if element.raw or not children:
+            continue
+        if element.tag in HEADINGS:
             _apply(element, children, len(children) - 1, _last_attributes)
+        elif element.tag in ("p", TIGHT) and children[-2:-1] in ([], ["\n"]):
+            _apply(element, children, len(children) - 1, _only_attributes)
+
+
+def _only_attributes(text: str) -> re.Match[str] | None:
+    """Return the attributes that are the last line of a paragraph, or None."""
+    return _ATTRIBUTES.fullmatch(text.rstrip())
 
 
 def _last_attributes(text: str) -> re.Match[str] | None:
