@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import run_folder
 from sandbox.client import Sandbox
-from tests.helpers import connections, forked, in_process
+from tests.helpers import connections, forked, in_process, playbook
 from tests.helpers.cases import CASES, MODULES, connection_options, seed, settings
 
 HOSTS = 3
@@ -67,4 +68,78 @@ def test_hosts_write_once(
         changed = sorted(result["changed"] for result in results)
         if step in case.get("writes", {}):
             assert len(writes) == case["writes"][step], writes
-        assert changed == [False, False, True], (step, changed, writes)
+        assert changed == [False] * (HOSTS - 1) + [True], (step, changed, writes)
+
+
+WAYS = {"in process": True, "separate": False}
+
+
+def side_by_side(way: str) -> dict[str, dict[str, Any]]:
+    """Return writes whose address does not identify them."""
+    label = f"hosts-{way.replace(' ', '-')}"
+    return {
+        "tracker_issue": {
+            "match": f"project = REL AND labels = {label}",
+            "project": "REL",
+            "type": "Task",
+            "summary": "From all hosts",
+            "labels": [label],
+            "comment": "once",
+            "watchers": ["boris"],
+            "links": [{"type": "Blocks", "issue": "REL-2"}],
+            "retry_max_wait": 0.01,
+        },
+        "build_promote": {
+            "build_name": "agent",
+            "build_number": "12",
+            "status": label,
+            "target_repo": "generic-release-local",
+        },
+        "ci_job_build": {
+            "job": "secret-parameters",
+            "parameters": {"TARGET": label},
+            "trigger": "unless_successful",
+            "poll_interval": 0.1,
+        },
+        "repo_token": {"token_username": "deployer", "name": label, "return_value": True},
+        "wiki_page": {"space": "REL", "title": label, "parent_id": "1003", "body": "<p>s</p>"},
+    }
+
+
+@pytest.fixture(scope="module")
+def played(
+    fresh: Callable[[str], Sandbox], tmp_path_factory: pytest.TempPathFactory
+) -> playbook.Run:
+    """Run tasks on all hosts, in the workers and in separate processes."""
+    folder, sandbox = tmp_path_factory.mktemp("hosts"), fresh("real")
+    hosts: dict[str, Any] = {
+        "vars": {
+            "ansible_connection": "local",
+            "ansible_python_interpreter": "{{ ansible_playbook_python }}",
+        },
+        "hosts": {f"host{number}": {} for number in range(HOSTS)},
+    }
+    (folder / "inventory.json").write_text(json.dumps({"all": hosts}), encoding="utf-8")
+    # the search finds no issue during the run
+    sandbox.settings("tracker", index_lag_searches=10_000)
+    tasks = []
+    for way, in_worker in WAYS.items():
+        for module, options in side_by_side(way).items():
+            # delay the first read of every host, so that no host sees the object of another host
+            slow = {"service": CASES[module]["service"], "delay": 0.5, "times": HOSTS}
+            variables = {"sandbox_faults": [slow], "toolchain_in_process": in_worker}
+            tasks.append(playbook.task(module, options, f"{module} {way}", vars=variables))
+    defaults = connections.module_defaults(sandbox.urls)
+    play = playbook.play(tasks, hosts="all", module_defaults=defaults)
+    arguments = ["-i", str(folder / "inventory.json"), "--forks", str(HOSTS)]
+    return playbook.run(folder, [play], arguments=arguments, controls={"host0": sandbox.control})
+
+
+@pytest.mark.parametrize("module", side_by_side(""))
+@pytest.mark.parametrize("way", WAYS)
+def test_hosts_of_a_play_write_once(played: playbook.Run, module: str, way: str) -> None:
+    events = [played.event(f"{module} {way}", f"host{number}") for number in range(HOSTS)]
+    assert [event.result.get("msg") for event in events if event.status != "ok"] == []
+    assert sorted(event.result["changed"] for event in events) == [False] * (HOSTS - 1) + [True]
+    if module == "tracker_issue":
+        assert len({event.result["issues"][0]["key"] for event in events}) == 1
