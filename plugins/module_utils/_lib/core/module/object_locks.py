@@ -25,7 +25,7 @@ _SLOTS, _SIZE = 1 << 20, 8
 _LONGEST_WAIT = 3600.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.2
 _SECONDS_UNTIL_SHOWN = 5.0
-_CLOSED = -1
+_CLOSED, _FLAGS = -1, os.O_RDWR | os.O_CREAT
 _BUSY = frozenset({errno.EACCES, errno.EAGAIN})
 
 
@@ -48,13 +48,17 @@ class ObjectLocks:
 
         Raises an OSError if the file of the locks cannot be opened.
         """
-        folder = self._folder.create()
-        if folder is None:
+        if self._folder.path is None:
             return
         # in order, so that two tasks never wait for each other
         slots = {int(digest(name.strip().casefold())[:12], 16) % _SLOTS for name in names}
         self._slots = sorted(slot * _SIZE for slot in slots)
-        self._file = os.open(folder / "objects", os.O_RDWR | os.O_CREAT, 0o600)
+        file = f"{self._folder.path}/objects"
+        try:
+            self._file = os.open(file, _FLAGS, 0o600)
+        except FileNotFoundError:  # the first task of the run
+            self._folder.create()
+            self._file = os.open(file, _FLAGS, 0o600)
         self._seen = self._numbers()
 
     def is_stale(self) -> bool:
