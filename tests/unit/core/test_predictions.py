@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,25 @@ def test_write_ends_all_predictions(folder: Path) -> None:
     assert checking().get("job", "a") is None
     assert checking("https://other.example.com").get("job", "a") is True
     assert len(list(folder.iterdir())) == 1
+
+
+def test_parallel_worker_never_reads_half_of_a_prediction(folder: Path) -> None:
+    value = ["x" * 1000] * 200
+    checking().add("job", "a", value=value)
+    worker = os.fork()
+    if worker == 0:
+        try:
+            for _time in range(200):
+                checking().add("job", "a", value=value)
+        finally:
+            os._exit(0)
+    found = []
+    while os.waitpid(worker, os.WNOHANG) == (0, 0):
+        found.append(checking().get("job", "a") == value)
+    assert found
+    assert all(found)
+    (of_server,) = folder.iterdir()
+    assert len(list(of_server.iterdir())) == 1
 
 
 def test_prediction_file_is_private(folder: Path) -> None:

@@ -8,9 +8,9 @@ and a dataclass takes eight times as long.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from string import Formatter
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 from ..object_names import object_name
 
@@ -102,22 +102,17 @@ class Descriptor(NamedTuple):
         return any(access.writes for access in self.operations.values())
 
 
-@runtime_checkable
-class Lockable(Protocol):
-    """An operation that knows the names of the objects that it writes."""
-
-    def lock_names(self) -> Sequence[str]:
-        """Return the names of the objects for the locks of the run, before the first request."""
-
-
 def lock_names(operation: Any, descriptor: Descriptor, options: Any) -> list[str]:
     """Return the names of the objects that a task writes, the same for all modules of a kind.
+
+    An operation that has several objects returns their names with its method `lock_names`.
 
     :param options: the options of the module
     """
     kind = descriptor.kind or type(options).__name__
-    if isinstance(operation, Lockable):
-        names = list(operation.lock_names())
+    several: Callable[[], list[str]] | None = getattr(operation, "lock_names", None)
+    if several is not None:
+        names = several()
     elif descriptor.lock:
         names = [object_name(descriptor.lock, vars(options))]
     else:

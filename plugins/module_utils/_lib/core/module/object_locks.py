@@ -22,7 +22,7 @@ from .run_folder import RunFolder, digest
 #: Number of slots, and bytes of each. Objects that share a slot by chance only wait for each other.
 _SLOTS, _SIZE = 1 << 20, 8
 #: A write has bounds of its own, such as `wait_timeout`. This one is for a task that was suspended.
-_LONGEST_WAIT = 3600.0
+_LONGEST_WAIT = 6 * 3600.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.2
 _SECONDS_UNTIL_SHOWN = 5.0
 _CLOSED, _FLAGS = -1, os.O_RDWR | os.O_CREAT
@@ -68,7 +68,7 @@ class ObjectLocks:
     def acquire(self) -> bool:
         """Lock the objects, and return whether they must be read again.
 
-        Raises `timeout` if another task does not release them within an hour.
+        Raises `timeout` if another task does not release them within six hours.
         """
         if self._file == _CLOSED:
             return False

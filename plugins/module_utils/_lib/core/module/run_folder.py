@@ -8,6 +8,7 @@ run. A module that runs on another host does not get the variable, so it shares 
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import json
 import os
@@ -31,8 +32,7 @@ class RunFolder:
 
     def __init__(self, part: str, server: str) -> None:
         above = os.environ.get(VARIABLE)
-        address = server.rstrip("/").lower()
-        self.path = Path(above, part, digest(address)) if above and address else None
+        self.path = _path_of(above, part, server) if above and server else None
 
     def create(self) -> Path | None:
         """Create the folder if necessary, and return it."""
@@ -83,6 +83,11 @@ class RunFolder:
         """Remove all values."""
         if self.path is not None:
             shutil.rmtree(self.path, ignore_errors=True)
+
+
+@functools.lru_cache(maxsize=32)  # the items of a loop have the same folders
+def _path_of(above: str, part: str, server: str) -> Path:
+    return Path(above, part, digest(server.rstrip("/").lower()))
 
 
 def _file_name(kind: str, *name: str) -> str:
