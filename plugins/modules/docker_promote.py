@@ -70,7 +70,8 @@ options:
       - Also promote the tags that are attached to the promoted images and to the images of an index. They have the form C(sha256-DIGEST),
         C(sha256-DIGEST.sig), C(.att) or C(.sbom), or the server lists them as referrers. They keep their names. A move copies those that
         belong to other tags, too.
-      - The server can only promote tags. If the target lacks a referrer without a tag, it is named in a warning. If the server does not report
+      - The server can only promote tags. If the target lacks a referrer without a tag, it is named in a warning. If the server cannot list
+        referrers, up to 100 stored manifests without a tag are read to find them. If the server does not report
         digests, attached tags are named in a warning.
       - An attached tag stays in source and target if the target has all of its content and more, such as a second signature. With O(force),
         it is promoted too.

@@ -35,6 +35,7 @@ class Registry:
     #: Manifests without a tag.
     loose: dict[str, list[bytes]] = field(default_factory=lambda: {"src": [], "dst": []})
     has_referrers: bool = True
+    has_queries: bool = True
     #: Tags that the server does not promote.
     refused: tuple[str, ...] = ()
 
@@ -52,6 +53,8 @@ class Registry:
         return tag
 
     def response(self, seen: Seen) -> Reply:
+        if self.server.name(seen) == "POST /api/search/aql":
+            return self._stored(seen.body.decode())
         found = _ADDRESS.fullmatch(self.server.name(seen))
         if found is None:
             return Reply(body='[{"key": "src"}, {"key": "dst"}]')
@@ -70,11 +73,21 @@ class Registry:
                 if (json.loads(content).get("subject") or {}).get("digest") == name
             ]
             return Reply(body={"manifests": listed}) if self.has_referrers else Reply(404)
-        content = self.tags[repo].get(name)
+        untagged = {digest_of(content): content for content in self.loose[repo]}
+        content = self.tags[repo].get(name) or untagged.get(name)
         if content is None:
             return Reply(404)
         headers = {"Docker-Content-Digest": digest_of(content)}
         return Reply(200, b"" if method == "HEAD" else content, headers)
+
+    def _stored(self, query: str) -> Reply:
+        """Return the folders of the manifests, unless the server does not support queries."""
+        repo = "src" if '"repo": "src"' in query else "dst"
+        if not self.has_queries:
+            return Reply(403)
+        names = [*self.tags[repo], *map(digest_of, self.loose[repo])]
+        rows = [{"repo": repo, "path": f"app/{name}", "name": "manifest.json"} for name in names]
+        return Reply(body={"results": rows})
 
     def _promote(self, body: dict[str, Any]) -> Reply:
         tag = body.get("tag")
@@ -215,11 +228,33 @@ def test_referrers_without_a_tag_are_a_warning(registry: Registry, has_referrers
     lonely = registry.push(None, label="lonely", **subject)
     registry.promote(tag="1.0")
     warnings = registry.server.warnings
-    assert all(f"copy {lonely} to 'dst/app' with a container client" in each for each in warnings)
-    assert bool(warnings) is has_referrers
+    # the repetition, which is unchanged, gives the same warning
+    assert [f"copy {lonely} to 'dst/app'" in each for each in warnings] == [True, True]
     registry.loose["dst"] = registry.loose["src"]
     registry.promote(tag="1.0")
     assert registry.server.warnings == []
+
+
+def test_server_that_shows_no_manifests_gives_a_warning(registry: Registry) -> None:
+    registry.has_referrers = registry.has_queries = False
+    registry.push("1.0")
+    registry.promote(tag="1.0")
+    (warning,) = set(registry.server.warnings)
+    assert "cannot list what is attached to 'src/app'" in warning
+
+
+def test_only_some_manifests_are_read_for_a_warning(registry: Registry) -> None:
+    registry.has_referrers = False
+    registry.push("1.0")
+    for number in range(120):
+        registry.push(None, label=str(number))
+    registry.promote(tag="1.0")
+    assert len(set(registry.server.warnings)) == 1
+    read = [
+        name for name in registry.server.asked if "GET /api/docker/src/v2/app/manifests/sha" in name
+    ]
+    # check mode, the promotion and its repetition
+    assert len(read) == 3 * 100
 
 
 def test_signature_of_a_failed_tag_is_not_promoted(registry: Registry) -> None:

@@ -41,6 +41,7 @@ def image_of(option: str, text: str, repo: str | None, repo_option: str = "repo"
     if parsed is None or not parsed[1].strip("/ "):
         raise _malformed(option, text, f"does not name an image: write {FORM}")
     path, tag, digest = join(parsed[1]), parsed[2], parsed[3]
+    refuse_plus(option, tag)
     if tag is not None and _TAG.fullmatch(tag) is None:
         raise _malformed(
             option, text, f"has no valid tag: write {FORM} with a repository, not a host"
@@ -58,6 +59,14 @@ def image_of(option: str, text: str, repo: str | None, repo_option: str = "repo"
         name = path.removeprefix(f"{repository_key(repo_option, repo)}/")
     segments(name)
     return ImageReference(repo, name, tag, digest)
+
+
+def refuse_plus(option: str, tag: str | None) -> None:
+    """Raise `invalid` for a version of a Helm chart whose `+` no tag can contain [repo-25]."""
+    if tag is not None and "+" in tag:
+        stored = tag.replace("+", "_")
+        reason = f"contains '+', which no tag can: Helm stores this version as '{stored}'"
+        raise _malformed(option, tag, reason)
 
 
 def subject_of(tag: str) -> str | None:

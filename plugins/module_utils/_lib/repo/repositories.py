@@ -172,6 +172,17 @@ def require_stored(client: RepoClient, keys: Collection[str]) -> None:
             raise not_stored(client, key, kind, "stores no items itself")
 
 
+def refuse_virtual(client: RepoClient, key: str, reason: str) -> None:
+    """Raise `invalid` if a repository is known to be virtual.
+
+    :param reason: predicate of the repository, such as `stores no items itself`
+    """
+    _read, entries = _listed_if_possible(client)
+    kinds = {as_text(entry.get("key")): kind_of(entry) for entry in entries}
+    if kinds.get(key) == "VIRTUAL":
+        raise not_stored(client, key, "VIRTUAL", reason)
+
+
 def not_stored(client: RepoClient, key: str, kind: str, reason: str) -> ToolchainError:
     """Return the error for a virtual or remote repository where a local one is needed.
 

@@ -19,6 +19,7 @@ from ...core.module.typed_options import Option, Positive
 from ...core.times import age_of, moment_of
 from .. import aql
 from ..client import refuse_matrix, repository_key
+from ..image_names import refuse_plus
 from ..properties import Properties, texts_of
 
 #: Path of a repository's root in AQL.
@@ -239,7 +240,7 @@ def _rule(number: int, options: RuleOptions, force: bool) -> CleanupRule:
         repo=repository_key(f"rule {number}: repo", options.repo),
         kind="image" if options.keep_last_by == "image" else options.type_ or "file",
         path=_glob(f"rule {number}: path", options.path),
-        name=_name(f"rule {number}: name", options.name),
+        name=_name(f"rule {number}: name", options),
         depth=options.depth,
         age=None if age is None else age_of(f"rule {number}: created_before", age),
         age_text=age or "",
@@ -300,7 +301,10 @@ def _glob(place: str, option: str | None) -> str | None:
     return glob
 
 
-def _name(place: str, option: str | None) -> str | None:
+def _name(place: str, options: RuleOptions) -> str | None:
+    option = options.name
+    if options.keep_last_by == "image":
+        refuse_plus(place, option)
     if option is not None and "/" in option:
         raise invalid(
             f"{place} is '{option}': set path to the folder, and name to a pattern for its content"

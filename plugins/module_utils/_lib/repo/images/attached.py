@@ -5,15 +5,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from ...core.concurrency import bounded, first_alone
+from ...core.errors import ToolchainError
+from .. import aql
 from ..client import RepoClient
 from ..image_names import ImageReference, subject_of
 from . import registry
 from .registry import PRESENT, ManifestContent
 
 _NAMED = 3
+#: Prefixes of the folders of manifests without a tag [repo-34].
+_UNTAGGED = ("sha256:", "sha256__")
+#: Maximum number of manifests that are read to find referrers without the endpoint for them.
+_MOST = 100
 
 
 @dataclass(frozen=True)
@@ -250,5 +257,49 @@ class Attachments:
             return found or []
 
         wanted = sorted(digests)
-        listed = zip(wanted, first_alone(self._client.connections, ask, wanted), strict=True)
-        return {referrer: digest for digest, found in listed for referrer in found}
+        listed = list(first_alone(self._client.connections, ask, wanted))
+        if not supported:
+            return self._stored_referrers(image, digests)
+        pairs = zip(wanted, listed, strict=True)
+        return {referrer: digest for digest, found in pairs for referrer in found}
+
+    def _stored_referrers(self, image: ImageReference, digests: set[str]) -> dict[str, str]:
+        """Return the untagged referrers among the stored manifests of an image, like `_referrers`.
+
+        Warn if the server does not show the manifests of the source, or has too many of them.
+        """
+        stored = self._stored_manifests(image)
+        unknown = sorted(digest for digest in stored or () if digest not in digests)
+        if image == self._source and (stored is None or len(unknown) > _MOST):
+            self._client.warn(
+                f"the server cannot list what is attached to '{image}': manifests without a tag"
+                " may stay there, copy them with a container client"
+            )
+        read = bounded(self._client.connections, partial(self._subject, image), unknown[:_MOST])
+        found = zip(unknown, read, strict=False)
+        return {digest: subject for digest, subject in found if subject in digests}
+
+    def _stored_manifests(self, image: ImageReference) -> list[str] | None:
+        """Return the digests of the manifests without a tag; `None` if they are unknown [repo-34].
+
+        The result only serves a warning, so an error must not prevent the promotion.
+        """
+        path = {"$match": f"{image.name}/*"}
+        criteria = {"repo": image.repo, "path": path, "name": {"$match": "*manifest.json"}}
+        purpose = f"searching for the manifests of '{image}'"
+        try:
+            rows = aql.ask_if_supported(self._client, purpose, criteria, ["path"])
+        except ToolchainError:
+            return None
+        # the manifest of a promoted tag is there, so no rows mean that the server shows none
+        tags = [str(row.get("path")).removeprefix(f"{image.name}/") for row in rows or ()]
+        digests = [tag.replace("__", ":") for tag in tags if tag.startswith(_UNTAGGED)]
+        return digests if tags else None
+
+    def _subject(self, image: ImageReference, digest: str) -> str | None:
+        """Return the digest to which a manifest is attached; `None` without one, or if unknown."""
+        try:
+            found = registry.content(self._client, image, digest)
+        except ToolchainError:
+            return None
+        return None if found is None else found[1].subject

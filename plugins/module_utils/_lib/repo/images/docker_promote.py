@@ -15,7 +15,7 @@ from ...core.plan import Action, Plan, without_none
 from ...core.verification import without_effect
 from .. import repositories
 from ..client import RepoClient, require_new_path
-from ..image_names import ImageReference, image_of, subject_of
+from ..image_names import ImageReference, image_of, refuse_plus, subject_of
 from . import registry
 from .attached import Attachments, TagState, states_of
 
@@ -372,6 +372,10 @@ def _names(
     """
     tag, tags = _single("tag", options.tag, "image", source.tag), options.tags
     target_tag = _single("target_tag", options.target_tag, "target_image", target.tag)
+    for option, name in (("tag", tag), ("target_tag", target_tag)):
+        refuse_plus(option, name)
+    for number, name in enumerate(tags or ()):
+        refuse_plus(f"tags[{number}]", name)
     require_new_path("target_tag", target_tag or "")
     if source.digest is not None and tag is None:
         raise invalid(

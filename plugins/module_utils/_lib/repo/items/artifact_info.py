@@ -16,7 +16,7 @@ from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText, Positive
 from ...core.plan import Plan, ReadOnly, unchanged
-from .. import aql, json_rows
+from .. import aql, json_rows, repositories
 from ..client import RepoClient, item_path, join, refuse_matrix, repository_key, segments
 
 #: Maximum number of characters of a query in an error message.
@@ -135,7 +135,12 @@ class ArtifactInfoOperation(ReadOnly):
                 f"searching for '{pattern}'",
                 self._client.dialect.patterns,
                 query={"pattern": pattern},
+                expect=(200, 400),
             )
+            if response.status == 400:
+                # server fact [repo-16]: the response does not say that the repository is virtual
+                repositories.refuse_virtual(self._client, repo, "cannot be searched by pattern")
+                raise self._client.transport.failure(response)
             decoded = response.json()
             files = decoded.get("files") if isinstance(decoded, Mapping) else decoded
             if not isinstance(files, list):

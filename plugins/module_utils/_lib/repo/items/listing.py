@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import unicodedata
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import IO, Any
@@ -152,6 +153,19 @@ def head(client: RepoClient, repo: str, path: str) -> StoredItem | None:
 def expected(client: RepoClient, repo: str, path: str) -> StoredItem | None:
     """Return the predicted item of check mode if there is one, otherwise read the item."""
     return predicted(client, repo, path) or head(client, repo, path)
+
+
+def existing_form(client: RepoClient, repo: str, path: str) -> str:
+    """Return the path of an item as the server has it: as given, or in another Unicode form.
+
+    Some file systems decompose names, so that `ü` in the options may be two characters (NFD) on the
+    server. Sends no request for a path that has only one form.
+    """
+    forms = dict.fromkeys(unicodedata.normalize(form, path) for form in ("NFC", "NFD"))
+    others = [form for form in forms if form != path]
+    if not others or expected(client, repo, path) is not None:
+        return path
+    return next((form for form in others if expected(client, repo, form) is not None), path)
 
 
 def find(client: RepoClient, repo: str, path: str) -> StoredItem | None:

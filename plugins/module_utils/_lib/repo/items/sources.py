@@ -11,6 +11,7 @@ import io
 import json
 import os
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -124,6 +125,10 @@ def files_of(src: str, path: str, selection: Selection | None = None) -> Iterato
     """
     selection = selection or Selection()
     folder = join(*segments(path))
+    if not os.path.lexists(src):
+        # some file systems decompose names: `ü` may be two characters (NFD)
+        forms = (unicodedata.normalize(form, src) for form in ("NFC", "NFD"))
+        src = next((form for form in forms if os.path.lexists(form)), src)
     is_named = os.path.lexists(src) and not S_ISDIR(_mode(src))
     if is_named:
         name = os.path.basename(src)

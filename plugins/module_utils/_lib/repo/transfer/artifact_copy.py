@@ -212,6 +212,7 @@ class ArtifactCopyOperation:
         """Return the file that the options name, or the files of the folder, as `_selected()`."""
         options, path, into = self._options, join(self._paths[0].path), self._options.target_path
         repo = self._moved_from(self._paths[0].repo) if options.move else self._paths[0].repo
+        path = listing.existing_form(self._client, repo, path)
         stored = listing.expected(self._client, repo, path)
         is_folder = stored is None or not stored.has_digest
         files = (
@@ -251,7 +252,8 @@ class ArtifactCopyOperation:
         paths = [route.target]
         if (self._options.target_path or "").endswith("/"):
             paths.insert(0, join(route.target, route.path.rpartition("/")[2]))
-        for path in paths:
+        for given in paths:
+            path = listing.existing_form(self._client, route.target_repo, given)
             stored = listing.head(self._client, route.target_repo, path)
             if stored is not None and stored.has_digest:
                 return [RemoteFile(route.target_repo, path, "", stored)]

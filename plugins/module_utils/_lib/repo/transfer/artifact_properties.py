@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.concurrency import spread
@@ -15,7 +16,7 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Option, Positive
 from ...core.plan import Plan
 from ...core.progress import ProgressCounter
-from .. import properties
+from .. import properties, repositories
 from ..client import RepoClient, join, refuse_matrix, repository_key, segments
 from ..items import listing
 from ..repositories import refuse_properties
@@ -131,13 +132,19 @@ class ArtifactPropertiesOperation:
         self._task, self._options = task, options
         self._wanted = _wanted(task, options)
         self._client = RepoClient(task, connections=options.parallel)
-        self._repo, self._path = options.repo or "", join(*segments(options.path or ""))
+        self._repo = options.repo or ""
         self._selection = _selection(self._client, options)
         if self._wanted.absent and not self._client.dialect.full_properties:
             raise invalid(
                 "state=absent: servers of the generic dialect cannot remove properties (check the"
                 " option dialect)"
             )
+
+    @cached_property
+    def _path(self) -> str:
+        """Return the path of the single item as the server has it."""
+        path = join(*segments(self._options.path or ""))
+        return listing.existing_form(self._client, self._repo, path)
 
     def plan(self) -> Plan:
         if self._selection is None:
@@ -186,8 +193,24 @@ class ArtifactPropertiesOperation:
 
         Outside check mode, a server that cannot return properties rejects the write itself.
         """
-        if self._selection is None and not self._client.dialect.full_properties:
+        if self._selection is not None:
+            return
+        if not self._client.dialect.full_properties:
             self._require_stored()
+        elif repositories.members(self._client, self._repo) != [self._repo]:
+            target = repositories.deployment_target(self._client, self._repo)
+            if listing.expected(self._client, target, self._path) is None:
+                raise self._elsewhere(self._repo, self._path)
+
+    def _elsewhere(self, repo: str, path: str) -> ToolchainError:
+        """Return the error for a file that a virtual repository shows from another repository."""
+        members = repositories.members(self._client, repo)
+        holder = next((key for key in members if listing.head(self._client, key, path)), None)
+        named = "the repository that stores it" if holder is None else f"'{holder}'"
+        return invalid(
+            f"'{repo}' is a virtual repository, and the server does not set properties of"
+            f" '{path}' through it: set repo to {named}"
+        )
 
     def _require_stored(self) -> None:
         there = listing.expected(self._client, self._repo, self._path)
@@ -266,10 +289,23 @@ class ArtifactPropertiesOperation:
         return {}
 
     def _write(self, repo: str, path: str, *, recursive: bool) -> None:
-        if self._wanted.absent:
-            properties.remove(self._client, repo, path, self._wanted.names, recursive=recursive)
-        else:
-            properties.write(self._client, repo, path, self._wanted.values, recursive=recursive)
+        client, wanted = self._client, self._wanted
+        try:
+            if wanted.absent:
+                properties.remove(client, repo, path, wanted.names, recursive=recursive)
+            else:
+                properties.write(client, repo, path, wanted.values, recursive=recursive)
+        except ToolchainError as error:
+            if error.status != 404 or listing.head(client, repo, path) is None:
+                raise
+            if repositories.members(client, repo) != [repo]:
+                raise self._elsewhere(repo, path) from None
+            # server fact [repo-3]: the server may hide an item without the permission
+            error.kind = "permission"
+            raise error.with_hint(
+                "the item can be read, so the account lacks the permission to set properties, or"
+                " the repository is remote: then set repo to its cache"
+            ) from None
 
     def _check_below(self) -> None:
         """Raise `rejected` if an item in the folder still has other properties."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -118,7 +119,8 @@ def _find_stored(client: RepoClient, repo: str, path: str, wanted: Filter) -> li
     return _with_properties(client, matching, wanted.properties)
 
 
-def _single(client: RepoClient, repo: str, path: str) -> list[RemoteFile]:
+def _single(client: RepoClient, repo: str, wanted: str) -> list[RemoteFile]:
+    path = listing.existing_form(client, repo, wanted)
     stored = listing.head(client, repo, path)
     if stored is not None and stored.sha256 is None and stored.sha1 is None:
         # server fact [repo-26]: a HEAD request for a folder also succeeds, but returns no digests
@@ -133,7 +135,7 @@ def _single(client: RepoClient, repo: str, path: str) -> list[RemoteFile]:
         raise ToolchainError(
             "not_found", f"'{repo}/{path}' is a folder: end path with a slash to select its files"
         )
-    return [_remote(repo, path, path.rpartition("/")[2], stored)]
+    return [_remote(repo, path, wanted.rpartition("/")[2], stored)]
 
 
 def _many(client: RepoClient, repo: str, path: str, wanted: Filter) -> list[RemoteFile]:
@@ -174,7 +176,8 @@ def _matcher_of(path: str) -> tuple[str, Callable[[str], bool]]:
         return folder, lambda file: file.startswith(inside)
     pattern = f"{path}**" if path.endswith("/") else path
     segments(pattern)
-    return fixed_part(pattern), matcher(pattern.lstrip("/"))
+    is_match = matcher(unicodedata.normalize("NFC", pattern.lstrip("/")))
+    return fixed_part(pattern), lambda file: is_match(unicodedata.normalize("NFC", file))
 
 
 def _many_by_query(client: RepoClient, repo: str, path: str, wanted: Filter) -> list[RemoteFile]:
