@@ -81,7 +81,7 @@ def test_own_account_stays_administrator(tracker: Tracker) -> None:
 def test_missing_objects_are_named(tracker: Tracker) -> None:
     for check in (True, False):
         tracker.refused(
-            "not_found", "Users, Dev", project="REL", role="Guests", users=[], check=check
+            "not_found", "'Users', 'Dev", project="REL", role="Guests", users=[], check=check
         )
         tracker.refused(
             "not_found",

@@ -98,6 +98,7 @@ jql_quote = QuoteFilters().filters()["jql_quote"]
             'project = "REL" ORDER BY priority DESC, "Story Points", key',
         ),
         ("a = 1", {"order_by": "b desc, c d"}, 'a = 1 ORDER BY b DESC, "c d"'),
+        ("a = 1", {"order_by": "b desc,\nc\n"}, "a = 1 ORDER BY b DESC, c"),
         ("a = 1", {"order_by": ""}, "a = 1"),
     ],
 )

@@ -12,12 +12,12 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import run_folder
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core import progress
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
     ToolchainError,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.predictions import (
-    FOLDER,
     Predictions,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
@@ -358,7 +358,7 @@ def test_cloud_order_has_at_most_seven_fields(order: str, sent: str) -> None:
 def test_only_a_query_with_a_predicted_version_finds_nothing(
     jql: str, found: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(FOLDER, str(tmp_path))
+    monkeypatch.setenv(run_folder.VARIABLE, str(tmp_path))
     with Stub(Reply(400, {"errorMessages": ["unknown version"], "errors": {}})) as stub:
         run = Run(stub, {"dialect": "server"}, jql=jql)
         predictions = Predictions(stub.url, check_mode=True)

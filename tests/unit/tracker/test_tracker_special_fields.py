@@ -46,10 +46,12 @@ class Tracker:
     """A server with an issue. `written`: the bodies of the writes.
 
     :param ignores: whether the server accepts writes and ignores them
+    :param hides: whether a write hides the issue, as a security level does
     """
 
-    def __init__(self, *, ignores: bool = False, **fields: Any) -> None:
-        self.fields, self._ignores = fields, ignores
+    def __init__(self, *, ignores: bool = False, hides: bool = False, **fields: Any) -> None:
+        self.fields, self._ignores, self._hides = fields, ignores, hides
+        self.warnings: list[str] = []
         self.written: list[Any] = []
         self.reads: list[str] = []
         self.editable: dict[str, Any] = {str(each["id"]): {} for each in FIELDS}
@@ -65,6 +67,8 @@ class Tracker:
                 self.fields |= dict.fromkeys(self.written[-1].get("update", {}))
             return Reply(204)
         self.reads.append(route)
+        if self._hides and self.written:
+            return Reply(404, {"errorMessages": ["Issue Does Not Exist"], "errors": {}})
         meta = {"editmeta": {"fields": self.editable}}
         bodies: Mapping[str, Any] = {
             "field": FIELDS,
@@ -78,7 +82,9 @@ class Tracker:
     def run(self, **fields: Any) -> Any:
         with Stub(response=self) as stub:
             options = TrackerIssueOptions(issue="A-1", fields=fields)
-            return Run(stub, TrackerIssueOperation, options, read_only=False)()
+            run = Run(stub, TrackerIssueOperation, options, read_only=False)
+            self.warnings = run.warnings
+            return run()
 
     def changes(self, **fields: Any) -> Any:
         return self.run(**fields)["issues"][0]["changes"]
@@ -227,3 +233,10 @@ def test_version_of_a_project_without_versions_fails_in_check_mode() -> None:
     words = "cannot be '1.0'; allowed values: none"
     with Stub(response=tracker) as stub, pytest.raises(ToolchainError, match=words):
         Run(stub, TrackerIssueOperation, options)(check=True)
+
+
+def test_issue_that_its_change_hides_gives_a_warning() -> None:
+    tracker = Tracker(hides=True, customfield_5=[])
+    assert len(tracker.changes(Tags="a")) == 1
+    (warning,) = tracker.warnings
+    assert "the issue 'A-1' is not visible to this account after the change" in warning

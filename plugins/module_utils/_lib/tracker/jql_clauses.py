@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..core.errors import ToolchainError, excerpt, invalid
-from ..core.module.input_check import Place
+from ..core.module.input_check import Place, split_list
 from ..core.module.input_check import text as text_of
 from .jql import quote, require_no_offsets
 
@@ -82,7 +82,8 @@ def build(clauses: Any, *, join: str = "and", order_by: Any = None) -> str:
             "the query has no clause, so it would match every issue: add at least one clause"
         )
     query = f" {join.upper()} ".join(parts)
-    terms = order_by.split(",") if isinstance(order_by, str) else list(order_by or [])
+    is_text = isinstance(order_by, str)
+    terms = split_list(order_by, at_commas=True) if is_text else list(order_by or [])
     order = ", ".join(_order_term(term) for term in terms if str(term).strip())
     if order:
         query = f"{query} ORDER BY {order}".lstrip()

@@ -439,14 +439,23 @@ class TrackerIssueOperation:
         creation = Creation(parts.site, self._options, parts.fields, matching)
         members, changes = creation.plan()
 
+        later = [change for part in parts.others for change in part.expected()]
+
         def create(planned: PlannedIssue) -> None:
             planned.key = creation.create(members)
             planned.done += changes
-            # Fields that the server did not store are edited like those of an existing issue.
-            edited = _edited(parts.site.issue(planned.key, parts.names), parts)
-            planned.edits, planned.unsaved = edited.edits, edited.unsaved
+            made = _seen(parts.site, planned.key, parts.names)
+            if made is None and later:
+                raise ToolchainError(
+                    "not_found",
+                    f"the new issue '{planned.key}' is not visible to this account, so these parts"
+                    f" of it were not written: {quoted(change.field for change in later)}",
+                )
+            if made is not None:
+                # Fields that the server did not store are edited like those of other issues.
+                edited = _edited(made, parts)
+                planned.edits, planned.unsaved = edited.edits, edited.unsaved
 
-        later = [change for part in parts.others for change in part.expected()]
         needs = [name for part in parts.all for name in part.needs]
         return PlannedIssue(None, "created", (*changes, *later), needs=needs, create=create)
 
@@ -532,8 +541,24 @@ def _edited(issue: TrackerIssue, parts: WantedParts) -> PlannedIssue:
 def _unsaved(site: Site, written: Sequence[Part], before: TrackerIssue) -> list[Change]:
     """Read an issue again after its edits. Return the changes that the server did not store."""
     names = list(dict.fromkeys(name for part in written for name in part.names))
-    now = site.issue(before.key, names) if names else before
-    return [change for part in written for change in part.unsaved(before, now)]
+    now = _seen(site, before.key, names) if names else before
+    return (
+        [] if now is None else [change for part in written for change in part.unsaved(before, now)]
+    )
+
+
+def _seen(site: Site, key: str, names: Sequence[str]) -> TrackerIssue | None:
+    """Read an issue after a write. Warn if the write has hidden it, such as by a security level."""
+    try:
+        return site.issue(key, names)
+    except ToolchainError as error:
+        if error.kind != "not_found":
+            raise
+        site.task.warn(
+            f"the issue '{key}' is not visible to this account after the change, so the task could"
+            " not check what the server stored"
+        )
+        return None
 
 
 def _named(change: Change) -> str:
