@@ -71,7 +71,6 @@ class CiRestartOperation:
         kind="server",
         name="restart",
         follows=True,
-        lock=None,
     )
 
     def __init__(
@@ -80,6 +79,10 @@ class CiRestartOperation:
         self._options, self._warn, self._say = options, task.warn, task.progress
         self._server = server_of(task)
         self._polling = polling
+
+    def lock_names(self) -> list[str]:
+        """Return the server for the locks of the run, unless each task restarts it anyway."""
+        return ["restart"] if self._options.when_plugins_pending else []
 
     def plan(self) -> Plan:
         before = self._first_state()

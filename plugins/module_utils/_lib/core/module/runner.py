@@ -199,13 +199,18 @@ def _planned(planner: _Planner) -> _Planned:
     except ToolchainError:
         if not task.locks.is_stale():
             raise
-    if planned is not None and not planned.plan.changed:
+    if planned is not None and not planned.plan.changed and not _is_disturbed(planned, task):
         return planned
     if task.locks.acquire() or planned is None:
         planned = planner.plan(planner.prepare())
         if not planned.plan.changed:
             task.unlock()
     return planned
+
+
+def _is_disturbed(planned: _Planned, task: Task) -> bool:
+    """Return whether the failure of a plan may be due to the write of another task."""
+    return planned.plan.failure is not None and task.locks.is_stale()
 
 
 def _locks(planner: _Planner, prepared: Any, task: Task) -> bool:
