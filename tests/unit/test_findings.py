@@ -211,3 +211,44 @@ def test_role_and_playbook_may_share_a_prefix() -> None:
 @pytest.mark.parametrize("text", ["it is in use", "the view 'All jobs': it is in use"])
 def test_failure_names_its_object_once(text: str) -> None:
     assert findings.failed("view", "All jobs", text)["text"] == "view All jobs: it is in use"
+
+
+FOLDER = """<x.Folder>
+  <description>a</description>
+  <properties>
+    <x.Credentials>
+      <entry>
+        <owner class="x" reference="../.."/>
+      </entry>
+    </x.Credentials>
+  </properties>
+  <steps>
+    <x.Shell>
+      <command>one
+two
+</command>
+    </x.Shell>
+    <x.Shell/>
+  </steps>
+</x.Folder>
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "paths"),
+    [
+        ("../..", "..", "properties/x.Credentials/entry/owner"),
+        ("two\n", "three\n", "steps/x.Shell/command"),
+        (FOLDER[FOLDER.index("    <x.C") : FOLDER.index("  </p")], "", "properties/x.Credentials"),
+        ("<x.Shell/>", "<y.Shell/>", "steps/x.Shell, steps/y.Shell"),
+        (">a<", ">b<", "description"),
+        ("x.Folder>", "y.Folder>", "x.Folder, y.Folder"),
+    ],
+)
+def test_changed_elements_are_named_by_their_paths(old: str, new: str, paths: str) -> None:
+    other = FOLDER.replace(old, new)
+    found = findings.different("job", "f", "differs", FOLDER, other)
+    assert found["text"] == f"job f: differs in {paths}"
+    sides = [{"config": text, "offline": text == other} for text in (FOLDER, other)]
+    found = findings.different("node", "n", "differs in config, offline", *sides)
+    assert found["text"] == f"node n: differs in {paths}, offline"

@@ -31,7 +31,9 @@ _WRITTEN = {
 }
 #: Kinds of objects that are compared as XML with one element per line.
 _XML_KINDS = ("credential", "job", "node", "view")
-_ELEMENT = re.compile(r"\s*</?([\w.:-]+)")
+#: A tag at the beginning of a line. Values contain no `<` and `>`.
+_TAG = re.compile(r"\s*<(?P<close>/?)(?P<name>[\w.:-]+)[^>]*?(?P<empty>/?)>")
+_MOST_PATHS = 3
 
 
 def _finding(kind: str, name: Any, action: str, text: str, status: str, **sides: Any) -> Finding:
@@ -65,23 +67,49 @@ def unwanted(kind: str, name: Any, before: Any = None, *, why: str = "") -> Find
 def different(kind: str, name: Any, text: str, before: Any = None, after: Any = None) -> Finding:
     """Return the finding of an object that must be updated.
 
-    :param text: describes the difference; of XML, "differs" is followed by the changed elements
+    :param text: describes the difference; of XML, the changed elements follow by path
     """
-    if (
-        text == "differs"
-        and kind in _XML_KINDS
-        and isinstance(before, str)
-        and isinstance(after, str)
-    ):
-        text = differing(_changed_elements(before, after))
+    if kind in _XML_KINDS:
+        text = _with_paths(text, before, after)
     return _finding(kind, name, "update", text, "drift", before=before, after=after)
 
 
-def _changed_elements(before: str, after: str) -> list[str]:
-    """Return the names of the elements at the beginning of the lines that differ, at most three."""
-    one, two = (Counter(side.splitlines()) for side in (before, after))
-    found = [_ELEMENT.match(line) for line in (one - two) + (two - one)]
-    return list(dict.fromkeys(match[1] for match in found if match))[:3]
+def _with_paths(text: str, before: Any, after: Any) -> str:
+    """Return the text of a finding with the paths of changed elements of a configuration."""
+    names = ["config"]
+    is_whole = text == "differs"
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        names = list(before)
+        before, after = before.get("config"), after.get("config")
+    if not (is_whole or text == differing(names)):
+        return text
+    if not (isinstance(before, str) and isinstance(after, str)):
+        return text
+    paths = _changed_paths(before, after) or ([] if is_whole else ["config"])
+    return differing(each for name in names for each in (paths if name == "config" else [name]))
+
+
+def _changed_paths(before: str, after: str) -> list[str]:
+    """Return the paths of the outermost elements that differ, at most three."""
+    one, two = (Counter(_placed_lines(side)) for side in (before, after))
+    paths: list[str] = []
+    for path, _line in (one - two) + (two - one):
+        if path and not any(f"{path}/".startswith(f"{known}/") for known in paths):
+            paths.append(path)
+    return paths[:_MOST_PATHS]
+
+
+def _placed_lines(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the path of the element of each line, without the root element, and the line."""
+    above: list[str] = []
+    for line in text.splitlines():
+        tag = _TAG.match(line)
+        if tag is not None and not tag["close"]:
+            above.append(tag["name"])
+        yield "/".join(above[1:] or above), line
+        is_closed = above and (line.endswith(f"</{above[-1]}>") or (tag and tag["empty"]))
+        if is_closed:
+            above.pop()
 
 
 def differing(names: Iterable[str]) -> str:

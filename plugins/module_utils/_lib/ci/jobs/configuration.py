@@ -547,10 +547,8 @@ class _Comparison:
             is_secret = not self._resent and _is_secret(pair, parent)
             (secrets if is_secret else changed).append(pair)
         if changed or live.attributes.keys() != wanted.attributes.keys():
-            pair = (
-                XmlElement(each.name, each.attributes, [], each.text) for each in (live, wanted)
-            )
-            self._add(path or live.name, "changed", *pair)
+            own, other = (XmlElement(e.name, e.attributes, [], e.text) for e in (live, wanted))
+            self._add(path or live.name, "changed", own, other)
         elif secrets:
             self.uncompared.append(path or live.name)
         self._changed.extend(changed)
