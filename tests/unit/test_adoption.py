@@ -225,9 +225,7 @@ ADOPTED: list[tuple[dict[str, Any], dict[str, Any], list[str]]] = [
         {},
         [
             "-    <project><a>1</a></project>",
-            "+    <project>",
-            "+      <a>3</a>",
-            "+    </project>",
+            "+    <project><a>3</a></project>",
         ],
     ),
     (
@@ -235,10 +233,7 @@ ADOPTED: list[tuple[dict[str, Any], dict[str, Any], list[str]]] = [
         {"desired_state_environment": "prod"},
         [
             "-  config: <project><a>2</a></project>",
-            "+  config: |",
-            "+    <project>",
-            "+      <a>3</a>",
-            "+    </project>",
+            "+  config: <project><a>3</a></project>",
         ],
     ),
     (

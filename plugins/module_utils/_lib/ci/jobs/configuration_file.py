@@ -7,10 +7,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from difflib import SequenceMatcher
+from itertools import zip_longest
+from typing import TypeAlias
 
 from ...core.secret import MASK, is_secret_name
-from ..xml_reader import ElementSpan, UnreadableXml, XmlElement, parse, spans_of
-from .configuration import SHORTEST, attribute_of, drift, secrets, text_of, without_encrypted
+from ..xml_reader import (
+    ElementSpan,
+    UnreadableXml,
+    XmlElement,
+    child_of,
+    parse,
+    spans_of,
+    written,
+    written_in_lines,
+)
+from .configuration import (
+    SHORTEST,
+    attribute_of,
+    class_of,
+    drift,
+    is_list,
+    secrets,
+    text_of,
+    without_encrypted,
+)
 from .kept_secrets import with_own_secrets
 
 _LINE = re.compile(r"[^\n]+")
@@ -19,15 +40,131 @@ _ELEMENT = re.compile(r"(<([\w.-]+)[^<>\n]*>)([^<\n]+)(?=</\2>)")
 
 
 def merged(own: str, exported: str) -> str:
-    """Return an exported configuration with the secrets of a file.
+    """Return the text of a file with the meaning of an exported configuration.
 
-    :param own: text of the file, which is returned if both have the same meaning
+    Elements that are equal keep their text, with comments and layout, and elements keep the secrets
+    of the file. If its layout does not allow that, the text is that of the export.
+
+    :param own: text of the file
     """
     wanted = with_own_secrets(exported, own)
+    text = own.replace("\r\n", "\n")
     try:
-        return wanted if drift(wanted, own).found else own
+        if not drift(wanted, own).found:
+            return own
+        edited = _XmlEdits(text).edited(parse(wanted))
+        if drift(wanted, edited).found:
+            return wanted
     except UnreadableXml:
         return wanted
+    return edited if text == own else edited.replace("\n", "\r\n")
+
+
+class _XmlEdits:
+    """Changes the elements of a document that differ, and no other text."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._root = parse(text)
+        elements = [element for element, _parent in self._root.iterate()]
+        self._spans = dict(zip(map(id, elements), spans_of(text), strict=True))
+        self._changes: list[tuple[int, int, str]] = []
+
+    def edited(self, wanted: XmlElement) -> str:
+        """Return the text with the meaning of another configuration."""
+        self._change(self._root, wanted)
+        text, place, parts = self._text, 0, []
+        for start, end, replacement in sorted(self._changes, key=lambda change: change[:2]):
+            parts += [text[place:start], replacement]
+            place = end
+        return "".join([*parts, text[place:]])
+
+    def _change(self, own: XmlElement, wanted: XmlElement) -> None:
+        span = self._spans[id(own)]
+        same_kind = own.name == wanted.name and _attributes_of(own) == _attributes_of(wanted)
+        if same_kind and own.children and wanted.children:
+            self._change_children(own, wanted)
+        elif same_kind and not own.children and not wanted.children and span.inner < span.end:
+            text = written(XmlElement("x", text=wanted.text))
+            self._changes.append((span.inner, span.close, text[3:-4]))
+        else:
+            text = written_in_lines(wanted, self._indent_of(own)).strip()
+            self._changes.append((span.start, span.end, text))
+
+    def _change_children(self, own: XmlElement, wanted: XmlElement) -> None:
+        in_list = is_list(own.children) or is_list(wanted.children)
+        place = self._spans[id(own)].inner
+        for one, two in (_pairs_of_list if in_list else _pairs_of_object)(own, wanted):
+            if one is not None and two is not None:
+                if not _is_same(own, one, two):
+                    self._change(one, two)
+            elif not in_list and _is_same(own, one, two):
+                pass  # only one of them has a default
+            elif one is not None:
+                self._remove(one)
+            elif two is not None:
+                self._insert(place, own.children[0], two)
+            place = place if one is None else self._spans[id(one)].end
+
+    def _indent_of(self, element: XmlElement) -> str:
+        """Return the blanks before an element that begins its line, else ""."""
+        start = self._spans[id(element)].start
+        head = self._text[self._text.rfind("\n", 0, start) + 1 : start]
+        return head if not head.strip() else ""
+
+    def _begins_line(self, element: XmlElement) -> bool:
+        start = self._spans[id(element)].start
+        return "\n" in self._text[:start][-1 - len(self._indent_of(element)) :]
+
+    def _remove(self, element: XmlElement) -> None:
+        span = self._spans[id(element)]
+        is_line = self._begins_line(element) and self._text[span.end : span.end + 1] in ("", "\n")
+        start = span.start - len(self._indent_of(element)) - 1 if is_line else span.start
+        self._changes.append((start, span.end, ""))
+
+    def _insert(self, place: int, sibling: XmlElement, element: XmlElement) -> None:
+        text = written(element)
+        if self._begins_line(sibling):
+            text = "\n" + written_in_lines(element, self._indent_of(sibling)).removesuffix("\n")
+        self._changes.append((place, place, text))
+
+
+_Pairs: TypeAlias = "Iterator[tuple[XmlElement | None, XmlElement | None]]"
+
+
+def _pairs_of_object(own: XmlElement, wanted: XmlElement) -> _Pairs:
+    for child in own.children:
+        yield child, child_of(wanted, child.name)
+    yield from ((None, child) for child in wanted.children if child_of(own, child.name) is None)
+
+
+def _pairs_of_list(own: XmlElement, wanted: XmlElement) -> _Pairs:
+    one, two = own.children, wanted.children
+    matcher = SequenceMatcher(None, [*map(_name_of, one)], [*map(_name_of, two)], autojunk=False)
+    for _kind, first, last, other, end in matcher.get_opcodes():
+        yield from zip_longest(one[first:last], two[other:end])
+
+
+def _name_of(element: XmlElement) -> tuple[str, ...]:
+    """Return the kind of an item of a list, with its name or id if it has one."""
+    members = (child_of(element, name) for name in ("name", "id"))
+    names = [member.text.strip() for member in members if member is not None]
+    return element.name, class_of(element), *names
+
+
+def _attributes_of(element: XmlElement) -> dict[str, str]:
+    """Return the attributes without the version of a plugin, and the class of an object."""
+    others = {key: text for key, text in element.attributes.items() if key != "plugin"}
+    return {**others, "class": class_of(element)}
+
+
+def _is_same(parent: XmlElement, one: XmlElement | None, two: XmlElement | None) -> bool:
+    """Return whether two members have the same meaning; `None` for a missing one."""
+    own, wanted = (
+        XmlElement(parent.name, dict(parent.attributes), [] if child is None else [child])
+        for child in (one, two)
+    )
+    return not drift(wanted, own).found
 
 
 def masked(text: str) -> str:
