@@ -16,8 +16,10 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.error
     ToolchainError,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.predictions import (
-    FOLDER,
     Predictions,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.run_folder import (
+    VARIABLE,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
 from tests.helpers.options import build as options_of
@@ -211,7 +213,7 @@ def test_builds_of_earlier_tasks_are_awaited_together_with_new_ones() -> None:
 def test_check_mode_accepts_a_predicted_build(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(FOLDER, str(tmp_path))
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
     with Stub(response=Ci()) as stub:
         made = Played(stub, read_only=True).task()
         predictions = Predictions(stub.url, check_mode=True)
