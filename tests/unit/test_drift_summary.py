@@ -148,18 +148,17 @@ def test_folder_of_the_summary_is_not_a_report(tmp_path: Path) -> None:
         summary.read([], [], None, AT)
 
 
+def _task() -> SimpleNamespace:
+    action = "delivery.toolchain.bookkeeping"
+    return SimpleNamespace(action=action, get_vars=dict, get_name=lambda: "Read", check_mode=False)
+
+
 def test_callback_writes_the_summary(tmp_path: Path) -> None:
     places = [write(tmp_path / name, name) for name in ("one", "two")]
     found = summary.read(places, ["three"], None, AT)
-    task = SimpleNamespace(
-        action="delivery.toolchain.bookkeeping",
-        get_vars=dict,
-        get_name=lambda: "Read",
-        check_mode=False,
-    )
     recorder = Recorder(Contents("delivery.toolchain.drift_summary"))
     step = {"report": {"summary": {"folder": str(tmp_path / "all"), **found}}}
-    recorder.result(task, "localhost", step, failed=False)
+    recorder.result(_task(), "localhost", step, failed=False)
     recorder.end(["localhost"], check=False)
     assert recorder.folder == tmp_path / "all"
     writing.write(recorder.folder, recorder.contents)
@@ -173,6 +172,23 @@ def test_callback_writes_the_summary(tmp_path: Path) -> None:
     ]
     suites = ElementTree.parse(tmp_path / "all/report.xml").getroot()
     assert suites.attrib.items() >= {"tests": "4", "failures": "2", "errors": "1"}.items()
+
+
+def test_servers_that_were_not_read_are_in_the_headline(tmp_path: Path) -> None:
+    places = []
+    for host, count in (("one", 3), ("two", 4)):
+        contents = Contents("drift", check=True, hosts=[host])
+        contents.add_unnamed(("ci", "", host), 2)
+        contents.add_refused((host, "wiki", "https://wiki"), "connection refused", count, "Manage")
+        writing.write(tmp_path / host, contents.since())
+        places.append(tmp_path / host)
+    merged = summary.read(places, [], None, datetime.now(timezone.utc))
+    recorder = Recorder(Contents("delivery.toolchain.drift_summary"))
+    step = {"report": {"summary": {"folder": str(tmp_path / "all"), **merged}}}
+    recorder.result(_task(), "localhost", step, failed=False)
+    recorder.end(["localhost"], check=False)
+    words = "1 server not read (7 objects); all 4 objects on 2 servers are in sync."
+    assert recorder.contents.sentence() == words
 
 
 def test_unwritable_folder_is_reported_in_one_sentence(

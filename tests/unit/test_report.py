@@ -20,6 +20,7 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report imp
     objects,
     terminal,
     texts,
+    tickets,
     writing,
 )
 from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report import (
@@ -407,6 +408,60 @@ def test_report_has_a_summary_sentence(statuses: list[str], check: bool, words: 
     for number, status in enumerate(statuses):
         add(contents, str(number), status)
     assert contents.sentence() == words
+
+
+@pytest.mark.parametrize(
+    ("statuses", "check", "lost", "words"),
+    [
+        (
+            {"ok": 802, "drift": 2},
+            True,
+            [1200],
+            "1 server not read (1,200 objects); 2 of 804 differ.",
+        ),
+        (
+            {"ok": 3, "drift": 1, "failed": 1, "unmanaged": 2},
+            True,
+            [1, 0],
+            "2 servers not read (1 object); 1 of 7 differs; 1 failed; 2 unmanaged.",
+        ),
+        ({"ok": 1, "drift": 2}, False, [0], "1 server not read; 2 of 3 were changed."),
+        (
+            {"ok": 1},
+            True,
+            [4],
+            "1 server not read (4 objects); 1 object on 1 server is in sync.",
+        ),
+        (
+            {"ok": 5, "failed": 1},
+            True,
+            [4],
+            "1 server not read (4 objects); 6 objects on 1 server: 1 failed.",
+        ),
+        ({}, True, [4], "Nothing was compared: 1 server not read (4 objects)."),
+        ({"failed": 2}, False, [4], "1 server not read (4 objects); 2 failures."),
+    ],
+)
+def test_server_that_was_not_read_is_first(
+    statuses: dict[str, int], check: bool, lost: list[int], words: str, tmp_path: Path
+) -> None:
+    contents = Contents(check=check)
+    for status, count in statuses.items():
+        for number in range(count):
+            add(contents, f"{status}{number}", status)
+    for number, count in enumerate(lost):
+        place = ("h", "wiki", f"https://wiki{number}")
+        contents.add_refused(place, "connection refused", count, "Manage")
+    found = contents.since()
+    assert found.sentence() == words
+    assert words in [line.text for line in terminal.table(found)]
+    writing.write(tmp_path, found)
+    assert words in (tmp_path / "report.md").read_text("utf-8")
+    assert f'<h1 class="failed">{words}</h1>' in (tmp_path / "report.html").read_text("utf-8")
+    report = json.loads((tmp_path / "report.json").read_text("utf-8"))
+    assert tickets.counted(report, {"new": [], "changed": [], "ended": []}).startswith(words)
+    page = findings_page(found.findings)
+    assert f"<strong>{words.partition(';')[0]}" in page or not statuses
 
 
 def test_names_are_escaped_in_every_file(tmp_path: Path) -> None:

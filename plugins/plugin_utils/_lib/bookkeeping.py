@@ -594,7 +594,7 @@ def plan_issues(run: Run, issues: Sequence[Mapping[str, Any]]) -> Result:
         found = None
     if found is None:
         raise StepError(_UNUSABLE)
-    return {"plan": {**found, "sentence": tickets.counted(found)}}
+    return {"plan": {**found, "sentence": tickets.counted(report, found)}}
 
 
 # -- sealed plans ---------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
@@ -90,6 +91,7 @@ class Refused:
             "text": f"server {name}: {self.reason}{lost}",
             "task": self.task,
             "status": "failed",
+            "not_compared": self.count,
         }
 
 
@@ -146,6 +148,8 @@ class Contents:
             obj |= {"reason": values.get("reason") or "", "until": values.get("until") or ""}
         if values.get("fails"):
             obj["fails"] = True
+        if values.get("not_compared") is not None:
+            obj["not_compared"] = values["not_compared"]
         place = tuple(str(obj[key]) for key in ("host", "service", "server", "kind", "name"))
         self._known.add((*place[:2], *place[3:]))
         self.digests.setdefault(str(obj["id"]), []).extend(values.get("digests") or ())
@@ -273,8 +277,15 @@ class Contents:
             "mended_earlier": self.mended_earlier,
         }
 
+    @property
+    def is_empty(self) -> bool:
+        """Return whether the run has compared nothing, and nothing has failed."""
+        return not self._objects and not self._unnamed
+
     def result(self) -> str:
-        """Return the result of the run."""
+        """Return the result of the run, as :func:`result_of`, or `nothing compared`."""
+        if self.is_empty:
+            return "nothing compared"
         return result_of(self._objects.values(), check=self.check)
 
     def rows(self) -> list[Row]:
@@ -291,24 +302,8 @@ class Contents:
 
     def sentence(self) -> str:
         """Return a summary of the report in one sentence."""
-        rows, counts = self.rows(), self.counts
-        total = sum(counts.values())
-        if not total:
-            return "Nothing was compared."
-        if total == counts["failed"]:
-            failures = many(total, "failure")
-            return f"Nothing was compared: {failures}." if self.check else f"{failures}."
-        more = [f"{counts[name]:,} {TITLES.get(name, name)}" for name in COUNTS[2:] if counts[name]]
-        if counts["drift"]:
-            objects = part_of(counts["drift"], total, "object")
-            servers = part_of(sum(1 for row in rows if row.drift), len(rows), "server")
-            verbs = ("differs", "differ") if self.check else ("was changed", "were changed")
-            text = f"{objects} {verbs[counts['drift'] != 1]} on {servers}"
-            return f"{'; '.join([_capital(text), *more])}."
-        where = f"{many(total, 'object')} on {many(len(rows), 'server')}"
-        if more:
-            return f"{where}: {', '.join(more)}."
-        return f"{where} is in sync." if total == 1 else f"All {where} are in sync."
+        rows = [asdict(row) for row in self.rows()]
+        return sentence_of(rows, self.findings, check=self.check)
 
     @property
     def compared_with(self) -> str:
@@ -351,6 +346,65 @@ def result_of(objects: Iterable[Mapping[str, Any]], *, check: bool = True) -> st
     if any(record["status"] == "unmanaged" and record.get("fails") for record in records):
         return "unmanaged"
     return "changed" if "drift" in statuses else "as wanted"
+
+
+def sentence_of(
+    rows: Sequence[Mapping[str, Any]], findings: Iterable[Mapping[str, Any]], *, check: bool
+) -> str:
+    """Return a summary of a report in one sentence.
+
+    It begins with the servers that were not read, because the numbers of all others hide them.
+
+    :param rows: the counts of each server, as in `report.json`
+    """
+    unread = [finding for finding in findings if finding.get("not_compared") is not None]
+    lost = Counter(map(place_of, unread))
+    read = [row for row in rows if sum(row.get(name, 0) for name in COUNTS) > lost[place_of(row)]]
+    counts = {name: sum(row.get(name, 0) for row in rows) for name in COUNTS}
+    counts["failed"] -= len(unread)
+    total = sum(counts.values())
+    parts = [not_read(unread)]
+    if total > counts["failed"]:
+        parts.append(_compared(read, counts, check=check, alone=not unread))
+        return f"{_capital('; '.join(filter(None, parts)))}."
+    parts.append(many(total, "failure") if total else "")
+    failures = "; ".join(filter(None, parts))
+    if failures and not check:
+        return f"{failures}."
+    return f"{': '.join(filter(None, ['Nothing was compared', failures]))}."
+
+
+def _compared(
+    rows: Sequence[Mapping[str, Any]], counts: Mapping[str, int], *, check: bool, alone: bool
+) -> str:
+    """Return a summary of the servers that were read.
+
+    :param alone: no other part of the sentence is before this summary
+    """
+    total = sum(counts.values())
+    more = [f"{counts[name]:,} {TITLES.get(name, name)}" for name in COUNTS[2:] if counts[name]]
+    if counts["drift"]:
+        verbs = ("differs", "differ") if check else ("was changed", "were changed")
+        verb = verbs[counts["drift"] != 1]
+        if not alone:
+            return "; ".join([f"{counts['drift']:,} of {total:,} {verb}", *more])
+        objects = part_of(counts["drift"], total, "object")
+        servers = part_of(sum(1 for row in rows if row.get("drift")), len(rows), "server")
+        return "; ".join([f"{objects} {verb} on {servers}", *more])
+    where = f"{many(total, 'object')} on {many(len(rows), 'server')}"
+    if more:
+        return f"{where}: {', '.join(more)}"
+    return f"{where} is in sync" if total == 1 else f"all {where} are in sync"
+
+
+def not_read(unread: Sequence[Mapping[str, Any]]) -> str:
+    """Return "1 server not read (1,200 objects)" for findings with `not_compared`, "" for none."""
+    if not unread:
+        return ""
+    servers = many(len(set(map(place_of, unread))), "server")
+    objects = sum(finding["not_compared"] for finding in unread)
+    number = f" ({many(objects, 'object')})" if objects else ""
+    return f"{servers} not read{number}"
 
 
 def place_of(obj: Mapping[str, Any]) -> tuple[str, str, str]:

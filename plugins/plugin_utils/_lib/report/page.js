@@ -444,7 +444,7 @@
   };
   const startFilters = () => {
     if (!rows.length) {
-      document.getElementById("list").append(node("p", "fine", report.counts.ok ? "Nothing differs." : "Nothing was compared."));
+      document.getElementById("list").append(node("p", report.counts.ok ? "fine" : "note", report.counts.ok ? "Nothing differs." : "Nothing was compared."));
       return;
     }
     makeChips();

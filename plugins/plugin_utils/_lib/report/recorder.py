@@ -200,6 +200,7 @@ class Recorder:
                 task=self._line(task),
                 status=record["status"],
                 fails=record.get("fails"),
+                not_compared=record.get("not_compared"),
                 digests=record.get("digests"),
                 **{key: self._line(record[key]) for key in _SUMMARISED if key in record},
             )

@@ -21,7 +21,7 @@ _STATUSES = {
     **dict.fromkeys(("failed", "unmanaged", "unknown"), ("none",)),
 }
 #: Optional keys of a finding, because reports of older releases do not have them.
-_MORE = ("id", "first_seen", "since", "reason", "until", "fails")
+_MORE = ("id", "first_seen", "since", "reason", "until", "fails", "not_compared")
 
 
 class SummaryError(Exception):
@@ -146,11 +146,15 @@ def _is_finding(finding: Mapping[str, Any]) -> bool:
 
 
 def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and value >= 0
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def _finding(finding: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: finding.get(key) for key in (*KEYS, *_MORE) if key in finding or key not in _MORE}
+    keys = [key for key in (*KEYS, *_MORE) if key in finding or key not in _MORE]
+    found = {key: finding.get(key) for key in keys}
+    if not _is_count(found.get("not_compared", 0)):
+        del found["not_compared"]
+    return found
 
 
 def _mappings(value: Any) -> list[Mapping[str, Any]]:

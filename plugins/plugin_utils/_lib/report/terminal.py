@@ -29,7 +29,11 @@ _SIGNS = {
 }
 _FAILED = ("!", "COLOR_ERROR")
 _OPEN = ("?", "COLOR_WARN")
-_RESULTS = {"as wanted": "COLOR_OK", "failed": "COLOR_ERROR", "unmanaged": "COLOR_WARN"}
+_RESULTS = {
+    "as wanted": "COLOR_OK",
+    "failed": "COLOR_ERROR",
+    **dict.fromkeys(("unmanaged", "nothing compared"), "COLOR_WARN"),
+}
 _GITHUB_DATA = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 
 

@@ -9,7 +9,7 @@ from html import escape
 from typing import Any
 from xml.etree import ElementTree
 
-from .contents import COUNTS, TITLES, Contents, Object, Row, place_of
+from .contents import COUNTS, TITLES, Contents, Object, Row, not_read, place_of
 
 #: Maximum number of findings in Markdown and in the wiki. The number of all others is added.
 MAX_LISTED = 500
@@ -221,7 +221,8 @@ def storage(findings: Sequence[Mapping[str, Any]]) -> str:
 
     The body contains no time, because the page must not change if the findings are the same.
     """
-    statuses = [finding["status"] for finding in findings]
+    unread = [finding for finding in findings if finding.get("not_compared") is not None]
+    statuses = [finding["status"] for finding in findings if finding not in unread]
     named = {
         "Failures": "failed",
         "Not managed": "unmanaged",
@@ -229,7 +230,8 @@ def storage(findings: Sequence[Mapping[str, Any]]) -> str:
         "Skipped": "ignored",
     }
     numbers = {title: statuses.count(status) for title, status in named.items()}
-    counts = f"Differences: {statuses.count('drift'):,}."
+    counts = f"{not_read(unread)}. " if unread else ""
+    counts += f"Differences: {statuses.count('drift'):,}."
     counts += "".join(f" {title}: {number:,}." for title, number in numbers.items() if number)
     parts = [f"<p><strong>{counts}</strong></p>"]
     if findings:

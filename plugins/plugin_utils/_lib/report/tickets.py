@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from .contents import sentence_of
 from .since import finding_id
 
 #: The common label of all issues. Each issue also has the label of its finding or server.
@@ -188,7 +189,9 @@ def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def counted(result: Mapping[str, Sequence[Any]]) -> str:
-    """Return a sentence with the numbers of issues in a plan."""
+def counted(report: Mapping[str, Any], result: Mapping[str, Sequence[Any]]) -> str:
+    """Return the summary of the report, and the numbers of issues in a plan."""
+    check = report.get("check", True)
+    sentence = sentence_of(report.get("servers") or (), report["findings"], check=check)
     numbers = [f"{len(result[name])} {name}" for name in ("new", "changed", "ended")]
-    return f"Issues: {', '.join(numbers)}."
+    return f"{sentence} Issues: {', '.join(numbers)}."
