@@ -42,6 +42,7 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import (
     collection,
 )
 from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report import (
+    commands,
     ignored,
     since,
     switch,
@@ -56,7 +57,7 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report.rec
     Recorder,
 )
 
-_VARIABLES = ("drift_report", "drift_table", "drift_ignore", "drift_output", "drift_written")
+_VARIABLES = ("drift_report", "drift_table", "drift_ignore", "drift_output")
 
 
 class CallbackModule(CallbackBase):
@@ -75,6 +76,8 @@ class CallbackModule(CallbackBase):
             CallbackModule._active = self
             switch.turn_on(self._so_far)
         self._recorder = Recorder(Contents())
+        #: Whether the results of the play, and of any play, are reported.
+        self._reports_play, self._reports = True, False
         self._play: Any = None
         self._settings: dict[str, Any] = {}
         self._read_hosts: set[str] = set()
@@ -98,6 +101,9 @@ class CallbackModule(CallbackBase):
 
     def v2_playbook_on_play_start(self, play: Any) -> None:
         self._play = play
+        # playbooks of the collection that compare nothing must not replace the report of drift
+        self._reports_play = boolean(play.get_vars().get("drift_written", True))
+        self._reports = self._reports or self._reports_play
         self._checks.append(bool(context.CLIARGS.get("check") or play.check_mode))
         self._read_hosts.clear()
         self._read_settings()
@@ -135,6 +141,8 @@ class CallbackModule(CallbackBase):
                 f" {self._missing}."
             )
             return
+        if not self._reports:
+            return
         self._recorder.end(stats.processed, check=any(self._checks))
         contents = self._so_far()
         for warning in self._warnings():
@@ -142,16 +150,10 @@ class CallbackModule(CallbackBase):
         values = bool(context.CLIARGS.get("diff"))
         lines = terminal.table(contents, values=values) if switch.lists_findings() else []
         folder = self._report_folder()
-        # a playbook that only reads the report of drift must not replace it
-        reads = not boolean(self._settings.get("drift_written", True)) and not contents.objects
-        if folder is not None and not reads:
-            try:
-                warnings = writing.write(folder, contents, self._recorder.plan)
-            except OSError as error:
-                raise AnsibleError(f"Cannot write the report to {folder}: {error}") from error
-            for warning in warnings:
-                Display().warning(warning)
-            lines.append(terminal.Line(f"Report: {folder / 'report.html'}"))
+        if folder is not None and not self._recorder.has_compared:
+            lines.append(terminal.Line(f"No report was written to {folder}: nothing was compared."))
+        elif folder is not None:
+            lines += self._write(folder, contents)
         if lines:
             lines.append(terminal.result(contents))
         if self._settings.get("drift_output") == "github":
@@ -160,6 +162,21 @@ class CallbackModule(CallbackBase):
         if lines and "json" not in str(config.get_config_value("DEFAULT_STDOUT_CALLBACK")):
             for line in (terminal.Line(""), *lines):
                 Display().display(line.text, color=line.colour or None)
+
+    def _write(self, folder: Path, contents: Contents) -> list[terminal.Line]:
+        """Write the report, and return the line that names it."""
+        recorder = self._recorder
+        # without a plan, the playbook did not compare a desired state
+        shown = None
+        if recorder.plan is not None:
+            shown = commands.commands(context.CLIARGS, folder, recorder.mask)
+        try:
+            warnings = writing.write(folder, contents, recorder.plan, shown)
+        except OSError as error:
+            raise AnsibleError(f"Cannot write the report to {folder}: {error}") from error
+        for warning in warnings:
+            Display().warning(warning)
+        return [terminal.Line(f"Report: {folder / 'report.html'}")]
 
     def _add_to_step_summary(self, contents: Contents) -> None:
         file = os.environ.get("GITHUB_STEP_SUMMARY")
@@ -185,7 +202,7 @@ class CallbackModule(CallbackBase):
             self._looped.add(loop)
         elif loop in self._looped:
             return  # the items of the loop have been recorded
-        if not skipped:
+        if not skipped and self._reports_play:
             self._read_settings(host)
             self._recorder.result(task, host.get_name(), values, failed=failed)
 

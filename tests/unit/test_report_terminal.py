@@ -124,7 +124,7 @@ def test_step_summary_is_appended(
     file.write_text("before\n", encoding="utf-8")
     monkeypatch.setattr(report.CallbackModule, "_active", None)
     callback = report.CallbackModule()
-    callback._recorder.contents = found("create")
+    callback._recorder.contents, callback._reports = found("create"), True
     callback._settings["drift_output"] = "github"
     callback._checks.append(True)
     stats: Any = SimpleNamespace(processed={"h": 1})

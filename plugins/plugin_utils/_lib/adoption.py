@@ -38,8 +38,11 @@ def report_of(folder: Path) -> dict[str, Any]:
     try:
         with open(file, "rb", opener=open_regular) as stream:
             report = json.loads(stream.read())
+        # enforce lists the findings that it has left alone as unread
+        others = [] if report.get("check", True) else report["unread"]
+        found = [*report["findings"], *others]
         servers = report["servers"]
-        findings = [{**finding, "id": finding_id(finding)} for finding in report["findings"]]
+        findings = [{**finding, "id": finding_id(finding)} for finding in found]
         rows = [*((row, _SERVER) for row in servers), *((row, _FINDING) for row in findings)]
         if any(not isinstance(row[key], str) for row, keys in rows for key in keys):
             raise TypeError

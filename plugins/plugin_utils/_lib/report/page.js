@@ -2,7 +2,7 @@
 // Names and values are data: they become texts of nodes, never markup.
 "use strict";
 (() => {
-  const { report, history, links, files, compared } = JSON.parse(document.getElementById("data").textContent);
+  const { report, history, links, files, compared, commands } = JSON.parse(document.getElementById("data").textContent);
   const titles = { failed: "Failed", missing: "Missing", different: "Different", extra: "Not in Git",
     unmanaged: "Not managed", unknown: "Not compared", ignored: "Skipped" };
   const groups = Object.keys(titles);
@@ -258,13 +258,14 @@
     const box = node("details", "next", node("summary", "", "Accept, adopt or repair only this"));
     const comment = `${kind} ${name}`.replace(/\s+/g, " ");
     box.append(...paragraph("Accept it with an entry of drift_ignore:", `- id: ${id}  # ${comment}\n  reason: "..."\n  until: ...`));
+    if (!commands) return box;
+    const needed = commands.secrets ? ` Add -e with ${commands.secrets}, which this page does not show:` : "";
     if (status === "drift" && action !== "none") {
-      box.append(...paragraph("Repair only this on the server, with the variables of this run:",
-        `ansible-playbook delivery.toolchain.enforce -e enforce_plan=plan.json -e enforce_only=${id}`));
+      box.append(...paragraph(`Repair only this on the server.${needed}`, `${commands.enforce} -e enforce_only=${id}`));
     }
     if (status !== "unknown" && !ruled.includes(kind)) {
-      const adopt = `ansible-playbook delivery.toolchain.adopt -e adopt_findings=${id}`;
-      box.append(...paragraph("Adopt only this: write the state of the server into the folder, with the variables of this run:",
+      const adopt = `${commands.adopt} -e adopt_findings=${id}`;
+      box.append(...paragraph(`Adopt only this: write the state of the server into the folder.${needed}`,
         action === "create" ? `${adopt} -e adopt_deletions=true` : adopt));
     }
     return box;

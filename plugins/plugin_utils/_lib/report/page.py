@@ -26,10 +26,15 @@ _TONES = {"as wanted": "fine", "changed": "fine", "failed": "failed"}
 _FOLDER = Path(__file__).resolve().parent
 
 
-def html(contents: Contents, history: list[dict[str, Any]]) -> str:
+def html(
+    contents: Contents,
+    history: list[dict[str, Any]],
+    commands: Mapping[str, str] | None = None,
+) -> str:
     """Return the page of a report.
 
     :param history: content of `history.json`: all runs including this run, oldest first
+    :param commands: see :mod:`.commands`; `None` shows no commands
     """
     style, script = _part("page.css"), _part("page.js")
     report = contents.as_json()
@@ -39,6 +44,7 @@ def html(contents: Contents, history: list[dict[str, Any]]) -> str:
         "links": [link(finding) for finding in report["findings"]],
         "files": [contents.file_of(finding) for finding in report["findings"]],
         "compared": contents.compared_with,
+        "commands": commands,
     }
     policy = (
         f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}';"

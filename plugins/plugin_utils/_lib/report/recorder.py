@@ -32,6 +32,7 @@ from .. import ansible_internals, findings
 from ..descriptors import descriptor_of
 from . import objects
 from .contents import Contents, now
+from .since import finding_id
 
 _NAME = "delivery.toolchain."
 #: Task variable. `none` excludes the task from the report, `failures` reports only its failures.
@@ -53,6 +54,8 @@ class Recorder:
 
     def __init__(self, contents: Contents) -> None:
         self.contents = contents
+        #: Whether a module has compared objects, or has failed to.
+        self.has_compared = False
         self._checks: set[bool] = set()
         self._hosts: set[str] = set()
         #: The folder of the report, if it combines other reports.
@@ -61,6 +64,8 @@ class Recorder:
         self.summarised: dict[str, Any] | None = None
         #: The task that exported a service, by host and service.
         self._exports: dict[tuple[str, str], str] = {}
+        #: Ids of the objects that differed in the comparison with a sealed plan.
+        self._compared: frozenset[str] = frozenset()
         #: The sealed plan of the run.
         self.plan: dict[str, Any] | None = None
         self._hidden = Hidden()
@@ -107,11 +112,25 @@ class Recorder:
         self.contents.skipped += len(skipped)
         if skipped and not result.get("changed"):
             found = [record for record in found if record["status"] != "drift"]
+        if skipped:
+            place = {"host": host, "service": service, "server": self._line(server)}
+            found = [
+                one for one in found if one["status"] != "ok" or not self._differed(place, one)
+            ]
         found = _with_digests(found, result.get("plan_digests") or [])
         _add_authors(found, result.get("plan_authors") or [])
         if module and found:
+            self.has_compared = True
             self._checks.add(check)
         self._add(found, host, service, server, task.get_name().strip())
+
+    def _differed(self, place: Mapping[str, str], record: Mapping[str, Any]) -> bool:
+        """Return whether an object differed when the servers were compared with a sealed plan.
+
+        A task that must not change it returns it as unchanged, but it still differs.
+        """
+        named = {key: self._line(record[key]) for key in ("kind", "name")}
+        return finding_id({**place, **named}) in self._compared
 
     def _title(self, task: Any, result: Mapping[str, Any]) -> str:
         """Return the label of the loop item, or the name of the task."""
@@ -152,6 +171,9 @@ class Recorder:
     def _start_again(self) -> None:
         """Discard all findings after the comparison with a sealed plan, before the run writes."""
         old = self.contents
+        self._compared = frozenset(
+            finding["id"] for finding in old.findings if finding["status"] == "drift"
+        )
         self.contents = Contents(
             playbook=old.playbook,
             started=old.started,
@@ -167,7 +189,7 @@ class Recorder:
 
         :param summary: return value of the step `summarise`
         """
-        self.folder = Path(summary["folder"])
+        self.folder, self.has_compared = Path(summary["folder"]), True
         self._checks.add(summary["check"])
         self._hosts.update(summary["hosts"])
         self.summarised = {"hosts": summary["hosts"], "unread": summary["unread"]}
@@ -183,7 +205,7 @@ class Recorder:
     ) -> None:
         for record in found:
             if record.get("refused"):
-                reason = printable(self._mask(record["refused"]), _TEXT)
+                reason = printable(self.mask(record["refused"]), _TEXT)
                 place = (host, service, self._line(server))
                 self.contents.add_refused(place, reason, record["count"], self._line(task))
                 continue
@@ -194,7 +216,7 @@ class Recorder:
                 kind=self._line(record["kind"]),
                 name=self._line(record["name"]),
                 action=record["action"],
-                text=printable(self._mask(record["text"]), _TEXT),
+                text=printable(self.mask(record["text"]), _TEXT),
                 before=self._masked(record.get("before")),
                 after=self._masked(record.get("after")),
                 task=self._line(task),
@@ -206,21 +228,21 @@ class Recorder:
             )
 
     def _line(self, text: Any) -> str:
-        return shorten(self._mask(text), _NAME_LENGTH)
+        return shorten(self.mask(text), _NAME_LENGTH)
 
-    def _mask(self, text: Any) -> str:
+    def mask(self, text: Any) -> str:
         masked: str = mask_secrets(self._hidden.mask(str(text)), mask_placeholder=MASK)
         return mask_free_text(masked)
 
     def _masked(self, value: Any) -> Any:
         """Convert a value to JSON types, with secrets masked in keys and strings."""
         if isinstance(value, Mapping):
-            return {self._mask(key): self._masked(item) for key, item in value.items()}
+            return {self.mask(key): self._masked(item) for key, item in value.items()}
         if isinstance(value, list | tuple):
             return [self._masked(item) for item in value]
         if value is None or isinstance(value, bool | int | float):
             return value
-        return self._mask(value)
+        return self.mask(value)
 
     def end(self, hosts: Iterable[str], *, check: bool) -> None:
         """Complete the contents at the end of the run.

@@ -71,11 +71,17 @@ def problem(folder: Path) -> str:
         )
 
 
-def write(folder: Path, contents: Contents, plan: Mapping[str, Any] | None = None) -> list[str]:
+def write(
+    folder: Path,
+    contents: Contents,
+    plan: Mapping[str, Any] | None = None,
+    commands: Mapping[str, str] | None = None,
+) -> list[str]:
     """Write all files of a report, and return warnings. Raises OSError for a failed write.
 
     :param contents: result of `Contents.since`
     :param plan: sealed plan of the run
+    :param commands: the commands that the page shows
     """
     if is_in_collection(folder):
         raise OSError(errno.EPERM, "it is in the installed collection")
@@ -88,7 +94,7 @@ def write(folder: Path, contents: Contents, plan: Mapping[str, Any] | None = Non
         _replace(folder / "report.json", _json(run))
         _replace(folder / "report.xml", texts.junit(contents))
         _replace(folder / "report.md", texts.markdown(contents))
-        _replace(folder / "report.html", page.html(contents, history))
+        _replace(folder / "report.html", page.html(contents, history, commands))
         _replace(folder / _HISTORY, _json(history))
         if plan is not None:
             _replace(folder / _PLAN, _json(plan))
