@@ -199,12 +199,16 @@ class _Tasks:
                 self._run(task, inherited)
 
     def _run_block(self, task: Mapping[str, Any], inherited: Mapping[str, Any]) -> None:
-        assert set(task) == {"name", "block", "rescue"}, task
+        assert set(task) <= {"name", "block", "rescue", "always"}, task
         try:
             self._run_all(task["block"], inherited)
         except _TaskFailed as failed:
+            if "rescue" not in task:
+                raise
             self._variables["ansible_failed_result"] = {"msg": str(failed)}
             self._run_all(task["rescue"], inherited)
+        finally:
+            self._run_all(task.get("always", ()), inherited)
 
     def _run(self, task: Mapping[str, Any], inherited: Mapping[str, Any]) -> None:
         ((action, arguments),) = ((key, value) for key, value in task.items() if "." in key)

@@ -144,11 +144,10 @@ def test_every_different_object_is_one_finding(what: str) -> None:
 
 def test_interrupted_loop_has_results_for_finished_jobs() -> None:
     done = {"build": {"number": 7}, "queue_id": 3, "joined": True}
-    jobs = ({"job": job} for job in ("a", ["b", "c"], "d"))
+    jobs = [{"job": job} for job in ("a", ["b", "c"], "d")]
     ended: list[dict[str, Any]] = [done, {"failed": True}, {"skipped": True}]
-    loop = zip(ended, jobs, strict=True)
-    results = [{**result, "ci_build_job": job} for result, job in loop]
-    assert perform("list_builds", run_of(), {"results": results})["builds"] == [
+    listed = perform("list_builds", run_of(), {"jobs": jobs, "results": ended})
+    assert listed["builds"] == [
         {"job": "a", "build": {"number": 7}, "queue_id": 3, "joined": True},
         {"job": ["b", "c"], "build": None, "queue_id": None, "joined": False},
     ]

@@ -181,6 +181,11 @@ def check(run: Run, of: str, work: Sequence[str] = ()) -> Result:
     return {}
 
 
+def forget(run: Run) -> Result:
+    """Return nothing. The result replaces a registered result that has secrets."""
+    return {}
+
+
 def read_survey(run: Run, playbook: str) -> Result:
     """Return the variables that the answers of a survey set."""
     return {"answers": survey.answers(playbook, run.variables)}
@@ -893,17 +898,19 @@ def require_adopted(run: Run, failures: Sequence[Mapping[str, str]]) -> Result:
 # -- builds ---------------------------------------------------------------------------------------
 
 
-def list_builds(run: Run, results: Sequence[Mapping[str, Any]]) -> Result:
+def list_builds(
+    run: Run, jobs: Sequence[Mapping[str, Any]], results: Sequence[Mapping[str, Any]]
+) -> Result:
     """Return the builds of a loop over `ci_job_build`. Jobs after a failed job are skipped."""
     return {
         "builds": [
             {
-                "job": result["ci_build_job"]["job"],
+                "job": job["job"],
                 "build": result.get("build"),
                 "queue_id": result.get("queue_id"),
                 "joined": result.get("joined", False),
             }
-            for result in results
+            for job, result in zip(jobs, results, strict=False)
             if not result.get("skipped")
         ]
     }
@@ -1002,7 +1009,7 @@ def rotation_steps(run: Run, **given: Any) -> Result:
 #: Nouns of exported kinds whose names do not say what is counted.
 _NOUNS = {"configuration": "configuration sections"}
 _STEPS: tuple[Callable[..., Result], ...] = (
-    *(check, read_survey, roles, read_folder, validate_folder, kinds, unmanaged),
+    *(check, forget, read_survey, roles, read_folder, validate_folder, kinds, unmanaged),
     *(describe, find_removals, deletable),
     *(findings, reported),
     *(begin, summarise, plan_issues, finish, open_plan, compare),

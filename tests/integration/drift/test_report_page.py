@@ -30,6 +30,7 @@ ANALYSIS, REPO = "https://analysis.example.com", "https://repo.example.com/artif
 EVIL = "</script><img src=http://127.0.0.1:9/x onerror=\"document.title='taken'\">\u2028<!--"
 #: The page must stay responsive with this number of findings.
 MANY = 5000
+COMMANDS = {"enforce": "ansible-playbook a -e 'b c'", "adopt": "ansible-playbook d", "secrets": ""}
 #: Number of findings on paper.
 PRINTED = 300
 
@@ -76,7 +77,7 @@ def _history(contents: Contents) -> list[dict[str, Any]]:
 
 def _open(chromium: Browser, folder: Path, contents: Contents, **view: Any) -> None:
     file = folder / "report.html"
-    file.write_text(page.html(contents, _history(contents)), encoding="utf-8")
+    file.write_text(page.html(contents, _history(contents), COMMANDS), encoding="utf-8")
     chromium.open(file, **view)
 
 
@@ -275,8 +276,8 @@ def test_new_findings_come_first_and_show_their_change(chromium: Browser, tmp_pa
     steps = chromium.run("[...document.querySelectorAll('.copy')].map((each) => each.textContent)")
     own = chromium.run("document.querySelector('.ways a:last-child').getAttribute('href').slice(1)")
     assert steps[0].startswith(f"- id: {own}  # job app-1\n")
-    assert steps[1].endswith(f" -e enforce_plan=plan.json -e enforce_only={own}")
-    assert steps[2] == f"ansible-playbook delivery.toolchain.adopt -e adopt_findings={own}"
+    assert steps[1] == f"{COMMANDS['enforce']} -e enforce_only={own}"
+    assert steps[2] == f"{COMMANDS['adopt']} -e adopt_findings={own}"
 
 
 def test_chips_are_the_filters(chromium: Browser, tmp_path: Path) -> None:

@@ -37,15 +37,7 @@ def html(
     :param commands: see :mod:`.commands`; `None` shows no commands
     """
     style, script = _part("page.css"), _part("page.js")
-    report = contents.as_json()
-    data = {
-        "report": report,
-        "history": history,
-        "links": [link(finding) for finding in report["findings"]],
-        "files": [contents.file_of(finding) for finding in report["findings"]],
-        "compared": contents.compared_with,
-        "commands": commands,
-    }
+    data = _data(contents, history, commands)
     policy = (
         f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}';"
         " base-uri 'none'; form-action 'none'"
@@ -70,6 +62,21 @@ def html(
         "script": script,
     }
     return Template(_part("page.html")).substitute(values)
+
+
+def _data(
+    contents: Contents, history: list[dict[str, Any]], commands: Mapping[str, str] | None
+) -> dict[str, Any]:
+    """Return the data that the script of the page shows."""
+    report = contents.as_json()
+    return {
+        "report": report,
+        "history": history,
+        "links": [link(finding) for finding in report["findings"]],
+        "files": [contents.file_of(finding) for finding in report["findings"]],
+        "compared": contents.compared_with,
+        "commands": commands,
+    }
 
 
 @cache

@@ -108,15 +108,9 @@ class Recorder:
         title, check = self._title(task, result), boolean(task.check_mode or False, strict=False)
         read = objects.failed if failed else objects.compared
         found = read(module, result, options, title, check=check)
-        skipped = result.get("plan_skipped") or ()
-        self.contents.skipped += len(skipped)
-        if skipped and not result.get("changed"):
-            found = [record for record in found if record["status"] != "drift"]
-        if skipped:
+        if result.get("plan_skipped"):
             place = {"host": host, "service": service, "server": self._line(server)}
-            found = [
-                one for one in found if one["status"] != "ok" or not self._differed(place, one)
-            ]
+            found = self._without_skipped(found, result, place)
         found = _with_digests(found, result.get("plan_digests") or [])
         _add_authors(found, result.get("plan_authors") or [])
         if module and found:
@@ -124,13 +118,24 @@ class Recorder:
             self._checks.add(check)
         self._add(found, host, service, server, task.get_name().strip())
 
-    def _differed(self, place: Mapping[str, str], record: Mapping[str, Any]) -> bool:
-        """Return whether an object differed when the servers were compared with a sealed plan.
+    def _without_skipped(
+        self, found: list[Any], result: Mapping[str, Any], place: Mapping[str, str]
+    ) -> list[Any]:
+        """Return the findings without the objects that a sealed plan leaves out.
 
-        A task that must not change it returns it as unchanged, but it still differs.
+        The task returns them as unchanged, but they differed when the servers were compared.
+
+        :param place: host, service and server of the task
         """
-        named = {key: self._line(record[key]) for key in ("kind", "name")}
-        return finding_id({**place, **named}) in self._compared
+        self.contents.skipped += len(result["plan_skipped"])
+        kept = []
+        for record in found:
+            named = {key: self._line(record[key]) for key in ("kind", "name")}
+            differs = finding_id({**place, **named}) in self._compared
+            planned = record["status"] == "drift" and not result.get("changed")
+            if not planned and not (record["status"] == "ok" and differs):
+                kept.append(record)
+        return kept
 
     def _title(self, task: Any, result: Mapping[str, Any]) -> str:
         """Return the label of the loop item, or the name of the task."""

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Test that no fact and no registered result of a role or playbook has a secret at its end [C12].
+
+Fact caches, callbacks and a `debug` of `hostvars` show them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sandbox.client import Sandbox
+from tests.helpers import connections, issuers, playbook
+from tests.unit.test_roles import ROLES, options_of
+
+Fresh = Callable[[str], Sandbox]
+CANARY = "canary-secret-0123456789"
+ADMIN = {"dialect": "jfrog", "token": "repo-admin-token-1234567890"}
+#: Options whose entries may have secrets under any name.
+FREE_FORM = {"arguments", "parameters", "config"}
+SCRIPT = {"name": "message", "script": "[changed: false]", "has_dry_run": True}
+JOB = {"job": "secret-parameters", "parameters": {"PASSWORD": CANARY}}
+#: A folder with a secret in each list that has options for secrets or free content.
+FOLDER: dict[str, Any] = {
+    "analysis": {"users": [{"name": "eve", "password": {"from": "canary"}}]},
+    "ci": {
+        "scripts": [{**SCRIPT, "arguments": {"api_token": {"from": "canary"}}}],
+        "credentials": [{"id": "own", "kind": "secret_text", "secret": {"from": "canary"}}],
+        "configuration": [{"config": {"jenkins": {"systemMessage": {"from": "canary"}}}}],
+    },
+    "repo": {
+        "users": [{"name": "eve", "email": "eve@example.com", "user_password": {"from": "canary"}}],
+        "repositories": [
+            {
+                "key": "mirror",
+                "rclass": "remote",
+                "package_type": "generic",
+                "remote_url": "https://example.com/x",
+                "remote_username": "eve",
+                "remote_password": {"from": "canary"},
+            }
+        ],
+    },
+}
+#: Variables of each role that takes secrets. The canary is in none of the variables of the host.
+SECRET: dict[str, dict[str, Any]] = {
+    "analysis_config": {"analysis_config_users": [{"name": "eve", "password": CANARY}]},
+    "ci_baseline": {
+        "ci_baseline_scripts": [{**SCRIPT, "arguments": {"api_token": CANARY}}],
+        "ci_baseline_check_java": False,
+    },
+    "ci_build": {"ci_build_jobs": [JOB]},
+    "desired_state": {"desired_state_folder": "state", "canary": CANARY},
+    "login_rotation": {},
+}
+
+
+def _write_folder(folder: Path) -> None:
+    (folder / "state").mkdir()
+    for service, content in FOLDER.items():
+        (folder / f"state/{service}.yml").write_text(json.dumps(content), "utf-8")
+
+
+def _has_secrets(options: dict[str, Any]) -> bool:
+    return any(
+        option.get("no_log") or name in FREE_FORM or _has_secrets(option.get("options", {}))
+        for name, option in options.items()
+    )
+
+
+def _dump(folder: Path) -> dict[str, Any]:
+    content = "{{ hostvars['localhost'] | to_json }}"
+    copy = {"dest": str(folder / "facts.json"), "content": content}
+    interpreter = {"ansible_python_interpreter": "{{ ansible_playbook_python }}"}
+    return {"name": "Dump", "ansible.builtin.copy": copy, "vars": interpreter}
+
+
+def test_every_role_with_secrets_is_tested() -> None:
+    assert {role.name for role in ROLES if _has_secrets(options_of(role))} | {
+        "login_rotation"
+    } == set(SECRET)
+
+
+@pytest.mark.parametrize("check", [False, True])
+@pytest.mark.parametrize("role", SECRET)
+def test_role_forgets_its_secrets(fresh: Fresh, tmp_path: Path, role: str, check: bool) -> None:
+    sandbox = fresh("real")
+    _write_folder(tmp_path)
+    defaults = connections.module_defaults(sandbox.urls, repo=ADMIN)
+    variables = SECRET[role]
+    if role == "login_rotation":
+        issuer = issuers.Issuer(sandbox, "repo")
+        issuer.prepare()
+        defaults, variables = issuer.module_defaults(), issuer.variables
+    # the folder also has variables of these roles, which they forget at their end
+    later = ["analysis_config", "ci_baseline"] if role == "desired_state" else []
+    includes = [
+        {
+            "ansible.builtin.include_role": {"name": f"delivery.toolchain.{name}"},
+            "vars": variables,
+        }
+        for name in (role, *later)
+    ]
+    dump = {**_dump(tmp_path), "check_mode": False}
+    play = playbook.play([{"block": includes, "always": [dump]}], module_defaults=defaults)
+    run = playbook.run(tmp_path, [play], arguments=["--check"] if check else [])
+    facts = (tmp_path / "facts.json").read_text("utf-8")
+    assert f"{role}_" in facts, run.output
+    for shown in (facts, run.output, run.recorded):
+        assert CANARY not in shown
+        assert not issuers.SECRETS.search(shown)
+    assert run.code == 0, run.output
+
+
+@pytest.mark.parametrize("name", ["drift", "enforce"])
+def test_playbook_forgets_the_secrets_of_a_folder(fresh: Fresh, tmp_path: Path, name: str) -> None:
+    sandbox = fresh("real")
+    _write_folder(tmp_path)
+    logins = {
+        service: connections.connection(service, sandbox.urls[service])
+        for service in ("repo", "ci", "analysis")
+    }
+    logins["repo"] |= ADMIN
+    play = {
+        "import_playbook": f"delivery.toolchain.{name}",
+        "vars": {"enforce_connections": logins, **SECRET["desired_state"]},
+    }
+    run = playbook.run(tmp_path, [play, playbook.play([_dump(tmp_path)])])
+    assert run.code == 0, run.output
+    facts = (tmp_path / "facts.json").read_text("utf-8")
+    assert "desired_state_drift" in facts, run.output
+    for shown in (facts, run.output, run.recorded):
+        assert CANARY not in shown
