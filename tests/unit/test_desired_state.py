@@ -399,7 +399,9 @@ def test_folder_without_a_path_is_rejected(named: Any) -> None:
 
 
 def test_role_sets_each_variable_of_the_schemas() -> None:
-    *_others, task, _forget = yaml.safe_load((ROOT / "roles/desired_state/tasks/read.yml").read_text())
+    *_others, task, _forget = yaml.safe_load(
+        (ROOT / "roles/desired_state/tasks/read.yml").read_text()
+    )
     properties = [
         desired_schema.schema_of(file.name.partition(".")[0])["properties"]
         for file in desired_schemas.FOLDER.glob("*.schema.json")
