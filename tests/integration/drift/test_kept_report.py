@@ -50,7 +50,9 @@ class Team:
 
     def run(self, name: str, *arguments: str) -> int:
         arguments = (f"delivery.toolchain.{name}", "-e", "@settings.yml", *arguments)
-        return playbook.execute(arguments, self.folder, self._environment).returncode
+        done = playbook.execute(arguments, self.folder, self._environment)
+        self.output = done.stdout
+        return done.returncode
 
     def paste(self, command: str) -> str:
         """Run a command in a shell, as a person does; return its output."""
@@ -74,7 +76,7 @@ class Team:
 
 def test_only_a_comparison_replaces_the_report(fresh: Fresh, tmp_path: Path) -> None:
     team = Team(fresh("real"), tmp_path)
-    assert team.run("drift") == 0
+    assert team.run("drift") == 0, team.output
     before = team.files()
     failing = {
         "enforce": ("-e", "enforce_plan=missing.json"),
@@ -84,7 +86,7 @@ def test_only_a_comparison_replaces_the_report(fresh: Fresh, tmp_path: Path) -> 
         "drift_tickets": (),
     }
     for name, arguments in failing.items():
-        assert team.run(name, *arguments) != 0, name
+        assert team.run(name, *arguments) != 0, team.output
         assert team.files() == before, name
     assert team.run("export", "-e", "export_folder=other") == 0
     assert team.files() == before
