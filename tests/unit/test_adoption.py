@@ -486,18 +486,22 @@ def _project(*parts: str) -> str:
 
 
 BASE = {
-    "repo.yml": "repositories:\n# all\n- {key: libs, rclass: local, description: old}\npermissions:\n- name: p\n",
-    "ci.yml": "jobs:\n- {job: j, src: j.xml, enabled: true}\nconfiguration:\n- config:\n    jenkins:\n      mode: X\n",
+    "environments/prod/ci.yml": "jobs:\n- {job: k, src: k.xml}\n",
+    "environments/prod/k.xml": "<project><a>1</a></project>",
+    "k0.xml": "<project><a>0</a></project>",
+    "repo.yml": "repositories:\n# all\n- {key: libs, rclass: local, description: old}\npermissions:\n- name: p\n- name: gone\n",
+    "ci.yml": "jobs:\n- {job: j, src: j.xml, enabled: true}\n- {job: k, src: k0.xml}\nconfiguration:\n- config:\n    jenkins:\n      mode: X\n",
     "j.xml": _project(PARAMETER.format("one", "s-1"), "<a>1</a>"),
     "tracker.yml": "project_roles:\n- {project: P, role: R, users: [a]}\n",
     "wiki.yml": "trees:\n- {src: docs, space: REL}\n",
     "docs/one.xml": "---\ntitle: One\n---\n<p>old</p>\n",
-    "environments/prod/repo.yml": "# prod\nrepositories:\n- {key: other, rclass: local}\n",
+    "environments/prod/repo.yml": "# prod\nrepositories:\n- {key: other, rclass: local}\npermissions:\n- name: gone\n  state: absent\n",
     "environments/test/ci.yml": "jobs:\n- {job: j, enabled: false}\n",
 }
 SERVER = {
-    "repo.yml": "repositories:\n- {key: libs, rclass: local, description: new}\n- {key: added, rclass: local}\n",
-    "ci.yml": "jobs:\n- {job: j, src: ci/j.xml}\nconfiguration:\n- config: {jenkins: {mode: Y}}\n",
+    "ci/k.xml": "<project>\n  <a>2</a>\n</project>\n",
+    "repo.yml": "repositories:\n- {key: libs, rclass: local, description: new}\n- {key: added, rclass: local}\npermissions:\n- name: gone\n",
+    "ci.yml": "jobs:\n- {job: j, src: ci/j.xml}\n- {job: k, src: ci/k.xml}\nconfiguration:\n- config: {jenkins: {mode: Y}}\n",
     "ci/j.xml": _project(
         PARAMETER.format("one", "(kept by the server)"), "<a>2</a>", "<disabled>false</disabled>"
     ),
@@ -681,8 +685,9 @@ INTO: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any], str]] = [
         LIBS,
         PROD,
         {
-            "environments/prod/repo.yml": BASE["environments/prod/repo.yml"]
-            + "- key: libs\n  description: new\n"
+            "environments/prod/repo.yml": BASE["environments/prod/repo.yml"].replace(
+                "permissions", "- key: libs\n  description: new\npermissions"
+            )
         },
         "",
     ),
@@ -697,7 +702,8 @@ INTO: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any], str]] = [
         finding("ci", "job", "j"),
         PROD,
         {
-            "environments/prod/ci.yml": "---\njobs:\n- job: j\n  src: ci/jobs/j.xml\n",
+            "environments/prod/ci.yml": BASE["environments/prod/ci.yml"]
+            + "- job: j\n  src: ci/jobs/j.xml\n",
             "environments/prod/ci/jobs/j.xml": _project(
                 PARAMETER.format("one", "s-1"), "<a>2</a>", "<disabled>false</disabled>"
             ),
@@ -719,14 +725,14 @@ INTO: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any], str]] = [
         {**PROD, "adopt_deletions": True},
         {
             "environments/prod/repo.yml": BASE["environments/prod/repo.yml"]
-            + "permissions:\n- name: p\n  state: absent\n"
+            + "- name: p\n  state: absent\n"
         },
         "",
     ),
     (
         finding("repo", "permission", "p", action="create"),
         {**PROD, "adopt_deletions": True, "adopt_into": "base"},
-        {"repo.yml": BASE["repo.yml"].replace("permissions:\n- name: p\n", "permissions: []\n")},
+        {"repo.yml": BASE["repo.yml"].replace("- name: p\n", "")},
         "",
     ),
     (
@@ -752,6 +758,23 @@ INTO: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any], str]] = [
         finding("wiki", "page", "REL/One"),
         {**PROD, "adopt_into": "base"},
         {"docs/one.xml": BASE["docs/one.xml"].replace("old", "new")},
+        "",
+    ),
+    # the environment only says that the object is not there
+    (
+        finding("repo", "permission", "gone", action="delete"),
+        PROD,
+        {
+            "environments/prod/repo.yml": BASE["environments/prod/repo.yml"].replace(
+                "absent", "present"
+            )
+        },
+        "",
+    ),
+    (
+        finding("ci", "job", "k"),
+        {**PROD, "adopt_into": "base"},
+        {"environments/prod/k.xml": BASE["environments/prod/k.xml"].replace("1", "2")},
         "",
     ),
     (LIBS, {**PROD, "adopt_into": "prod"}, {}, "adopt_into must be environment or base"),

@@ -161,7 +161,13 @@ class Adoption:
         if kind == "pages" and "section" in entry:
             raise CannotAdopt("the entry describes a section of the page: change it by hand")
         named, unknown = _fields(finding), _unknown(finding)
+        marks_absent = (
+            own and base and own.entry.get("state") == "absent" != base.entry.get("state")
+        )
+        if marks_absent:  # the environment has not more than the state
+            entry = {**entry, "state": "present"}
         changes = adopted_entry.changes(entry, present, options, named, unknown)
+        changes |= {"state": "present"} if marks_absent else {}
         if body is not None and entry.get("state") == "absent" and kind == "pages":
             changes["body"] = body
         elif body is not None and entry.get("state") == "absent":
@@ -280,7 +286,7 @@ class Adoption:
             wanted = merged(there or "", text)
         if there == wanted:
             return {}
-        home = self._home(places)
+        home = self._home(places) if self.edits.into_environment else holder.file
         if home is not holder.file or self._users(path) > 1:
             name = f"{home.service}/{holder.kind}/{path.name}"
             return {"src": self._new_file(home.path.parent, name, wanted)}
@@ -368,6 +374,7 @@ class Adoption:
             raise CannotAdopt(f"entries of {kind} cannot be absent in one environment: {_OTHERS}")
         is_own = places[0].file.of_environment
         own = places[0] if is_own else self._difference_of(places[0])
+        self._drop_source(own)
         self.edits.save(own)
         for option in [*own.entry]:
             if option not in key_of(service, kind):
@@ -375,11 +382,15 @@ class Adoption:
         self.edits.set(own, "state", "absent")
 
     def _remove_entry(self, place: EntryPlace) -> None:
+        self._drop_source(place)
+        self.edits.remove(place)
+
+    def _drop_source(self, place: EntryPlace) -> None:
+        """Remove the file that an entry names, unless other entries use it."""
         if place.entry.get("src"):
             path = _source_of(place)
             if self._users(path) == 1 and self.edits.text_of(path) is not None:
                 self.edits.put(path, None)
-        self.edits.remove(place)
 
 
 def _source_of(place: EntryPlace) -> Path:

@@ -60,7 +60,9 @@ def chosen(findings: Sequence[Finding], given: Any) -> list[Finding]:
 
     :param given: list of ids, or of mappings with patterns as in `drift_ignore`
     """
-    entries = given.split(",") if isinstance(given, str) else given
+    entries = given
+    if isinstance(given, str):
+        entries = [each for each in re.split(r"[,\n]", given) if each.strip()]
     if not isinstance(entries, list) or not entries:
         raise invalid(
             "adopt_findings is empty or no list: name ids of findings, or mappings with patterns"

@@ -179,8 +179,11 @@ class Servers:
         for command in ("init -q", "add .", "-c user.name=a -c user.email=a@b.c commit -qm export"):
             subprocess.run(["git", *command.split()], cwd=self._folder / "state", check=True)
 
-    def adopt(self, findings: Sequence[Any], into: str) -> str:
-        """Adopt findings of the last drift, and return what has changed in the YAML files."""
+    def adopt(self, findings: Sequence[Any], into: str, error: str = "") -> str:
+        """Adopt findings of the last drift, and return what has changed in the YAML files.
+
+        :param error: words of the error with which the run ends, "" for none
+        """
         variables = {
             "desired_state_folder": "state",
             "desired_state_environment": "own",
@@ -189,7 +192,9 @@ class Servers:
             "adopt_findings": findings,
             "adopt_into": into,
         }
-        self._run({"import_playbook": "delivery.toolchain.adopt", "vars": variables})
+        play = {"import_playbook": "delivery.toolchain.adopt", "vars": variables}
+        run = playbook.run(self._folder, [play], seconds=900)
+        assert (run.code != 0, error in run.output) == (bool(error), True), run.output
         git = ["git", "diff", "--unified=0", "--no-prefix", "*.yml", ":!environments"]
         return subprocess.run(
             git, cwd=self._folder / "state", check=True, capture_output=True, text=True
@@ -239,7 +244,9 @@ def test_adopted_state_is_edited_and_enforced(seed: int, fresh: Fresh, tmp_path:
     adopted = [*edits[0:-2:2], SPACE]
     servers.commit()
     chosen = [{"name": edit[2]} for edit in adopted]
-    servers.adopt(chosen[::2], "environment")
+    # a page of a tree has one file for all environments; that stops no other finding
+    page = {"kind": "page", "name": f"REL/{edits[9][2].partition('/')[2]}"}
+    servers.adopt([page, *chosen[::2]], "environment", "is for all environments")
     patch = servers.adopt(chosen[1::2], "base")
     changed = [line for line in patch.splitlines() if SIGN.match(line)]
     # one line each; those of the other kinds are in files of their own
