@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -251,3 +252,93 @@ def test_changed_elements_are_named_by_their_paths(old: str, new: str, paths: st
     sides = [{"config": text, "offline": text == other} for text in (FOLDER, other)]
     found = findings.different("node", "n", "differs in config, offline", *sides)
     assert found["text"] == f"node n: differs in {paths}, offline"
+
+
+# -- variables that roles and playbooks set themselves ---------------------------------------------
+
+
+def rejected(step: str, origins: dict[str, Any], values: dict[str, Any], **variables: Any) -> str:
+    run = replace(run_of(**variables), origins=lambda: role_variables.Origins(**origins))
+    with pytest.raises(StepError) as raised:
+        perform(step, run, values)
+    return str(raised.value)
+
+
+#: Variables of each role and playbook that its tasks set: as a fact, a result, of a loop, of a task.
+INTERNAL = {
+    "adopt": ("adopt_chosen", "adopt_exports", "drift_written"),
+    "analysis_config": ("analysis_config_run", "analysis_config_drift"),
+    "awx_setup": ("awx_setup_ready", "awx_setup_type"),
+    "ci_baseline": ("ci_baseline_kept", "ci_baseline_script"),
+    "ci_build": ("ci_build_results", "ci_build_job"),
+    "desired_state": (
+        *("desired_state_kinds", "desired_state_runs", "desired_state_deletable"),
+        *("desired_state_compares", "enforce_step", "toolchain_sealed"),
+    ),
+    "drift_summary": ("summary_read", "drift_reported", "enforce_differing"),
+    "drift_tickets": ("tickets_plan", "tickets_one", "tickets_closed"),
+    "export": ("export_place", "export_ci_run"),
+    "housekeeping": ("repo_housekeeping_bin",),
+    "login_rotation": ("login_rotation_written", "login_rotation_step"),
+    "release": ("release_notes_page", "ci_build_results", "toolchain_not_built", "enforce_step"),
+    "release_notes": ("release_notes_written",),
+    "release_promote": ("release_promote_image",),
+    "release_publish": ("release_publish_sent",),
+    "release_version": ("release_version_run",),
+    "repo_housekeeping": ("repo_housekeeping_compared",),
+    "wiki_docs": ("wiki_docs_written",),
+}
+CASES = [(owner, name) for owner, names in INTERNAL.items() for name in names]
+
+
+@pytest.mark.parametrize(("owner", "name"), CASES)
+def test_variable_that_is_set_by_tasks_is_rejected(owner: str, name: str) -> None:
+    said = ""
+    for origins in ({}, {"extra": {name: 1}}, {"extra": {name: 1}, "facts": {name: 2}}):
+        said = rejected("check", origins, {"of": owner}, **{name: 1})
+        # the loop variables of a role, and those of a single task, are unknown
+        words = (f"{owner} sets {name} itself: remove it from the variables", f"not know {name}")
+        assert any(each in said for each in words)
+    if "itself" in said:  # a result of the first run of a role is there in the second one
+        origins = role_variables.Origins(facts={name: 1})
+        perform("check", replace(run_of(**{name: 1}), origins=lambda: origins), {"of": owner})
+
+
+def test_every_role_and_playbook_has_a_case() -> None:
+    prefixes = {"summary": "drift_summary", "tickets": "drift_tickets"}
+    owners = {prefixes.get(one, one) for one in role_variables.owners()}
+    assert owners - {"drift", "enforce"} == INTERNAL.keys()
+
+
+def test_playbooks_of_the_desired_state_reject_them_before_the_first_role() -> None:
+    values = {"folder": True}
+    for name in ("enforce_step", "enforce_failures", "drift_reported", "toolchain_sealed"):
+        said = rejected("roles", {}, values, desired_state_jobs=[{}], **{name: 1})
+        assert said.startswith("The playbook enforce, which drift also runs, sets ")
+        assert name in said
+    both = {"enforce_step": 1, "desired_state_kind": 1}
+    said = rejected("roles", {}, values, **both)
+    assert "sets desired_state_kind, enforce_step itself: remove them" in said
+
+
+def test_name_without_prefix_counts_only_where_it_overrides_a_task() -> None:
+    run = run_of(builds=[1], checked=1, item=1)
+    perform("check", run, {"of": "release"})
+    said = rejected("check", {"extra": {"checked": 1, "item": 1}}, {"of": "release"}, checked=1)
+    assert "The playbook release sets checked itself" in said
+    extra = replace(run, origins=lambda: role_variables.Origins(extra={"checked": 1}))
+    perform("check", extra, {"of": "export"})
+
+
+def test_own_variables_of_plays_and_includes_are_no_input() -> None:
+    """Verify the variables that a task has while our playbooks run."""
+    own = {"drift_table": True, "toolchain_fail_fast": True, "toolchain_report": "none"}
+    perform("check", run_of(**own, drift_written=False), {"of": "adopt"})
+    run = run_of(**own, enforce_step=["hold_role.yml", "desired_state"])
+    included = {"enforce_step": 1}
+    run = replace(run, origins=lambda: role_variables.Origins(included=included))
+    perform("check", run, {"of": "desired_state"})
+    # what a user passes to the role itself is no loop variable of ours
+    origins = {"included": {"desired_state_runs": []}}
+    said = rejected("check", origins, {"of": "desired_state"}, desired_state_runs=[])
+    assert "The role desired_state sets desired_state_runs itself" in said

@@ -324,6 +324,21 @@ def is_omitted(value: Any) -> bool:
     return _exists(_OMIT) and isinstance(value, _imported(_OMIT))
 
 
+def origins_of(task: Any, variables: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    """Return the extra variables, the facts of earlier tasks, and the variables of the task.
+
+    If the facts cannot be told from other variables, all of them count as facts.
+
+    :param variables: all variables of the task
+    """
+    manager = task.get_variable_manager()
+    try:
+        facts = _either(manager, "_nonpersistent_fact_cache")
+    except Missing:
+        return manager.extra_vars, variables, task.get_vars()
+    return manager.extra_vars, facts.get(variables.get("inventory_hostname"), {}), task.get_vars()
+
+
 def hosts_of_play(
     task: Any, template: Callable[[Any], Any]
 ) -> tuple[list[str], Callable[[str], dict[str, Any]]]:

@@ -103,6 +103,7 @@ class Run:
     :param load: loads a YAML file, and decrypts its vaults
     :param check_mode: the task runs in check mode
     :param of_play: returns a function for each host of the play, which returns its run
+    :param origins: returns where the variables come from
     """
 
     variables: Mapping[str, Any]
@@ -110,6 +111,7 @@ class Run:
     load: Callable[[str], Any]
     check_mode: bool = False
     of_play: Callable[[], Mapping[str, Callable[[], Run]]] = dict
+    origins: Callable[[], role_variables.Origins] = role_variables.Origins
 
     def value(self, name: str, default: Any = None) -> Any:
         """Return the value of a variable, or `default` if it is undefined, empty or omitted."""
@@ -155,7 +157,10 @@ def run_of(
         names, variables_of = ansible_internals.hosts_of_play(task, template)
         return {name: partial(of_host, name, variables_of) for name in names}
 
-    return Run(variables, template, loader.load_from_file, task.check_mode, of_play)
+    def origins() -> role_variables.Origins:
+        return role_variables.Origins(*ansible_internals.origins_of(task, variables))
+
+    return Run(variables, template, loader.load_from_file, task.check_mode, of_play, origins)
 
 
 # -- variables ------------------------------------------------------------------------------------
@@ -171,6 +176,7 @@ def check(run: Run, of: str, work: Sequence[str] = ()) -> Result:
     unknown = role_variables.unknown(of, run.variables)
     if unknown:
         raise StepError(f"{title} does not know {', '.join(unknown)}.")
+    _reject_internal(run, of, title)
     problem = enforcement.problem_of_connections(of, run.variables, run.template)
     if problem:
         raise StepError(problem)
@@ -186,6 +192,15 @@ def forget(run: Run) -> Result:
     return {}
 
 
+def _reject_internal(run: Run, owner: str, title: str) -> None:
+    names = role_variables.internal(owner, run.variables, run.origins())
+    if names:
+        raise StepError(
+            f"{title} sets {', '.join(names)} itself: remove {'it' if len(names) == 1 else 'them'}"
+            " from the variables of the run."
+        )
+
+
 def read_survey(run: Run, playbook: str) -> Result:
     """Return the variables that the answers of a survey set."""
     return {"answers": survey.answers(playbook, run.variables)}
@@ -196,6 +211,8 @@ def roles(run: Run, *, folder: bool = False) -> Result:
 
     :param folder: the folder of the desired state has not been read
     """
+    if folder:
+        _reject_internal(run, "enforce", "The playbook enforce, which drift also runs,")
     if folder and "desired_state_folder" in run.variables:
         return {"steps": [["hold_folder.yml", ""]]}
     described = enforcement.roles(run.variables, run.template)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ansible.module_utils.common.yaml import yaml_load
 
@@ -23,6 +23,25 @@ _PREFIXES = {
     "drift_tickets": ("tickets",),
     "enforce": ("enforce", "drift"),
 }
+#: Variables that a playbook sets, and that users may set too.
+_OF_USERS = (
+    *("drift_table", "toolchain_fail_fast", "toolchain_report"),
+    "ci_baseline_in_check_mode",
+)
+_BLOCKS = ("block", "rescue", "always", "tasks")
+
+
+class Origins(NamedTuple):
+    """Where the variables of a task come from.
+
+    :param extra: extra variables, which override all others
+    :param facts: results and facts of earlier tasks
+    :param included: variables of the task, its blocks, and what includes it
+    """
+
+    extra: Mapping[str, Any] = {}
+    facts: Mapping[str, Any] = {}
+    included: Mapping[str, Any] = {}
 
 
 def is_role(owner: str) -> bool:
@@ -51,9 +70,104 @@ def _unknown(owner: str, names: Iterable[str]) -> list[str]:
     return found
 
 
+def internal(owner: str, variables: Mapping[str, Any], origins: Origins) -> list[str]:
+    """Return the given variables that a role or playbook of the collection sets itself.
+
+    A value of the user would replace a result, or change what the tasks do.
+
+    :param owner: name of the role or playbook that runs
+    """
+    given = {*origins.extra, *(variables.keys() - origins.facts.keys())} & variables.keys()
+    given &= _words()  # fast: the files are parsed only if they may set one of the variables
+    own = _internal_names(owner) if given else frozenset()
+    return sorted(
+        name
+        for name in given & own
+        if name in origins.extra or _is_given(name, owner, variables, origins)
+    )
+
+
+def _is_given(name: str, owner: str, variables: Mapping[str, Any], origins: Origins) -> bool:
+    """Return whether a variable that is neither an extra variable nor a fact comes from a user."""
+    if not _has_prefix(name):
+        return False  # the variables of a task override those of an inventory
+    if name in origins.included and not (is_role(owner) and name.startswith(f"{owner}_")):
+        return False  # a playbook of the collection includes the role
+    return variables[name] not in _own_values().get(name, ())
+
+
+def _has_prefix(name: str) -> bool:
+    return any(name.startswith(f"{one}_") for one in (*owners(), "toolchain"))
+
+
+@cache
+def _words() -> frozenset[str]:
+    """Return the names that the files of all roles and playbooks may set, and others."""
+    text = "\n".join(file.read_text("utf-8") for file in _files())
+    names = re.findall(r"\w+(?=:\s)|(?<=register: )\w+|(?<=loop_var: )\w+", text)
+    return frozenset(names).difference(_OF_USERS)
+
+
+@cache
+def _internal_names(owner: str) -> frozenset[str]:
+    """Return the variables with a prefix that roles and playbooks set, and all of the owner."""
+    options = {name for one in owners() for name in _options(one)}
+    names = {name for file in _files() if _is_of(file, owner) for name in _names_set_in(file)}
+    with_prefix = {name for file in _files() for name in _names_set_in(file) if _has_prefix(name)}
+    return frozenset((names | with_prefix) - options - {*_OF_USERS})
+
+
+def _files() -> Iterator[Path]:
+    """Yield the files with the tasks and variables of all roles and playbooks."""
+    for pattern in ("roles/*/tasks/*.yml", "roles/*/vars/*.yml", "playbooks/*.yml"):
+        yield from collection.ROOT.glob(pattern)
+    yield from (collection.ROOT / "playbooks/tasks").rglob("*.yml")
+
+
+def _is_of(file: Path, owner: str) -> bool:
+    parts = file.relative_to(collection.ROOT).parts
+    if parts[0] == "roles" or is_role(owner):
+        return parts[:2] == ("roles", owner)
+    return parts[1] == f"{owner}.yml" or (parts[1] == "tasks" and parts[2] != "awx")
+
+
+@cache
+def _names_set_in(file: Path) -> frozenset[str]:
+    content = _loaded(file)
+    if isinstance(content, Mapping):  # variables of a role
+        return frozenset(content)
+    return frozenset(name for name in _names_in(content) if "{" not in name)
+
+
+def _names_in(tasks: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the variables that plays and tasks set, also for themselves alone."""
+    yield from _set_by_tasks(tasks)
+    for task in tasks:
+        for block in _BLOCKS:
+            yield from _names_in(task.get(block, ()))
+        yield from task.get("vars", ())
+        if "loop_var" in task.get("loop_control", ()):
+            yield task["loop_control"]["loop_var"]
+
+
+@cache
+def _own_values() -> dict[str, list[Any]]:
+    """Return the values that plays and roles give their variables, which are no input."""
+    found: dict[str, list[Any]] = {}
+    for file in _files():
+        content = _loaded(file)
+        plays = (
+            [content] if isinstance(content, Mapping) else [one.get("vars", {}) for one in content]
+        )
+        for values in plays:
+            for name, value in values.items():
+                found.setdefault(name, []).append(value)
+    return found
+
+
 def _inputs_of(owner: str) -> frozenset[str]:
     """Return the variables of a role or playbook that users may set."""
-    return known_to(owner).difference(*map(set_by, owners()))
+    return known_to(owner) - _internal_names(owner)
 
 
 def _with_suggestion(name: str, known: Iterable[str]) -> str:
