@@ -29,7 +29,7 @@ READ = re.compile(
     "|is a pattern, but each build must be listed by its number"
     "|this (severity|status|state) does not exist in the project"
     "|the task's account .* would (lose|no longer)"
-    "|would be deleted, but max_deletions is|would delete .*, more than max_deletions"
+    "|would be deleted, but max_deletions is|max_deletions is [0-9]+, but .* would be removed|would delete .*, more than max_deletions"
     "|the input '.*' \\(.*\\) (needs|has no parameter)"
     "|would have no resources|of '.*' would be empty"
     "|the tracker has (no field|only the types)"

@@ -163,10 +163,10 @@ class CiConfigurationOperation:
                 )
         count = sum(map(len, found.lost.values()))
         if count > self._options.max_deletions:
-            places = "; ".join(f"{path}: {listed(names)}" for path, names in found.lost.items())
+            items = [f"{path}[{name}]" for path, names in found.lost.items() for name in names]
             raise invalid(
-                f"{count} list items would be removed ({places}), but max_deletions is"
-                f" {self._options.max_deletions}: increase it, or keep more items"
+                f"max_deletions is {self._options.max_deletions}, but {listed(items)} would be"
+                f" removed: set max_deletions to {count}, or add what is to stay to the list"
             )
 
     def _check(self, body: bytes) -> None:
