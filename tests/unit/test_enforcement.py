@@ -102,3 +102,102 @@ def test_folder_is_applied_before_roles() -> None:
 )
 def test_invalid_selection_is_rejected_before_any_request(given: dict[str, Any], told: str) -> None:
     assert told in problem({**given, **MODULES})
+
+
+#: Values that a role would reject after the roles before it have sent their requests.
+WRONG: list[tuple[str, Any, str]] = [
+    ("desired_state_max_deletions", "many", "must be a whole number, such as 10, not 'many'"),
+    ("desired_state_max_deletions", 1.5, "must be a whole number, such as 10, not '1.5'"),
+    ("desired_state_max_deletions", True, "must be a whole number, such as 10, not 'True'"),
+    ("analysis_config_max_deletions", "\u0663", "must be a whole number, such as 10, not '\u0663'"),
+    ("repo_housekeeping_max_deletions", [3], "must be a whole number, such as 10, not '[3]'"),
+    ("ci_baseline_restart", "maybe", "must be true or false, not 'maybe'"),
+    ("ci_baseline_check_java", "{{ two }}", "must be true or false, not 'ci_baseline, desired"),
+    ("ci_baseline_lock_file", ["x"], "must be a path, not"),
+    ("desired_state_unmanaged", "delete", "must be one of ignore, report, fail, not 'delete'"),
+    ("desired_state_jobs", "job", "must be a list of mappings, but is a text"),
+    (
+        "desired_state_users",
+        {"user_password": "s3cret-12345"},
+        "must be a list of mappings, but is a mapping",
+    ),
+    ("desired_state_users", [{}, "s3cret-12345"], "must be a list of mappings, but its entry 1"),
+    ("desired_state_jobs", 5, "must be a list of mappings, but is a single value"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "message"), WRONG)
+@pytest.mark.parametrize("folder", [{}, {"desired_state_folder": "desired"}])
+def test_wrong_value_is_rejected_before_any_request(
+    name: str, value: Any, message: str, folder: dict[str, str]
+) -> None:
+    with pytest.raises(bookkeeping.StepError) as caught:
+        steps({**folder, name: value}, folder=True)
+    assert f"{name} {message}" in str(caught.value)
+    assert "s3cret" not in str(caught.value)
+
+
+def test_values_of_other_spellings_and_templates_are_accepted() -> None:
+    given = {
+        "desired_state_max_deletions": " 3 ",
+        "ci_baseline_restart": "yes",
+        "ci_baseline_check_java": "",
+        "desired_state_jobs": "{{ jobs }}",
+        "desired_state_views": [{"name": "{{ name }}"}, "{{ view }}"],
+        "desired_state_nodes": '[{"name": "x"}]',
+    }
+    assert steps({**given, "desired_state_folder": "x"}, folder=True) == [["hold_folder.yml", ""]]
+    assert steps(given) == [["hold_role.yml", role] for role in ("ci_baseline", "desired_state")]
+
+
+def test_misspelt_role_and_variable_are_rejected_before_the_folder_is_read() -> None:
+    for given in ({"enforce_roles": "ci_basline"}, {"enforce_conections": {}}):
+        with pytest.raises(bookkeeping.StepError):
+            steps({**given, "desired_state_folder": "desired"}, folder=True)
+
+
+@pytest.mark.parametrize(
+    ("of", "given", "message"),
+    [
+        (
+            "housekeeping",
+            {"repo_housekeeping_max_deletions": "x"},
+            "repo_housekeeping_max_deletions",
+        ),
+        ("release", {"wiki_docs_max_deletions": "x"}, "wiki_docs_max_deletions must be a whole"),
+        ("release", {"release_allow_empty": "x"}, "release_allow_empty must be true or false"),
+        ("export", {"export_wiki_spaces": "maybe"}, "export_wiki_spaces must be true or false"),
+        ("adopt", {"adopt_force": "x"}, "adopt_force must be true or false, not 'x'"),
+    ],
+)
+def test_playbook_checks_the_values_of_its_roles_at_once(
+    of: str, given: dict[str, Any], message: str
+) -> None:
+    values: dict[str, Any] = {"of": of}
+    if of in ("export", "adopt"):
+        values["switches"] = [*given]
+
+    def evaluated(value: Any) -> Any:
+        filled = "{{ release_allow_empty | default(false, true) }}"
+        return given.get("release_allow_empty") if value == filled else value
+
+    run = bookkeeping.Run(given, evaluated, template)
+    with pytest.raises(bookkeeping.StepError) as caught:
+        bookkeeping.perform("check", run, values)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"drift_page": "REL"}, "drift_page must be a mapping"),
+        ({"drift_page": {"titel": "x", "space": "S"}}, "drift_page has no titel: its keys are"),
+        ({"drift_table": "x"}, "drift_table must be true or false, not 'x'"),
+    ],
+)
+def test_settings_of_drift_are_checked_at_its_beginning(
+    given: dict[str, Any], message: str
+) -> None:
+    run = bookkeeping.Run(given, template, template)
+    with pytest.raises(bookkeeping.StepError, match=message):
+        bookkeeping.perform("begin", run, {"seals": True})

@@ -72,6 +72,7 @@ from .report import (
 
 Result = dict[str, Any]
 _RESTS = ("fail", "skip")
+_PAGE_OPTIONS = ("page_id", "space", "title", "parent_id", "section", "labels")
 _KEY = "TOOLCHAIN_PLAN_KEY"
 #: Maximum length of a message, which may name every error of a folder.
 _LONGEST = 20_000
@@ -166,20 +167,26 @@ def run_of(
 # -- variables ------------------------------------------------------------------------------------
 
 
-def check(run: Run, of: str, work: Sequence[str] = ()) -> Result:
+def check(run: Run, of: str, work: Sequence[str] = (), switches: Sequence[str] = ()) -> Result:
     """Reject unknown variables and services, and a run without work.
 
     :param of: name of a role or playbook
     :param work: variables of which at least one must be set
+    :param switches: variables that are true or false, or not set
     """
     title = f"The {'role' if role_variables.is_role(of) else 'playbook'} {of}"
     unknown = role_variables.unknown(of, run.variables)
     if unknown:
         raise StepError(f"{title} does not know {', '.join(unknown)}.")
     _reject_internal(run, of, title)
-    problem = enforcement.problem_of_connections(of, run.variables, run.template)
-    if problem:
-        raise StepError(problem)
+    for check_of in (enforcement.problem_of_connections, enforcement.problem_of_included):
+        if problem := check_of(of, run.variables, run.template):
+            raise StepError(problem)
+    wrong = next((name for name in switches if not enforcement.is_switch(run.value(name))), "")
+    if wrong:
+        raise StepError(
+            f"{wrong} must be true or false, not '{printable(str(run.value(wrong)), 80)}'."
+        )
     if work and not any(map(run.is_set, work)):
         *first, last = work
         names = f"{', '.join(first)} or {last}" if first else last
@@ -213,12 +220,14 @@ def roles(run: Run, *, folder: bool = False) -> Result:
     """
     if folder:
         _reject_internal(run, "enforce", "The playbook enforce, which drift also runs,")
-    if folder and "desired_state_folder" in run.variables:
-        return {"steps": [["hold_folder.yml", ""]]}
+    reads = folder and "desired_state_folder" in run.variables
     described = enforcement.roles(run.variables, run.template)
-    problem = enforcement.problem(run.variables, run.template, described)
+    known = None if reads and run.value("enforce_roles") in (None, []) else described
+    problem = enforcement.problem(run.variables, run.template, known)
     if problem:
         raise StepError(problem)
+    if reads:
+        return {"steps": [["hold_folder.yml", ""]]}
     return {"steps": [["hold_role.yml", role] for role in described]}
 
 
@@ -555,13 +564,22 @@ def _check_settings(run: Run) -> None:
     if output not in terminal.OUTPUTS:
         known = ", ".join(terminal.OUTPUTS)
         raise StepError(f"drift_output must be one of {known}, not '{output}'.")
-    for name in ("drift_fail", "drift_who"):
+    for name in ("drift_fail", "drift_who", "drift_table"):
         value = run.value(name, default=False)
         try:
             boolean(value)
         except TypeError:
             raise StepError(f"{name} must be true or false, not '{value}'.") from None
     ignored.parse(run.value("drift_ignore"))
+    page = run.value("drift_page", {})
+    if not isinstance(page, Mapping):
+        raise StepError("drift_page must be a mapping, such as {space: REL, title: Drift}.")
+    wrong = [str(name) for name in page if name not in _PAGE_OPTIONS]
+    if wrong:
+        *known, last = _PAGE_OPTIONS
+        raise StepError(
+            f"drift_page has no {', '.join(wrong)}: its keys are {', '.join(known)} and {last}."
+        )
 
 
 def _make_folder(run: Run, named: Any) -> None:

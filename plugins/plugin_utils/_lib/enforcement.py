@@ -6,10 +6,15 @@ This is Python code, because Ansible compiles templates again in every process.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from ...module_utils._lib.core.errors import ToolchainError
+from ansible import template as ansible_template
+from ansible.errors import AnsibleError
+from ansible.module_utils.parsing.convert_bool import boolean
+
+from ...module_utils._lib.core.errors import ToolchainError, printable
 from . import role_variables
 from .variables import require_known
 
@@ -21,6 +26,10 @@ _NOTHING = (
     "There is nothing to enforce: set variables of the roles analysis_config, ci_baseline,"
     " desired_state or repo_housekeeping, or list roles in enforce_roles."
 )
+
+#: Marks a template of our own playbooks as one; up to ansible-core 2.18, every string may be one.
+_trusted: Callable[[str], Any] = getattr(ansible_template, "trust_as_template", str)
+_WORD = re.compile(r"\w+")
 
 Template = Callable[[Any], Any]
 
@@ -41,10 +50,15 @@ def _describes(role: str, name: str) -> bool:
     return name.startswith(f"{role}_") and name not in others
 
 
-def problem(variables: Mapping[str, Any], template: Template, described: list[str]) -> str:
+def problem(
+    variables: Mapping[str, Any], template: Template, described: Sequence[str] | None
+) -> str:
     """Return an error message for invalid input, or "".
 
-    Otherwise a run with a misspelt variable or service would succeed without any effect.
+    Otherwise a run with a misspelt variable or service would succeed without any effect, or fail
+    after the first roles have sent their requests.
+
+    :param described: the roles that run, `None` if a folder describes them that was not read yet
     """
     try:
         require_known(variables)
@@ -54,34 +68,123 @@ def problem(variables: Mapping[str, Any], template: Template, described: list[st
     if unknown:
         known = f"does not know {', '.join(unknown)}"
         return f"The playbook enforce, which drift also runs, {known}."
-    others = [role for role in described if role not in ROLES]
+    others = [role for role in described or () if role not in ROLES]
     if others:
         unknown_roles = ", ".join(role or "''" for role in others)
         return f"enforce_roles has no role {unknown_roles}: the roles are {', '.join(ROLES)}."
+    checked = ROLES if described is None else described
     return (
         problem_of_connections("enforce", variables, template)
-        or next(
-            filter(None, (_problem_of_choices(role, variables, template) for role in described)), ""
-        )
-        or ("" if described else _NOTHING)
+        or next(filter(None, (_problem_of_role(role, variables, template) for role in checked)), "")
+        or (_NOTHING if described == [] else "")
     )
 
 
-def _problem_of_choices(role: str, variables: Mapping[str, Any], template: Template) -> str:
+def _problem_of_role(role: str, variables: Mapping[str, Any], template: Template) -> str:
     """Return an error message for a variable with a value that the role rejects, or "".
 
     The role itself would reject it after the roles before it have sent their requests.
     """
-    for name, choices in role_variables.choices(role).items():
-        value = template(variables.get(name))
-        if any(entry not in (None, "", *choices) for entry in _entries(value)):
-            return f"{name} must be one of {', '.join(map(str, choices))}, not {value!r:.80}."
+    found = problem_of_values(role, variables, template)
+    if found or role != "desired_state":
+        return found
     unmanaged = template(variables.get("desired_state_unmanaged"))
-    if role == "desired_state" and lacks_folder(unmanaged, variables):
+    if lacks_folder(unmanaged, variables):
         return (
             "desired_state_unmanaged compares the servers with a folder: set desired_state_folder."
         )
     return problem_of_previous(variables, template)
+
+
+def problem_of_values(role: str, variables: Mapping[str, Any], template: Template) -> str:
+    """Return an error message for a value of a wrong type, or one that is no choice, or ""."""
+    for name, option in role_variables.options(role).items():
+        given = variables.get(name)
+        if given in (None, ""):
+            continue
+        check = _CHECKS.get(option.get("type", "str"))
+        if "choices" in option:
+            value, choices = template(given), option["choices"]
+            if any(entry not in (None, "", *choices) for entry in _entries(value)):
+                return f"{name} must be one of {', '.join(map(str, choices))}, not {value!r:.80}."
+        elif check:
+            value = template(given)
+            if value not in (None, "", variables.get("omit")) and not check.is_valid(value):
+                shown = printable(str(value), 80)
+                return f"{name} must be {check.noun}, not '{shown}'."
+        elif option.get("elements") == "dict" and given != variables.get("omit"):
+            wrong = _not_mappings(given)
+            if wrong:  # without the value, which may contain secrets
+                return f"{name} must be a list of mappings, but {wrong}."
+    return ""
+
+
+def problem_of_included(playbook: str, variables: Mapping[str, Any], template: Template) -> str:
+    """Return an error message for a value that a role of a playbook would reject, or "".
+
+    Values that the playbook computes from results of its tasks are left out.
+    """
+
+    def known(value: Any) -> Any:
+        try:
+            found = template(_trusted(value) if isinstance(value, str) else value)
+        except AnsibleError:
+            return None
+        return None if isinstance(found, str) and "{{" in found else found
+
+    for role, given in role_variables.included_by(playbook):
+        if problem := problem_of_values(role, {**variables, **given}, known):
+            name = problem.partition(" ")[0]
+            words = _WORD.findall(str(given.get(name, "")))
+            source = next((word for word in words if word in variables), name)
+            return f"{source}{problem.removeprefix(name)}"
+    return ""
+
+
+def _not_mappings(given: Any) -> str:
+    """Return why a value is no list of mappings, or "". Its templates stay unevaluated, because
+    some of them refer to results of later tasks.
+    """
+    if isinstance(given, str):
+        may_be = "{{" in given or given.lstrip().startswith("[")
+        return "" if may_be else "is a text"
+    if not isinstance(given, list):
+        return f"is a {'mapping' if isinstance(given, Mapping) else 'single value'}"
+    wrong = [
+        number
+        for number, entry in enumerate(given)
+        if not isinstance(entry, Mapping) and "{{" not in str(entry)
+    ]
+    return f"its entry {wrong[0]} is none" if wrong else ""
+
+
+def _is_number(value: Any) -> bool:
+    text = str(value).strip()
+    return not isinstance(value, bool) and text.isascii() and text.removeprefix("-").isdecimal()
+
+
+def is_switch(value: Any) -> bool:
+    """Return whether a value is true, false, or not given."""
+    if value is None:
+        return True
+    try:
+        boolean(value)
+    except TypeError:
+        return False
+    return True
+
+
+class _Check(NamedTuple):
+    noun: str
+    is_valid: Callable[[Any], bool]
+
+
+#: Checks of the values of an option, by its type.
+_CHECKS = {
+    "int": _Check("a whole number, such as 10", _is_number),
+    "bool": _Check("true or false", is_switch),
+    "path": _Check("a path", lambda value: isinstance(value, str | int | float)),
+}
 
 
 def problem_of_previous(variables: Mapping[str, Any], template: Template) -> str:

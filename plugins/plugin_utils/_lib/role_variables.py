@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -111,10 +111,10 @@ def _words() -> frozenset[str]:
 @cache
 def _internal_names(owner: str) -> frozenset[str]:
     """Return the variables with a prefix that roles and playbooks set, and all of the owner."""
-    options = {name for one in owners() for name in _options(one)}
+    inputs = {name for one in owners() for name in options(one)}
     names = {name for file in _files() if _is_of(file, owner) for name in _names_set_in(file)}
     with_prefix = {name for file in _files() for name in _names_set_in(file) if _has_prefix(name)}
-    return frozenset((names | with_prefix) - options - {*_OF_USERS})
+    return frozenset((names | with_prefix) - inputs - {*_OF_USERS})
 
 
 def _files() -> Iterator[Path]:
@@ -190,25 +190,35 @@ def known_to(owner: str) -> frozenset[str]:
         files = [*(collection.ROOT / "playbooks").rglob("*.yml"), _STEPS]
         texts = [file.read_text("utf-8") for file in files]
         return frozenset(re.findall(rf"\b{re.escape(owner)}_\w+", "\n".join(texts)))
-    return frozenset({*_options(owner), f"{owner}_in_check_mode"} | set_by(owner))
+    return frozenset({*options(owner), f"{owner}_in_check_mode"} | set_by(owner))
 
 
 @cache
-def choices(role: str) -> Mapping[str, Sequence[Any]]:
-    """Return the variables of a role that have choices, with these choices."""
-    return {
-        name: option["choices"] for name, option in _options(role).items() if "choices" in option
-    }
+def included_by(playbook: str) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return the roles that a playbook includes, with the variables that it gives them."""
+    file = collection.ROOT / "playbooks" / f"{playbook}.yml"
+    plays = _loaded(file) if file.exists() else []
+    return [found for play in plays for found in _included(play["tasks"])]
 
 
-def _options(role: str) -> Mapping[str, Any]:
+def _included(tasks: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for task in tasks:
+        for block in _BLOCKS:
+            yield from _included(task.get(block, ()))
+        if "ansible.builtin.include_role" in task:
+            name = task["ansible.builtin.include_role"]["name"].rpartition(".")[2]
+            yield name, task.get("vars", {})
+
+
+@cache
+def options(role: str) -> Mapping[str, Any]:
     """Return the options of a role; a playbook has none."""
     if not is_role(role):
         return {}
     file = collection.ROOT / "roles" / role / "meta" / "argument_specs.yml"
     (specs,) = _loaded(file)["argument_specs"].values()
-    options: Mapping[str, Any] = specs["options"]
-    return options
+    found: Mapping[str, Any] = specs["options"]
+    return found
 
 
 @cache
@@ -220,7 +230,7 @@ def set_by(owner: str) -> frozenset[str]:
         found.update(_loaded(file))
     for file in (role / "tasks").glob("*.yml"):
         found.update(_set_by_tasks(_loaded(file)))
-    return frozenset(name for name in found - {*_options(owner)} if name.startswith(f"{owner}_"))
+    return frozenset(name for name in found - {*options(owner)} if name.startswith(f"{owner}_"))
 
 
 def _set_by_tasks(tasks: Any) -> Iterator[str]:

@@ -145,7 +145,8 @@ def test_refusal_contains_all_differences(ci: Ci) -> None:
 
 def test_list_loses_entries_only_if_named_in_replaces(ci: Ci) -> None:
     ci.fails("invalid", NODES, "linux-2", config=nodes("linux-1"))
-    ci.fails("invalid", "max_deletions", config=nodes("linux-1"), replaces=[NODES])
+    said = f"max_deletions is 0, but {NODES}[linux-2] would be removed: set max_deletions to 1"
+    ci.fails("invalid", said, config=nodes("linux-1"), replaces=[NODES])
     ci.fails("invalid", "max_deletions", config=nodes("linux-1"), max_deletions=-1)
     given: dict[str, Any] = {"config": nodes("linux-1"), "replaces": [NODES], "max_deletions": 1}
     assert [change["path"] for change in ci.lives(**given)["changes"]] == [f"{NODES}[linux-2]"]
