@@ -141,7 +141,8 @@ options:
     default: true
   replace:
     description:
-      - Replace a record of the same number with other content. Data that the task does not specify, and the promotions, are kept.
+      - Replace a record of the same number with other content. What the task does not specify is removed from the record. The promotions
+        and the start time are kept.
       - The server requires the delete permission.
     type: bool
     default: false

@@ -467,7 +467,7 @@ def test_different_content_is_a_conflict(
     assert not plan.changed
 
 
-def test_replacement_keeps_promotions_and_omitted_fields(server: Server) -> None:
+def test_replacement_keeps_promotions_and_drops_omitted_fields(server: Server) -> None:
     serve(server)
     promoted = {"status": "released", "timestamp": STARTED}
     server.on[RECORD] = Reply(
@@ -486,8 +486,65 @@ def test_replacement_keeps_promotions_and_omitted_fields(server: Server) -> None
     info = sent(server)
     assert info["statuses"] == [promoted]
     assert info["started"] == STARTED
-    assert info["url"] == "https://ci/1"
-    assert info["properties"] == {"l": "new", "buildInfo.env.A": "b"}
+    assert "url" not in info
+    assert info["properties"] == {"l": "new"}
+
+
+OTHERS = [
+    {"properties": {"k": "v"}},
+    {"environment": {"A": "b"}},
+    {"ci_url": "https://ci/1"},
+    {"vcs": [{"url": "https://git/x", "revision": "2"}]},
+    {"issues": [{"key": "REL-1"}]},
+    {
+        "modules": [
+            {
+                "id": "b",
+                "artifacts": [{"repo": "r", "path": "a/1.jar"}, {"name": "n", "sha1": "0" * 40}],
+            }
+        ]
+    },
+    {
+        "modules": [
+            {"id": "b", "artifacts": [{"repo": "r", "path": "a/1.jar"}]},
+            {"id": "c", "dependencies": [{"name": "n", "sha1": "0" * 40}]},
+        ]
+    },
+]
+
+
+@pytest.mark.parametrize("more", OTHERS)
+def test_only_a_replacement_removes_what_the_task_does_not_name(
+    server: Server, more: dict[str, Any]
+) -> None:
+    serve(server)
+    server.run(Operation, given())
+    plain = sent(server)
+    server.run(Operation, given(**more, replace=True))
+    assert sent(server) != plain
+    plan, _values = server.run(Operation, given())
+    assert not plan.changed
+    predicted, _values = server.run(Operation, given(replace=True), check=True)
+    plan, _values = server.run(Operation, given(replace=True))
+    assert (plan.before, plan.after) == (predicted.before, predicted.after)
+    assert plan.action == "update"
+    assert plan.before != plan.after
+    assert sent(server) == plain
+    plan, _values = server.run(Operation, given(replace=True))
+    assert not plan.changed
+
+
+def test_addition_of_the_server_is_a_warning(server: Server) -> None:
+    serve(server)
+
+    def add(seen: Seen) -> Reply:
+        info = {**json.loads(seen.body), "properties": {"added": "x"}}
+        server.on[RECORD] = Reply(body={"buildInfo": info})
+        return Reply(204)
+
+    server.on[PUT] = add
+    server.run(Operation, given(replace=True))
+    assert "the server added to the record, which also has: property added" in server.warnings[0]
 
 
 def test_different_start_time_is_a_conflict(server: Server) -> None:

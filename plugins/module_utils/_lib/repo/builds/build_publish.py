@@ -340,8 +340,10 @@ class BuildPublishOperation:
             )
             return data.record
         lost = data.publication.differences(found)
-        if lost:
+        if lost.lacks or lost.differs:
             raise without_effect(purpose, f"its record {lost}", build=_shown(found))
+        if lost:
+            self._task.warn(f"{purpose}: the server added to the record, which {lost}")
         return found
 
     def _is_there(self, publication: Publication) -> bool:
@@ -404,6 +406,7 @@ def _publication(options: BuildPublishOptions, values: PublicValues) -> Publicat
         else [_issue(f"issues[{n}]", issue, values) for n, issue in enumerate(options.issues)],
         None if options.environment is None else _environment(options, values),
         properties,
+        exact=options.replace,
     )
 
 

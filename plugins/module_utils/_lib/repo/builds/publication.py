@@ -8,7 +8,7 @@ the wanted parts are compared, therefore, and not the whole records.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any, TypeAlias
@@ -40,10 +40,13 @@ class Differences:
     """The wanted parts that a record lacks, or has with another value, as labels for messages.
 
     Examples are `ci_url` and `artifacts core/app.jar of the module core`.
+
+    :param surplus: parts of the record that are not wanted
     """
 
     lacks: list[str] = field(default_factory=list)
     differs: list[str] = field(default_factory=list)
+    surplus: list[str] = field(default_factory=list)
 
     def add(self, label: str, *, exists: bool) -> None:
         """Add a part.
@@ -53,10 +56,10 @@ class Differences:
         (self.differs if exists else self.lacks).append(label)
 
     def __bool__(self) -> bool:
-        return bool(self.lacks or self.differs)
+        return bool(self.lacks or self.differs or self.surplus)
 
     def __str__(self) -> str:
-        lists = {"lacks": self.lacks, "differs": self.differs}
+        lists = {"lacks": self.lacks, "differs": self.differs, "also has": self.surplus}
         return "; ".join(
             f"{verb}: {shorten(', '.join(labels), 400)}" for verb, labels in lists.items() if labels
         )
@@ -64,7 +67,10 @@ class Differences:
 
 @dataclass(frozen=True)
 class Publication:
-    """Wanted content of a build record; parts that are not managed are `None`."""
+    """Wanted content of a build record; parts that are not managed are `None`.
+
+    :param exact: whether a record may have nothing else, except its promotions
+    """
 
     name: str
     number: str
@@ -75,6 +81,7 @@ class Publication:
     issues: Sequence[Mapping[str, Any]] | None = None
     environment: Mapping[str, str] | None = None
     properties: Mapping[str, str] | None = None
+    exact: bool = False
     #: Start time of a new record if `started` is not set.
     now: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
 
@@ -91,7 +98,29 @@ class Publication:
         for wanted in self.issues or ():
             if not any(_has(entry, wanted) for entry in _issues_in(record)):
                 found.lacks.append(f"issue {wanted.get('key')}")
+        if self.exact:
+            found.surplus.extend(self._surplus(record))
         return found
+
+    def _surplus(self, record: Mapping[str, Any]) -> Iterator[str]:
+        """Yield the parts of a record that are not wanted."""
+        properties = record.get("properties")
+        known = properties if isinstance(properties, Mapping) else {}
+        yield from (f"property {name}" for name in known if name not in self._properties())
+        if record.get("url") and self.url is None:
+            yield "ci_url"
+        wanted = {as_text(module["id"]): module for module in self.modules}
+        for module in objects(record.get("modules")):
+            name = as_text(module.get("id"))
+            yield from (
+                _surplus_files(module, wanted[name]) if name in wanted else [f"module {name}"]
+            )
+        for entry in objects(record.get("vcs")):
+            if not any(_has(entry, each) for each in self.vcs or ()):
+                yield f"vcs {as_text(entry.get('url'))}"
+        for entry in _issues_in(record):
+            if not any(_has(entry, each) for each in self.issues or ()):
+                yield f"issue {as_text(entry.get('key'))}"
 
     def _compare_fields(self, record: Mapping[str, Any], found: Differences) -> None:
         if self.started is not None and not _is_time(record.get("started"), self.started):
@@ -139,12 +168,17 @@ class Publication:
         return without_none(parts)
 
     def record(self, current: Mapping[str, Any] | None) -> dict[str, Any]:
-        """Return the record to send. It keeps the unmanaged parts and the promotions of `current`.
+        """Return the record to send. It keeps the promotions of `current`, and the unmanaged parts
+        unless the publication is exact.
 
         Server fact [repo-29]: a record with the same start time is replaced; with another start
         time, the server adds a second record.
         """
-        known = dict(current or {})
+        known = {
+            name: value
+            for name, value in (current or {}).items()
+            if not self.exact or name in ("started", "statuses")
+        }
         properties = known.pop("properties", None)
         started = moment_of(known.get("started")) or self.started or self.now
         defaults = {
@@ -195,7 +229,8 @@ class PublicationPlan:
         if not self.sends:
             return {}, {}
         wanted, there = self.publication, self.there
-        names = [*wanted.managed(), "properties"]
+        names = ["url", "modules", "vcs", "issues"] if wanted.exact else list(wanted.managed())
+        names.append("properties")
         if wanted.started is not None:
             names.append("started")
         after = {name: self.record[name] for name in names if self.record.get(name)}
@@ -206,6 +241,15 @@ class PublicationPlan:
 
 def _has(there: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     return all(there.get(name) == value for name, value in wanted.items())
+
+
+def _surplus_files(there: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the files of a recorded module that are not wanted."""
+    for part, name in (("artifacts", "name"), ("dependencies", "id")):
+        files = _ComparedFiles(name, objects(there.get(part)), wanted.get(part, ()))
+        files.unmatched()
+        for file in files.unused():
+            yield f"{part} {path_of(file) or as_text(file.get(name))} of the module {wanted['id']}"
 
 
 def _issues_in(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -236,6 +280,11 @@ class _ComparedFiles:
         # equal paths first: a file without a path must not take the entry of another file
         left = [file for file in self._wanted if not self.take(file, _is_file_at_path)]
         return [file for file in left if not self.take(file, _is_file)]
+
+    def unused(self) -> Iterator[Mapping[str, Any]]:
+        """Yield the recorded files that no wanted file has matched."""
+        for files in self._unused.values():
+            yield from files
 
     def take(self, wanted: Mapping[str, Any], matches: _Match) -> bool:
         """Remove the first recorded file that matches; return whether there is one."""
