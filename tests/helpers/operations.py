@@ -99,7 +99,7 @@ OPERATIONS: dict[str, Operation] = {
         "tracker_version", _RELEASE, True, requests=3, check=True
     ),
     "release of a version, whose open issues move": Operation(
-        "tracker_version", _RELEASE, True, requests=4, writes=1
+        "tracker_version", _RELEASE, True, requests=5, writes=1
     ),
     "unchanged tracker_issue": Operation("tracker_issue", _ISSUE, False, requests=1),
     "unchanged tracker_issue with jql": Operation("tracker_issue", _MANY, False, requests=1),
