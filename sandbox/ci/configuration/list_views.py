@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from sandbox.ci.call import Action, Call, form_fields
 from sandbox.ci.formats.exports import Exported, Getter, constants
-from sandbox.ci.jobs import configuration, jobs
+from sandbox.ci.jobs import configuration, jobs, schema
 from sandbox.ci.server import pages
 from sandbox.context import Context
 from sandbox.service import ErrorResponse
@@ -22,7 +22,8 @@ _DELETED = "ci.view_deleted"
 PRIMARY = "all"
 _PERMISSION = "hudson.model.View"
 _LIST = "hudson.model.ListView"
-_CLASSES = (_LIST, "hudson.model.AllView")
+_NESTED = "hudson.plugins.nested__view.NestedView"
+_CLASSES = (_LIST, "hudson.model.AllView", _NESTED)
 _ELEMENTS = (
     "name",
     "description",
@@ -31,6 +32,8 @@ _ELEMENTS = (
     "properties",
     "jobNames",
     "jobFilters",
+    "views",
+    "defaultView",
     "columns",
     "includeRegex",
     "recurse",
@@ -140,7 +143,7 @@ def _view(context: Context, folder: str, name: str, row: dict[str, Any]) -> Expo
         or (pattern and re.fullmatch(pattern, each) is not None)
     ]
     return Exported(
-        str(root.tag),
+        schema.class_name(str(root.tag)),
         constants(
             description=root.findtext("description"), jobs=shown, name=name, property=[], url=""
         ),

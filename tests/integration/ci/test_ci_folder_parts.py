@@ -21,6 +21,8 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.jobs im
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server import ci_export
 from sandbox.client import Sandbox
 from tests.helpers.ci import Ci
+from tests.helpers.options import build as options_of
+from tests.unit.ci.tasks import Run
 
 FOLDER = "com.cloudbees.hudson.plugins.folder.Folder"
 MULTIBRANCH = "org.jenkinsci.plugins.workflow.multibranch.WorkflowMultiBranchProject"
@@ -71,6 +73,19 @@ def test_a_write_keeps_the_credentials_and_views_of_a_folder(jobs: Ci, root: str
     # also the encrypted secret is the same
     assert _parts(after) == _parts(before)
     assert "deploy" in jobs.text(f"{STORE}/credential/deploy/config.xml")
+
+
+def test_a_credential_that_is_added_between_plan_and_write_stays(jobs: Ci) -> None:
+    jobs.lives(job="team", config=_config(FOLDER, "old"))
+    run = Run(jobs.sandbox.urls["ci"], token=jobs.token, username=jobs.username)
+    options = options_of(ci_job.CiJobOptions, job="team", config=_config(FOLDER, "new"))
+    operation = ci_job.CiJobOperation(run.task, options)
+    plan = operation.plan()
+    _add_parts(jobs)
+    assert operation.apply(plan) == {}
+    text = jobs.text("job/team/config.xml")
+    for part in (">new<", "<id>deploy</id>", "<name>Mine</name>"):
+        assert part in text
 
 
 def test_a_configuration_with_a_deleted_credential_is_no_failure(jobs: Ci) -> None:

@@ -56,6 +56,19 @@ def test_complete_configuration_is_compared(ci: Ci) -> None:
         ci.run(name="Whole", config=dropped)
 
 
+def test_inner_views_of_others_stay(ci: Ci) -> None:
+    nested = "hudson.plugins.nested__view.NestedView"
+    config = f"<{nested}><name>O</name><description>old</description></{nested}>"
+    ci.lives(name="O", config=config)
+    inner = "<views><hudson.model.ListView><name>theirs</name></hudson.model.ListView></views>"
+    sent = ci.text("view/O/config.xml").partition("?>")[2].replace("</name>", f"</name>{inner}")
+    ci.text("view/O/config.xml", "POST", data=sent, headers={"Content-Type": "application/xml"})
+    assert "theirs" in ci.text("view/O/config.xml")
+    assert not ci.run(name="O", config=config)["changed"]
+    assert ci.lives(name="O", config=config.replace("old", "new"))["changed"]
+    assert "theirs" in ci.text("view/O/config.xml")
+
+
 def test_configuration_is_read_from_a_file(ci: Ci, tmp_path: Path) -> None:
     file = tmp_path / "Whole.xml"
     file.write_text(CONFIG, "utf-8")
