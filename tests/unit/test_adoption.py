@@ -905,6 +905,9 @@ configuration:
         first
         second
       secretText: *k
+      text: |
+        token: inner-secret
+        port: 1
       url: https://u:pass-word@host/x
 """
 
@@ -915,7 +918,7 @@ def test_patch_masks_values_by_their_names() -> None:
     assert "+        port: 26\n" in text
     assert "         smtpPassword: ***   # kept\n" in text
     whole = masked_patch.patch("ci.yml", SHOWN, None)
-    for secret in ("hush", "abcdef", "first", "second", "pass-word"):
+    for secret in ("hush", "abcdef", "first", "second", "pass-word", "inner"):
         assert secret not in whole
     assert "value: red" in whole
     assert whole.count("\n") == SHOWN.count("\n") + 3

@@ -15,7 +15,6 @@ import yaml
 from ...module_utils._lib.ci.jobs import configuration_file
 from ...module_utils._lib.core.free_text import mask_free_text
 from ...module_utils._lib.core.secret import MASK, is_secret_name
-from .desired_state import YAML_ENDINGS
 
 _CONTEXT = 3
 _LINE = re.compile(r"[^\n]+")
@@ -34,7 +33,7 @@ def patch(name: str, before: str | None, after: str | None) -> str:
     """
     old, new = _lines(before), _lines(after)
     groups = SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(_CONTEXT)
-    shown_old, shown_new = _masked(name, before), _masked(name, after)
+    shown_old, shown_new = _masked(before), _masked(after)
     parts: list[str] = []
     for group in groups:
         (_kind, one, _two, three, _four), (_last, _one, two, _three, four) = group[0], group[-1]
@@ -66,13 +65,20 @@ def _lines(text: str | None) -> list[str]:
     return [line for line in re.split(r"(?<=\n)", text or "") if line]
 
 
-def _masked(name: str, text: str | None) -> list[str]:
+def _masked(text: str | None) -> list[str]:
     """Return the lines of a file with the secrets masked."""
-    mask = _masked_yaml if name.endswith(YAML_ENDINGS) else configuration_file.masked
-    masked = _PRIVATE_KEY.sub(lambda key: key[1] + _LINE.sub(MASK, key[2]), mask(text or ""))
+    masked = _PRIVATE_KEY.sub(
+        lambda key: key[1] + _LINE.sub(MASK, key[2]), _masked_document(text or "")
+    )
     lines, whole = _lines(masked), _lines(mask_free_text(masked))
     # a secret of several lines is masked as one
     return whole if len(whole) == len(lines) else [mask_free_text(line) for line in lines]
+
+
+def _masked_document(text: str) -> str:
+    """Mask the secrets in XML or YAML. The lines stay."""
+    is_xml = text.lstrip("\ufeff \t\r\n").startswith("<")
+    return configuration_file.masked(text) if is_xml else _masked_yaml(text)
 
 
 def _masked_yaml(text: str) -> str:
@@ -87,8 +93,8 @@ def _masked_yaml(text: str) -> str:
         raw, value = text[start : node.end_mark.index], str(node.value)
         if is_secret_name(name) and value and node.tag not in _NO_SECRETS:
             shown = _without_value(raw)
-        elif value.lstrip().startswith("<"):
-            shown = _with_value(raw, value, configuration_file.masked(value))
+        elif "\n" in value or value.startswith("<"):
+            shown = _with_value(raw, value, _masked_document(value))
         else:
             continue
         text = f"{text[:start]}{shown}{text[start + len(raw) :]}"
