@@ -45,7 +45,7 @@ options:
     type: str
   search_lag:
     description:
-      - Maximum number of seconds to repeat a search of O(match) that finds nothing, before the issue is created.
+      - Maximum number of seconds to repeat a search of O(match) that finds nothing, before the issue is created. At most 3600.
       - The search index of the server may be out of date. Set this option if another run may have created the issue a moment ago.
     type: float
     default: 0

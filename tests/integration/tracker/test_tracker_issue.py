@@ -703,7 +703,7 @@ def test_search_is_repeated_while_the_index_lags(tracker: Tracker) -> None:
     assert len(tracker.sandbox.requests("tracker", writes=True)) == 1
 
 
-@pytest.mark.parametrize("odd", [-1, "soon"])
+@pytest.mark.parametrize("odd", [-1, "soon", 3601])
 def test_invalid_search_lag_is_rejected(tracker: Tracker, odd: Any) -> None:
     tracker.refused("invalid", "search_lag", **NEW, search_lag=odd)
 

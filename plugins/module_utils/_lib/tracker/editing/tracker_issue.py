@@ -262,6 +262,7 @@ def _kind(record: Mapping[str, Any]) -> FieldKind:
 _NEW = "(new)"
 #: Server fact [tracker-20]: the search index may be several seconds out of date.
 _ATTEMPTS = 5
+_LONGEST_LAG = 3600.0
 #: Maximum number of seconds between two searches while `search_lag` lasts.
 _LONGEST_PAUSE = 5.0
 #: Kind of the issues that the run has created, by the query of `match`.
@@ -289,6 +290,13 @@ class TrackerIssueOptions(IssueOptions):
             "transition_fields": ["status"],
         },
     }
+
+    def check(self) -> None:
+        super().check()
+        if self.search_lag > _LONGEST_LAG:
+            raise invalid(
+                f"search_lag is {self.search_lag:g}, but must be at most {_LONGEST_LAG:g} seconds"
+            )
 
 
 @dataclass
