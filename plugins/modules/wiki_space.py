@@ -10,7 +10,7 @@ module: wiki_space
 short_description: Create, change or delete a space of the wiki
 version_added: 1.0.0
 description:
-  - Manages a space and, on Data Center 9.1 or newer, its permissions. Only differences are sent.
+  - Manages a space and, on Data Center 9.1 or newer and Confluence Cloud, its permissions. Only differences are sent.
   - A space with blog posts, or other pages than its home page, is only deleted with O(force).
   - The task fails if its account, its groups included, would no longer administer the space, unless O(force) is set.
 author: delivery.toolchain contributors (@delivery-toolchain)
@@ -32,7 +32,10 @@ options:
     description: Title of the page that is the home page. A new space gets it in the next run, when the page exists.
     type: str
   permissions: &permissions
-    description: Permissions of groups, users and of anonymous access. Data Center 9.1 or newer.
+    description:
+      - Permissions of groups, users and of anonymous access. Data Center 9.1 or newer, or Confluence Cloud with version 2 of the interface.
+      - In the cloud users are account IDs, every subject needs C(space:read), and there is no C(space:delete_mail). Roles are left alone.
+        Apps cannot change permissions.
     type: list
     elements: dict
     suboptions:

@@ -127,6 +127,15 @@ class Browsing:
             raise error(404, f"No group found with name: {name}")
         return JSONResponse(views.group(name))
 
+    async def group_by_id(self, request: Request) -> Response:
+        """GET /group/by-id?id=: a group of the cloud [wiki-21]."""
+        views, number = self._views(request), request.query_params.get("id")
+        names = [name for name, _members in views.pages.store.items("wiki.group")]
+        found = [shown for name in names if (shown := views.group(name)).get("id") == number]
+        if not found or not views.pages.cloud:
+            raise error(404, f"No group found with id: {number}")
+        return JSONResponse(found[0])
+
     async def groups_of_user(self, request: Request) -> Response:
         """GET /user/memberof: the groups of an account."""
         views = self._views(request)

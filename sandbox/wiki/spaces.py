@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from zlib import crc32
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -28,6 +29,11 @@ _OPERATIONS = {
         for name in ("create", "delete")
     ),
     *("attachment:create", "attachment:delete"),
+}
+#: The permissions of a space of the cloud, as far as the modules know them.
+_OPERATIONS_OF_CLOUD = {
+    *(_OPERATIONS - {"space:restrict", "space:delete_own", "space:delete_mail"}),
+    *("space:restrict_content", "space:delete", "page:archive"),
 }
 
 
@@ -114,6 +120,51 @@ class SpaceEditing:
         shown = [_shown(subject, pair) for subject, pairs in known.items() for pair in pairs]
         return JSONResponse(shown)
 
+    async def grant(self, request: Request) -> Response:
+        """POST /space/{key}/permission: a single permission, in the cloud [wiki-21]."""
+        views, given = self._views(request), json_body(await request.body())
+        if not views.pages.cloud:
+            raise error(404, f"null for uri: {request.url.path}")
+        space = self._administered(views, request)
+        known = {**space.get("permissions", _DEFAULT)}
+        kind, name = given["subject"]["type"], given["subject"]["identifier"]
+        pair = f"{given['operation']['target']}:{given['operation']['key']}"
+        if kind == "group":
+            names = [one for one, _members in views.pages.store.items("wiki.group")]
+            name = next((one for one in names if views.group(one)["id"] == name), None)
+            if name is None:
+                raise bad_request("No group found with the given groupName or groupId")
+        elif name != "anonymous":
+            name = name.removeprefix("account-")
+            if not views.pages.access.knows(name):
+                raise bad_request("No user found with the given accountId")
+            name = f"key-{name}"
+        subject = "anonymous" if name == "anonymous" else f"{kind}:{name}"
+        held = known.get(subject, [])
+        if pair not in _OPERATIONS_OF_CLOUD:
+            raise bad_request("a permission does not exist")
+        if pair in held or (pair != "space:read" and "space:read" not in held):
+            raise bad_request("the permission exists, or there is no permission to read the space")
+        known[subject] = sorted([*held, pair])
+        views.pages.store.put("wiki.space", space["key"], {**space, "permissions": known})
+        return JSONResponse({"id": _number(subject, pair), **given})
+
+    async def revoke(self, request: Request) -> Response:
+        """DELETE /space/{key}/permission/{id}: all of a subject with that to read the space."""
+        views = self._views(request)
+        if not views.pages.cloud:
+            raise error(404, f"null for uri: {request.url.path}")
+        space = self._administered(views, request)
+        known, number = {**space.get("permissions", _DEFAULT)}, request.path_params["id"]
+        pairs = [(subject, pair) for subject, held in known.items() for pair in held]
+        found = next((one for one in pairs if _number(*one) == number), None)
+        if found is None:
+            raise error(404, "There is no permission with the given id")
+        left = [pair for pair in known[found[0]] if pair != found[1]]
+        known[found[0]] = [] if found[1] == "space:read" else left
+        views.pages.store.put("wiki.space", space["key"], {**space, "permissions": known})
+        return Response(status_code=204)
+
     async def user(self, request: Request) -> Response:
         """GET /user: an account by its name or key, in the cloud by its id."""
         views, query = self._views(request), request.query_params
@@ -123,6 +174,31 @@ class SpaceEditing:
         if not views.pages.access.knows(name):
             raise error(404, f"No user found with username : {name}")
         return JSONResponse(views.user(name))
+
+
+def listed_permissions(space: Json) -> list[Json]:
+    """Return the permissions of a space as version 2 of the cloud lists them [wiki-21]."""
+    return [
+        {
+            "id": _number(subject, pair),
+            "principal": _principal(subject),
+            "operation": {"key": pair.partition(":")[2], "targetType": pair.partition(":")[0]},
+        }
+        for subject, pairs in space.get("permissions", _DEFAULT).items()
+        for pair in pairs
+    ]
+
+
+def _number(subject: str, pair: str) -> str:
+    return str(crc32(f"{subject} {pair}".encode()))
+
+
+def _principal(subject: str) -> Json:
+    kind, _colon, name = subject.partition(":")
+    if kind == "anonymous":
+        return {"type": "user", "id": "anonymous"}
+    is_group = kind == "group"
+    return {"type": kind, "id": f"id-{name}" if is_group else name.replace("key-", "account-", 1)}
 
 
 def _plain(data: Json) -> str:

@@ -16,8 +16,9 @@ from starlette.routing import Route
 
 from sandbox.service import ErrorResponse, route
 from sandbox.wiki import details, tree
-from sandbox.wiki.errors import error, json_object, member
+from sandbox.wiki.errors import error, json_object, member, no_space
 from sandbox.wiki.pages import Pages
+from sandbox.wiki.spaces import listed_permissions
 from sandbox.wiki.views import Views
 
 Json = dict[str, Any]
@@ -53,6 +54,7 @@ class Version2:
         page = f"{_BASE}/pages/{{id}}"
         return [
             self._route(f"{_BASE}/spaces", self.spaces),
+            self._route(f"{_BASE}/spaces/{{id}}/permissions", self.permissions),
             self._route(f"{_BASE}/spaces/{{id}}/pages", self.pages_of_space),
             self._route(f"{_BASE}/spaces/{{id}}/blogposts", self.blog_posts_of_space),
             self._route(f"{_BASE}/pages", self.find),
@@ -106,6 +108,15 @@ class Version2:
         text = {"plain": {"value": space.get("description", ""), "representation": "plain"}}
         shown["description"] = text if description == "plain" else None
         return {**shown, "status": "current", "homepageId": home, "_links": {}}
+
+    def permissions(self, request: Request) -> Response:
+        """Return the permissions of a space [wiki-21]."""
+        views, number = self._views(request), request.path_params["id"]
+        spaces = views.pages.store.items("wiki.space")
+        space = next((space for _key, space in spaces if str(space["id"]) == number), None)
+        if space is None or not views.pages.access.may("view", space["key"]):
+            raise no_space(number)
+        return _part(request, views, listed_permissions(space))
 
     def pages_of_space(self, request: Request) -> Response:
         """GET /spaces/{id}/pages: the current and archived pages of all levels.

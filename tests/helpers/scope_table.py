@@ -20,7 +20,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "connections.md"
 _TABLE = re.compile(r"(?<=\| module \| scopes \|\n\|---\|---\|\n)(?:\|.*\n)+")
 _ISSUE, _ROLE = "rest/api/3/issue/REL-1", "rest/api/3/project/REL/role/1"
 _PAGE, _SPACES, _SPACE = "api/v2/pages/1", "api/v2/spaces", "rest/api/space/REL"
-_RESTRICTION = "rest/api/content/1/restriction"
+_RESTRICTION, _GROUP = "rest/api/content/1/restriction", "rest/api/group/by-id"
 _READ_PAGE = f"GET {_PAGE}, GET {_SPACES}"
 _READING = (
     *("jql_search", "tracker_attachment", "tracker_export", "tracker_issue_info"),
@@ -45,7 +45,8 @@ REQUESTS: Mapping[str, Mapping[str, str]] = {
     "wiki_space": {
         "": f"GET {_SPACES}, GET {_PAGE}, POST {_SPACE}",
         "to delete a space": f"DELETE {_SPACE}",
-        "for `permissions`": f"GET rest/api/user, POST {_SPACE}/permission",
+        "for `permissions`": f"GET rest/api/user/memberof, GET rest/api/user, GET {_GROUP},"
+        f" POST {_SPACE}/permission",
     },
     "wiki_restriction": {
         "": f"{_READ_PAGE}, GET {_RESTRICTION}/byOperation, PUT {_RESTRICTION},"
@@ -62,6 +63,7 @@ REQUESTS: Mapping[str, Mapping[str, str]] = {
     "wiki_tree": {"": f"PUT {_PAGE}/properties/1, GET {_PAGE}/descendants"},
     "wiki_export": {
         "": f"{_READ_PAGE}, GET {_PAGE}/descendants, GET {_PAGE}/attachments",
+        "for `spaces`": f"GET {_GROUP}",
         "for `restrictions`": f"GET {_RESTRICTION}/byOperation",
     },
 }

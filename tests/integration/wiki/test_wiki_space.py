@@ -177,18 +177,61 @@ def test_invalid_or_unsupported_permissions_are_reported(fresh: Fresh) -> None:
     assert (error.kind, "before 9.1" in error.message) == ("rejected", True)
 
 
-@pytest.mark.parametrize("dialect", ["cloud_v1", "cloud_v2"])
-@pytest.mark.parametrize("key", ["REL", "NEW"])
-def test_permissions_in_the_cloud_are_rejected_before_users_are_read(
-    fresh: Fresh, dialect: str, key: str
+def test_permissions_in_the_cloud_require_version_2(fresh: Fresh) -> None:
+    sandbox = fresh("real")
+    sandbox.settings("wiki", deployment="Cloud", version_2=True)
+    login = {**connections.LOGINS["wiki"], "dialect": "cloud_v1"}
+    account = [{"user": "account-reporter", "operations": ["space:read"]}]
+    for key in ("REL", "NEW"):
+        for check in (True, False):
+            error = refused(
+                sandbox, check=check, login=login, key=key, name="N", permissions=account
+            )
+            assert (error.kind, "set dialect to auto" in error.message) == ("rejected", True)
+
+
+def test_permissions_of_the_cloud_are_set_added_and_removed(fresh: Fresh) -> None:
+    sandbox = fresh("real")
+    sandbox.settings("wiki", deployment="Cloud", version_2=True)
+    login = {**connections.LOGINS["wiki"], "dialect": "cloud_v2"}
+    own = {"user": "account-reporter", "operations": ["space:administer", "space:read"]}
+    writers = {"group": "writers", "operations": ["page:create", "space:read", "space:restrict"]}
+    everybody = {"anonymous": True, "operations": ["space:read"]}
+
+    def held(**options: Any) -> Any:
+        return thrice(sandbox, login=login, key="REL", **options)["permissions"]
+
+    assert held(permissions=[own, writers, everybody]) == {
+        "user:account-reporter": ["space:administer", "space:read"],
+        "group:writers": ["page:create", "space:read", "space:restrict"],
+        "anonymous": ["space:read"],
+    }
+    deleting = {"group": "writers", "operations": ["space:delete_own"]}
+    added = held(permissions=[deleting], permissions_mode="add")["group:writers"]
+    assert added == ["page:create", "space:delete_own", "space:read", "space:restrict"]
+    left = held(permissions=[writers, deleting, everybody], permissions_mode="remove")
+    assert left == {"user:account-reporter": ["space:administer", "space:read"]}
+
+
+@pytest.mark.parametrize(
+    ("permission", "kind", "words"),
+    [
+        ({"group": "ghosts", "operations": ["space:read"]}, "not_found", "the group 'ghosts'"),
+        ({"user": "ghost", "operations": ["space:read"]}, "not_found", "the user 'ghost'"),
+        ({"group": "writers", "operations": ["page:create"]}, "invalid", "add space:read"),
+        ({"anonymous": True, "operations": ["space:delete_mail"]}, "invalid", "leave it out"),
+    ],
+)
+def test_permissions_that_the_cloud_rejects_fail_in_both_modes(
+    fresh: Fresh, permission: dict[str, Any], kind: str, words: str
 ) -> None:
     sandbox = fresh("real")
     sandbox.settings("wiki", deployment="Cloud", version_2=True)
-    login = {**connections.LOGINS["wiki"], "dialect": dialect}
-    account = [{"user": "account-reporter", "operations": ["space:read"]}]
+    login = {**connections.LOGINS["wiki"], "dialect": "cloud_v2"}
+    options: dict[str, Any] = {"permissions": [permission], "permissions_mode": "add"}
     for check in (True, False):
-        error = refused(sandbox, check=check, login=login, key=key, name="N", permissions=account)
-        assert (error.kind, "the cloud have no interface" in error.message) == ("rejected", True)
+        error = refused(sandbox, check=check, login=login, key="REL", **options)
+        assert (error.kind, words in error.message) == (kind, True), error.message
 
 
 def test_entries_are_managed_in_one_task(fresh: Fresh) -> None:

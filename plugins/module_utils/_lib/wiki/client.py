@@ -176,6 +176,10 @@ class WikiClient(WikiExchange):
         """
         return self._read(lambda pages: pages.content_of(purpose, key, kind, most))
 
+    def space_permissions(self, purpose: str, key: str) -> list[Any]:
+        """Return the permissions of a space as JSON objects. For version 2 only."""
+        return self._version2.space_permissions(purpose, key)
+
     def possibly_renamed(self, purpose: str, key: str, expand: str) -> list[Page]:
         """Return pages of a space that may have been renamed, without bodies.
 

@@ -155,6 +155,12 @@ class PagesOfVersion2:
         route = f"{_SPACES}/{path(str(member(self._space(key), 'id')), f'{kind}s')}"
         return self._listing(purpose, route, "id", "title", most=most)
 
+    def space_permissions(self, purpose: str, key: str) -> list[Any]:
+        """Return the permissions of a space as JSON objects."""
+        self.require_space(key)
+        route = f"{_SPACES}/{path(str(member(self._space(key), 'id')), 'permissions')}"
+        return self._listing(purpose, route, "id", "operation.key", "operation.targetType")
+
     def possibly_renamed(self, purpose: str, key: str, _expand: str) -> list[Page]:
         self.require_space(key)
         route = f"{_SPACES}/{path(str(member(self._space(key), 'id')), 'pages')}"

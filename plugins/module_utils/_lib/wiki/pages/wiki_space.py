@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -21,6 +21,7 @@ from ...core.operations.objects import Item, ItemKind, Objects, entries_of
 from ...core.plan import Plan, plan, remaining, unchanged, without_none
 from .. import predicted_pages
 from ..client import WikiClient
+from .cloud_permissions import CloudPermissions
 
 _SPACE, _USER = "rest/api/space", "rest/api/user"
 _ADMINISTER = "space:administer"
@@ -31,7 +32,7 @@ _ATTEMPTS = 60
 _ANONYMOUS = "anonymous"
 #: Statuses of an address that a server does not have.
 _NO_ROUTE = (404, 405, 410)
-_NO_PERMISSIONS = "servers before 9.1 and the cloud have no interface for permissions of a space"
+_NO_PERMISSIONS = "servers before 9.1 have no interface for permissions of a space"
 
 #: Sorted operations, such as `page:create`, by subject: `group:NAME`, `user:KEY` or `anonymous`.
 Permissions = dict[str, list[str]]
@@ -41,7 +42,11 @@ class Spaces:
     """Read and write the spaces of a wiki."""
 
     def __init__(self, client: WikiClient) -> None:
-        self._client = client
+        self._client, self.cloud = client, CloudPermissions(client, _OPERATIONS)
+
+    @property
+    def in_cloud(self) -> bool:
+        return self._client.version == 2 or self._client.is_in_cloud
 
     def read(self, key: str) -> dict[str, Any] | None:
         """Return `id`, `name`, `description` and `home_page` (its title), or None if missing."""
@@ -120,14 +125,15 @@ class Spaces:
 
     # -- permissions ---------------------------------------------------------------------------
 
-    def require_permissions(self, key: str) -> None:
-        """Raise `rejected` in the cloud, which has no interface for the permissions."""
-        if self._client.version == 2 or self._client.is_in_cloud:
-            purpose = f"reading the permissions of the space {key}"
-            raise ToolchainError("rejected", f"{purpose}: {_NO_PERMISSIONS}")
+    def require_permissions(self, key: str, operations: Sequence[str] = ()) -> None:
+        """Raise an error if the cloud cannot manage the permissions, or one of the operations."""
+        if self.in_cloud:
+            self.cloud.require(key, operations)
 
     def permissions(self, key: str) -> Permissions:
         self.require_permissions(key)
+        if self.in_cloud:
+            return self.cloud.read(key)
         purpose = f"reading the permissions of the space {key}"
         try:
             response = self._client.ask(purpose, f"{_SPACE}/{path(key)}/permissions", {}, (200,))
@@ -148,6 +154,9 @@ class Spaces:
 
     def set_permissions(self, key: str, wanted: Permissions) -> None:
         """Replace the operations of the given subjects. Other subjects stay unchanged."""
+        if self.in_cloud:
+            self.cloud.set(key, wanted)
+            return
         subjects = list(wanted)
         for begin in range(0, len(subjects), _MAX_SUBJECTS):
             part = {name: wanted[name] for name in subjects[begin : begin + _MAX_SUBJECTS]}
@@ -179,18 +188,36 @@ class Spaces:
             if error.status not in (400, 404):
                 raise _without_interface(error) from None
             for subject in wanted:
-                kind, _colon, name = subject.partition(":")
-                if kind == "group":
-                    self._client.require_named(kind, name)
+                self.require_subject(subject)
             self.permissions(key)  # a user is unknown, unless this has no interface either
             raise
 
+    def require_subject(self, subject: str) -> None:
+        """Raise `not_found` for a group, or an account of the cloud, that does not exist."""
+        kind, _colon, name = subject.partition(":")
+        if kind == "group" and self.in_cloud:
+            self.cloud.require_group(name)
+        elif kind == "group":
+            self._client.require_named(kind, name)
+        elif kind == "user" and self.in_cloud:
+            self._client.require_named(kind, name, "accountId")
+
     def user_key(self, name: str) -> str:
-        """Return the key of a user. Raises `not_found` if the user does not exist."""
+        """Return the key of a user, in the cloud the account id.
+
+        Raises `not_found` if the user does not exist.
+        """
+        if self.in_cloud:
+            return name
         return self._user(f"user '{name}'", {"username": name}, "userKey")
 
     def user_name(self, key: str) -> str:
-        """Return the name of a user. Raises `not_found` if the user does not exist."""
+        """Return the name of a user, in the cloud the account id.
+
+        Raises `not_found` if the user does not exist.
+        """
+        if self.in_cloud:
+            return key
         return self._user(f"user with the key {key}", {"key": key}, "username")
 
     def _user(self, named: str, query: Mapping[str, str], wanted: str) -> str:
@@ -204,10 +231,11 @@ class Spaces:
     def own_account(self) -> tuple[str, set[str]]:
         """Return the name of the task's account; and its key and groups as subjects."""
         response = self._client.ask("reading the task's account", f"{_USER}/current", {}, (200,))
-        name, key = (member(response.json(), known) for known in ("username", "userKey"))
+        identity = ("accountId", "accountId") if self.in_cloud else ("username", "userKey")
+        name, key = (member(response.json(), known) for known in identity)
         if not name or not key:
             raise unexpected_body(response, "the name and the key of the task's account")
-        groups = self._client.groups_of({"username": str(name)})
+        groups = self._client.groups_of({identity[0]: str(name)})
         return str(name), {f"user:{key}", *(f"group:{group}" for group in groups)}
 
 
@@ -370,7 +398,8 @@ class SpaceKind(ItemKind[SpaceEntry, Any]):
         elif wanted.get("home_page") not in (None, found["home_page"]):
             home = self._home(entry.key, str(entry.home_page))
         if entry.permissions is not None:
-            self._spaces.require_permissions(entry.key)
+            operations = [name for one in entry.permissions for name in one.operations]
+            self._spaces.require_permissions(entry.key, operations)
             for permission in entry.permissions:
                 self._subject(permission)  # collects the keys of users for _with_names()
             before = {} if found is None else self._with_names(self._spaces.permissions(entry.key))
@@ -410,6 +439,8 @@ class SpaceKind(ItemKind[SpaceEntry, Any]):
             left = have - granted if entry.permissions_mode == "remove" else have | granted
             after[subject] = sorted(left)
         after = {subject: operations for subject, operations in after.items() if operations}
+        if self._spaces.in_cloud:
+            self._spaces.cloud.require_reading(after)
         if not entry.force and before and after != before:
             account, held = self._spaces.own_account()
             subjects = {self._named(subject) for subject in held}
@@ -441,13 +472,15 @@ class SpaceKind(ItemKind[SpaceEntry, Any]):
         return f"user:{keys.get(name, name)}" if kind == "user" else subject
 
     def foresee(self, item: Item[SpaceEntry, Any]) -> None:
-        """Raise `not_found` for a group that does not exist. compare() has found the users."""
+        """Raise `not_found` for an added group or account that does not exist.
+
+        compare() has found the users of a server.
+        """
         if any(change.field == "permissions" for change in item.plan.changes):
             before = (item.plan.before or {}).get("permissions", {})
             for subject in _granted(item.plan):
-                kind, _colon, name = subject.partition(":")
-                if kind == "group" and subject not in before:
-                    self._client.require_named(kind, name)
+                if subject not in before:
+                    self._spaces.require_subject(subject)
 
     def write(self, item: Item[SpaceEntry, Any]) -> None:
         entry, plan = item.entry, item.plan
