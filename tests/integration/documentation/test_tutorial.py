@@ -37,7 +37,7 @@ def test_tutorial_prints_what_it_says(fresh: Callable[[str], Sandbox], tmp_path:
                 compared += 1
         else:
             printed = _run(text.replace(BASE, own), tmp_path, environment)
-    assert compared == 14
+    assert compared == 15
 
 
 def _run(text: str, folder: Path, environment: dict[str, str]) -> str:
