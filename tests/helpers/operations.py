@@ -118,7 +118,7 @@ OPERATIONS: dict[str, Operation] = {
     "unchanged artifact_properties": Operation(
         "artifact_properties", _MARK, False, requests=1, before=_MARK
     ),
-    "cleanup of 4 files": Operation("artifact_cleanup", _OLD, True, requests=5, writes=4),
+    "cleanup of 4 files": Operation("artifact_cleanup", _OLD, True, requests=6, writes=4),
     "check mode of build_promote": Operation(
         "build_promote", _PROMOTION, True, requests=3, check=True
     ),
