@@ -15,6 +15,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.jobs im
     configuration_file,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.xml_reader import (
+    KEPT,
     XmlElement,
     parse,
     written_in_lines,
@@ -44,7 +45,7 @@ OWN = """<?xml version='1.1' encoding='UTF-8'?>
 
 def _exported(*changes: tuple[str, str]) -> str:
     """Return an export of the configuration, with replaced strings."""
-    text = written_in_lines(parse(OWN)).replace("s-1&#xd;", configuration.KEPT)
+    text = written_in_lines(parse(OWN)).replace("s-1&#xd;", KEPT)
     for old, new in changes:
         assert old in text, text
         text = text.replace(old, new, 1)

@@ -12,7 +12,6 @@ import pytest
 import yaml
 
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.jobs import (
-    configuration,
     kept_secrets,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.jobs.ci_job import (
@@ -24,6 +23,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server.
     CiExportOptions,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.xml_reader import (
+    KEPT,
     parse,
     written_in_lines,
 )
@@ -84,7 +84,7 @@ def test_passwords_in_addresses_return_to_their_entries() -> None:
 
 def test_secret_is_never_moved_to_another_entry() -> None:
     live = entries(("one", SEALED), ("two", OTHER))
-    wanted = entries(("new", configuration.KEPT), ("two", configuration.KEPT))
+    wanted = entries(("new", KEPT), ("two", KEPT))
     whole, missing = kept_secrets.with_secrets(live, wanted)
     assert missing == ["secret"]
     assert SEALED not in whole
@@ -105,7 +105,7 @@ def _rule(color: str, value: str) -> str:
     return f"<x.Rule><color>{color}</color><token>{value}</token></x.Rule>"
 
 
-MARK = configuration.KEPT
+MARK = KEPT
 #: Children of the folder's and of the exported configuration, and the children after adoption.
 OWN_SECRETS = [
     # the name decides, not the position and not the description
@@ -182,7 +182,7 @@ def test_secret_is_never_moved_to_another_class() -> None:
     live = f'<project><scm class="a.Svn"><password>{SEALED}</password></scm></project>'
     wanted = '<project><scm class="b.Git"><password>new</password></scm></project>'
     assert SEALED not in kept_secrets.with_kept_secrets(live, wanted)
-    whole, missing = kept_secrets.with_secrets(live, wanted.replace("new", configuration.KEPT))
+    whole, missing = kept_secrets.with_secrets(live, wanted.replace("new", KEPT))
     assert (SEALED in whole, missing) == (False, ["password"])
     same = wanted.replace("b.Git", "a.Svn")
     assert SEALED in kept_secrets.with_kept_secrets(live, same)
@@ -190,7 +190,7 @@ def test_secret_is_never_moved_to_another_class() -> None:
 
 @pytest.mark.parametrize("live", ["<project/>", "<project><token>****</token></project>", "<x/>"])
 def test_secret_hidden_by_server_is_reported_missing(live: str) -> None:
-    wanted = f"<project><token>{configuration.KEPT}</token></project>"
+    wanted = f"<project><token>{KEPT}</token></project>"
     assert kept_secrets.with_secrets(live, wanted)[1] == ["token"]
 
 
