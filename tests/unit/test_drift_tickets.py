@@ -128,3 +128,48 @@ def test_invalid_report_is_rejected(wrong: Any, tmp_path: Path) -> None:
     (tmp_path / "report.json").write_text(json.dumps(wrong), encoding="utf-8")
     with pytest.raises(StepError, match="no readable drift report was found"):
         perform("plan_issues", run_of(drift_report=str(tmp_path)), {"issues": []})
+
+
+@pytest.mark.parametrize("text", ["job {}: differs in description", "job {}: \U0001f600 differs"])
+def test_description_of_a_server_fits_into_the_tracker(text: str) -> None:
+    found = [one(str(number), text=text.format(number) * 3) for number in range(2_000)]
+    (ticket,) = planned(report(*found), [], "server")["new"]
+    shown = ticket["description"].replace("\n", "\r\n")
+    comment = f"drift: the finding has changed.\r\n\r\n{shown}"
+    assert len(comment.encode("utf-16-le")) // 2 <= 32_767
+    *_before, rest, _empty, label = ticket["description"].splitlines()
+    assert ticket["label"] in label
+    left = int(rest.split()[1].replace(",", ""))
+    listed = [line for line in ticket["description"].splitlines() if line.startswith("* update")]
+    assert len(listed) + left == 2_000
+    assert len(listed) > 100
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (None, [{"status": "Done"}]),
+        ("Close", [{"status": "Done", "transition": "Close"}]),
+        (41, [{"status": "Done", "transition": "41"}]),
+        (["Close"], [{"status": "Done", "transition": "Close"}]),
+        (
+            ["In Progress", {"status": "Review", "transition": 7}, " 41 "],
+            [
+                {"status": "In Progress"},
+                {"status": "Review", "transition": "7"},
+                {"status": "Done", "transition": "41"},
+            ],
+        ),
+    ],
+)
+def test_steps_that_close_an_issue(given: Any, expected: list[dict[str, str]]) -> None:
+    assert tickets.steps_of(given, "Done") == expected
+
+
+@pytest.mark.parametrize(
+    "given", [True, 1.5, {"status": "x"}, [{"transition": "x"}, "y"], [" ", "y"], ["x", ["y"]]]
+)
+def test_invalid_steps_are_rejected(given: Any) -> None:
+    run = run_of(tickets_close_transition=given, drift_findings=[])
+    with pytest.raises(StepError, match=r"^tickets_close_transition must be "):
+        perform("plan_issues", run, {"issues": []})

@@ -81,7 +81,7 @@ def test_folder_is_applied_before_roles() -> None:
         ({"enforce_roles": "ci_baseline, analysis"}, "enforce_roles has no role analysis: the"),
         ({"enforce_roles": ["desired_state", 5]}, "enforce_roles has no role 5: the roles are"),
         ({"enforce_roles": 1.5}, "enforce_roles has no role 1.5: the roles are analysis_config,"),
-        ({"enforce_roles": "ci_baseline,"}, "enforce_roles has no role '': the roles are"),
+        ({"enforce_roles": ["ci_baseline", ""]}, "enforce_roles has no role '': the roles are"),
         ({"enforce_roles": {"ci": 1}}, "enforce_roles has no role {'ci': 1}: the roles are"),
         (
             {"enforce_connections": {"wikki": {}}},

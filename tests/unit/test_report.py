@@ -775,3 +775,21 @@ def test_wiki_page_escapes_findings() -> None:
     for wrong, words in (("text", "a list"), ([{"text": "x"}], "finding 1 has no service")):
         with pytest.raises(AnsibleFilterError, match=words):
             findings_page(wrong)
+
+
+def test_page_is_limited_and_the_report_is_not(tmp_path: Path) -> None:
+    contents = Contents(check=True)
+    for number in range(5_100):
+        add(contents, str(number), "ignored" if number < 200 else "drift")
+    add(contents, "last", "failed")
+    writing.write(tmp_path, contents.since())
+    report = json.loads((tmp_path / "report.json").read_text("utf-8"))
+    assert len(report["findings"]) == 5_101
+    text = (tmp_path / "report.html").read_text("utf-8")
+    assert "The page shows the first 5,000 of 5,101 findings: report.json has all." in text
+    data = json.loads(text.partition('id="data">')[2].partition("</script>")[0])
+    shown = data["report"]["findings"]
+    assert (len(shown), shown[0]["name"]) == (5_000, "last")
+    # the least urgent findings are left out
+    assert [one["status"] for one in shown].count("ignored") == 99
+    assert len(data["links"]) == len(data["files"]) == 5_000

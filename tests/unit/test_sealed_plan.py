@@ -302,7 +302,7 @@ def test_chosen_findings_are_compared_and_written_alone() -> None:
     ("given", "told"),
     [
         ({"enforce_plan": plan("a"), "enforce_only": []}, "enforce_only is an empty list"),
-        ({"enforce_plan": plan("a"), "enforce_only": ","}, "has no finding"),
+        ({"enforce_plan": plan("a"), "enforce_only": ","}, "enforce_only is an empty list"),
         ({"enforce_plan": plan("a"), "enforce_only": {}}, "must be a list of ids"),
         ({"enforce_plan": plan("a"), "enforce_only": 7}, "must be a list of ids"),
         ({"enforce_only": "0123"}, "but enforce_plan is not set"),

@@ -18,6 +18,7 @@ from .desired_schema import schema_of, services
 from .desired_state import key_of, kind_of, name_of
 from .report import ignored
 from .report.since import finding_id
+from .variables import entries_of
 
 _REPORT = "report.json"
 _RULES = ("item", "build", "trash", "script", "java", "server", "task")
@@ -60,9 +61,7 @@ def chosen(findings: Sequence[Finding], given: Any) -> list[Finding]:
 
     :param given: list of ids, or of mappings with patterns as in `drift_ignore`
     """
-    entries = given
-    if isinstance(given, str):
-        entries = [each for each in re.split(r"[,\n]", given) if each.strip()]
+    entries = entries_of(given) if isinstance(given, str) else given
     if not isinstance(entries, list) or not entries:
         raise invalid(
             "adopt_findings is empty or no list: name ids of findings, or mappings with patterns"

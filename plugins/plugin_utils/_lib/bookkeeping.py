@@ -187,11 +187,23 @@ def check(run: Run, of: str, work: Sequence[str] = (), switches: Sequence[str] =
         raise StepError(
             f"{wrong} must be true or false, not '{printable(str(run.value(wrong)), 80)}'."
         )
+    _reject_texts(run, of)
     if work and not any(map(run.is_set, work)):
         *first, last = work
         names = f"{', '.join(first)} or {last}" if first else last
         raise StepError(f"{title} has nothing to do: set {names}.")
     return {}
+
+
+def _reject_texts(run: Run, of: str) -> None:
+    """Reject a text for a list of entries, which a loop would take letter by letter."""
+    for name in role_variables.LISTS_OF_ENTRIES.get(of, ()):
+        value = _evaluated(run, run.variables.get(name))
+        if value not in (None, "") and not isinstance(value, list | tuple):
+            raise StepError(
+                f"{name} must be a list of entries, each a mapping of options, not"
+                f" '{printable(str(value), 100)}'."
+            )
 
 
 def forget(run: Run) -> Result:
@@ -609,11 +621,23 @@ def summarise(run: Run) -> Result:
     limit = run.value("summary_max_age")
     found = summary.read(
         summary.report_paths(paths if listed else paths[0], folder),
-        run.value("summary_expected", []),
+        _hosts(run, "summary_expected"),
         None if limit is None else age_of("summary_max_age", str(limit)),
         datetime.now(timezone.utc),
     )
     return {"report": {"summary": {"folder": str(folder), **found}}}
+
+
+def _hosts(run: Run, name: str) -> list[str]:
+    """Return a variable with names of hosts: a list, or a text with commas or lines."""
+    value = run.value(name, [])
+    names = variables.entries_of(value) if isinstance(value, str) else value
+    if not isinstance(names, list | tuple) or not all(isinstance(one, str | int) for one in names):
+        raise StepError(
+            f"{name} must be a list of names of hosts, or a text with commas, not"
+            f" '{printable(str(value), 100)}'."
+        )
+    return list(map(str, names))
 
 
 def plan_issues(run: Run, issues: Sequence[Mapping[str, Any]]) -> Result:
@@ -621,6 +645,15 @@ def plan_issues(run: Run, issues: Sequence[Mapping[str, Any]]) -> Result:
 
     :param issues: the open issues of earlier runs
     """
+    closed = str(run.value("tickets_close_status", "Done"))
+    try:
+        steps = tickets.steps_of(run.value("tickets_close_transition"), closed)
+    except ValueError:
+        raise StepError(
+            "tickets_close_transition must be the name or id of a transition, or a list whose last"
+            " entry is one, after statuses on the way, not"
+            f" '{printable(str(run.value('tickets_close_transition')), 100)}'."
+        ) from None
     try:
         if run.report_folder:
             file = run.path(str(run.report_folder)) / "report.json"
@@ -634,7 +667,13 @@ def plan_issues(run: Run, issues: Sequence[Mapping[str, Any]]) -> Result:
         found = None
     if found is None:
         raise StepError(_UNUSABLE)
-    return {"plan": {**found, "sentence": tickets.counted(report, found)}}
+    return {"plan": {**found, "steps": steps, "sentence": tickets.counted(report, found)}}
+
+
+def warn(run: Run, message: str) -> Result:
+    """Show a warning."""
+    Display().warning(printable(message, _LONGEST))
+    return {}
 
 
 # -- sealed plans ---------------------------------------------------------------------------------
@@ -696,12 +735,13 @@ def _plans(run: Run) -> tuple[sealed.Plans, list[approvals.Approval]]:
             "enforce_only chooses findings of a sealed plan, but enforce_plan is not set: set it to"
             " the plan.json of drift, or leave enforce_only out."
         )
-    if given == []:
+    only = variables.entries_of(given) if isinstance(given, str) else given
+    if only == []:
         raise StepError(
             "enforce_only is an empty list: name ids of findings, or leave it out to apply the"
             " whole plan."
         )
-    only = given.split(",") if isinstance(given, str) else [] if given is None else given
+    only = [] if only is None else only
     if not isinstance(only, list):
         raise StepError(
             f"enforce_only must be a list of ids of findings, not '{printable(str(given), 100)}'."
@@ -1047,7 +1087,7 @@ _STEPS: tuple[Callable[..., Result], ...] = (
     *(check, forget, read_survey, roles, read_folder, validate_folder, kinds, unmanaged),
     *(describe, find_removals, deletable),
     *(findings, reported),
-    *(begin, summarise, plan_issues, finish, open_plan, compare),
+    *(begin, summarise, plan_issues, warn, finish, open_plan, compare),
     *(choose_adopted, export_folder, adopt, require_adopted),
     *(list_builds, known_builds, exported, rotation_options, rotation_entries, rotation_steps),
 )

@@ -16,7 +16,7 @@ from ansible.module_utils.parsing.convert_bool import boolean
 
 from ...module_utils._lib.core.errors import ToolchainError, printable
 from . import role_variables
-from .variables import require_known
+from .variables import entries_of, require_known
 
 _SERVICES = ("analysis", "ci", "repo", "tracker", "wiki")
 ROLES = ("analysis_config", "ci_baseline", "desired_state", "repo_housekeeping")
@@ -39,7 +39,7 @@ def roles(variables: Mapping[str, Any], template: Template) -> list[str]:
     named = template(variables.get("enforce_roles"))
     if named and isinstance(named, str):
         # from the command line or a survey, which sets "" for an unanswered question
-        return [role.strip() for role in named.split(",")]
+        return entries_of(named)
     if named:
         return [str(role) for role in named] if isinstance(named, list | tuple) else [str(named)]
     return [role for role in ROLES if any(_describes(role, name) for name in variables)]
@@ -210,7 +210,7 @@ def lacks_folder(unmanaged: Any, variables: Mapping[str, Any]) -> bool:
 def _entries(value: Any) -> list[Any]:
     """Return the entries of a list, which Ansible also accepts as a string with commas."""
     if isinstance(value, str):
-        return [entry.strip() for entry in value.split(",")]
+        return entries_of(value)
     return value if isinstance(value, list) else [value]
 
 

@@ -23,6 +23,15 @@ _PREFIXES = {
     "drift_tickets": ("tickets",),
     "enforce": ("enforce", "drift"),
 }
+#: Variables of playbooks that are lists of mappings, by playbook. A loop would take a text letter
+#: by letter. The argument specs of roles check theirs.
+LISTS_OF_ENTRIES = {
+    "release": (
+        *("release_inputs", "release_jobs", "release_fetch", "release_files", "release_archives"),
+        *("release_builds", "release_images", "release_bundles", "release_announce"),
+        *("release_analysis_roles", "release_analysis_modules"),
+    ),
+}
 #: Variables that a playbook sets, and that users may set too.
 _OF_USERS = (
     *("drift_table", "toolchain_fail_fast", "toolchain_report"),

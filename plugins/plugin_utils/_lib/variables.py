@@ -6,6 +6,7 @@ from __future__ import annotations
 import difflib
 import functools
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -69,6 +70,11 @@ def value_of(name: str, variables: Mapping[str, Any], template: Callable[[Any], 
         message = f"the variable {name} cannot be evaluated: {single_line(str(error.args[0]))}"
         raise invalid(message) from None
     return None if value in (None, "", variables.get("omit")) else value
+
+
+def entries_of(text: str) -> list[str]:
+    """Return the entries of a list that somebody wrote as a text with commas or lines."""
+    return [entry.strip() for entry in re.split(r"[,\n]", text) if entry.strip()]
 
 
 def is_on(

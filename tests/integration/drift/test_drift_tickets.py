@@ -84,7 +84,7 @@ def test_every_finding_keeps_one_issue_over_five_nights(fresh: Fresh, tmp_path: 
     assert nights.issues() == [(first, "Open", 0), (second, "Open", 0), (third, "Open", 0)]
     assert (
         nights.run("drift_tickets", **TICKETS).event("Plan the issues").result["plan"]["sentence"]
-        == "Issues: 0 new, 0 changed, 0 ended."
+        == "All 3 objects differ on 1 server. Issues: 0 new, 0 changed, 0 ended."
     )
     # 8.1 is fixed, 8.2 differs in another field, 8.3 is not checked
     nights.version("8.1")
@@ -135,3 +135,16 @@ def test_invalid_option_is_reported(
     run = nights.run("drift_tickets", 2, **variables)
     assert words in " ".join(run.output.split())
     assert nights.sandbox.requests("tracker", writes=True) == []
+
+
+def test_issue_that_cannot_be_closed_is_a_warning(fresh: Fresh, tmp_path: Path) -> None:
+    nights = Nights(fresh("real"), tmp_path)
+    nights.night(["8.1", "8.2"])
+    nights.version("8.1")
+    run = nights.night(["8.1", "8.2"], tickets_close_transition="No such transition")
+    output = " ".join(run.output.split())
+    assert "which stays open" in output
+    assert [status for _summary, status, _comments in nights.issues()] == ["Open", "Open"]
+    # the next run tries again
+    nights.night(["8.1", "8.2"])
+    assert [status for _summary, status, _comments in nights.issues()] == ["Done", "Open"]

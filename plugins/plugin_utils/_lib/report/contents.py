@@ -257,8 +257,8 @@ class Contents:
         """Return the numbers of unchanged objects without names, by service, server and host."""
         return dict(self._unnamed)
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the content of `report.json`."""
+    def summary(self) -> dict[str, Any]:
+        """Return the content of `report.json` without the lists of findings."""
         return {
             "format": FORMAT,
             "started": self.started,
@@ -271,6 +271,12 @@ class Contents:
             "result": self.result(),
             "counts": self.counts,
             "servers": [asdict(row) for row in self.rows()],
+        }
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the content of `report.json`."""
+        return {
+            **self.summary(),
             "findings": self.findings,
             "mended": self.mended,
             "unread": self.unread,

@@ -2,7 +2,7 @@
 // Names and values are data: they become texts of nodes, never markup.
 "use strict";
 (() => {
-  const { report, history, links, files, compared, commands } = JSON.parse(document.getElementById("data").textContent);
+  const { report, history, links, files, compared, commands, resolved: allResolved } = JSON.parse(document.getElementById("data").textContent);
   const titles = { failed: "Failed", missing: "Missing", different: "Different", extra: "Not in Git",
     unmanaged: "Not managed", unknown: "Not compared", ignored: "Skipped" };
   const groups = Object.keys(titles);
@@ -370,7 +370,7 @@
   const showResolved = () => {
     resolved.querySelector("ul").append(...report.mended.map((one) => node("li", "", node("span", "", one.text),
       ...(severalHosts ? [" ", node("span", "faint", one.host)] : []))));
-    resolved.querySelector("summary").textContent = `${number(report.mended.length)} resolved since the run of ${compared.replace("T", " ").slice(0, 16)} UTC`;
+    resolved.querySelector("summary").textContent = `${number(allResolved)} resolved since the run of ${compared.replace("T", " ").slice(0, 16)} UTC`;
     resolved.hidden = !report.mended.length;
   };
 
@@ -388,7 +388,7 @@
   const makeChips = () => {
     const counts = { "": rows.length };
     for (const name of ["failed", "new", "still", "notes", "skipped"]) counts[name] = rows.filter((row) => chipOf(row) === name).length;
-    counts.resolved = report.mended.length;
+    counts.resolved = allResolved;
     for (const [value, count] of Object.entries(counts)) {
       if (!count) continue;
       const button = node("input");

@@ -23,6 +23,10 @@ from .texts import columns, titles
 
 #: Classes of the sentence by the result of the run. All other results are differences.
 _TONES = {"as wanted": "fine", "changed": "fine", "failed": "failed"}
+#: Maximum number of findings on the page, and of resolved ones; `report.json` has all of them.
+MAX_FINDINGS = 5_000
+#: Statuses in the order in which findings are left out: the last ones first.
+_FIRST = ("failed", "drift", "unmanaged", "unknown", "ignored")
 _FOLDER = Path(__file__).resolve().parent
 
 
@@ -57,6 +61,7 @@ def html(
         "approval": f"<p>{escape(approval)}</p>" if approval else "",
         "heading": "Differences" if contents.check else "Changes",
         "servers": _servers(contents),
+        "cut": _cut(contents),
         "data": _embedded(data),
         "style": style,
         "script": script,
@@ -68,15 +73,30 @@ def _data(
     contents: Contents, history: list[dict[str, Any]], commands: Mapping[str, str] | None
 ) -> dict[str, Any]:
     """Return the data that the script of the page shows."""
-    report = contents.as_json()
+    found = sorted(contents.findings, key=lambda finding: _FIRST.index(finding["status"]))
+    shown = found[:MAX_FINDINGS]
+    report = {
+        **contents.summary(),
+        "findings": shown,
+        "mended": contents.mended[:MAX_FINDINGS],
+    }
     return {
         "report": report,
+        "resolved": len(contents.mended),
         "history": history,
-        "links": [link(finding) for finding in report["findings"]],
-        "files": [contents.file_of(finding) for finding in report["findings"]],
+        "links": [link(finding) for finding in shown],
+        "files": [contents.file_of(finding) for finding in shown],
         "compared": contents.compared_with,
         "commands": commands,
     }
+
+
+def _cut(contents: Contents) -> str:
+    total = len(contents.findings)
+    if total <= MAX_FINDINGS:
+        return ""
+    shown = f"{MAX_FINDINGS:,} of {total:,}"
+    return f'<p class="note">The page shows the first {shown} findings: report.json has all.</p>'
 
 
 @cache

@@ -16,6 +16,9 @@ LABEL = "drift"
 PER = ("finding", "server")
 _SUMMARY = 200
 _VALUE = 2000
+#: Maximum length of a text in the tracker, without the sentences that are added to a description.
+#: It counts UTF-16 code units, and a line break as two.
+MAX_TEXT = 32_767 - 500
 #: The marks of links and mentions, pictures, macros, tables and the escape itself.
 _MARKUP = re.compile(r"[\\{}\[\]!|]")
 _ESCAPES = {"\\": "&#92;"}
@@ -44,7 +47,7 @@ def wanted(report: Mapping[str, Any], per: str) -> list[Ticket]:
         _ticket(
             _of_server(group[0]),
             f"drift on {_where(group[0])}",
-            "\n".join(sorted(f"* {_line(record)}" for record in group)),
+            _listed(sorted(f"* {_line(record)}" for record in group)),
         )
         for group in servers.values()
     ]
@@ -183,6 +186,43 @@ def _description(finding: Mapping[str, Any]) -> str:
             shown = _END.sub("(noformat", _cut(shown, _VALUE))
             lines += [f"* {side}:", f"{{noformat}}{shown}{{noformat}}"]
     return "\n".join(lines)
+
+
+def _listed(lines: Sequence[str]) -> str:
+    """Join lines up to the limit of the tracker. A last line has the number of all others."""
+    size = 0
+    for number, line in enumerate(lines):
+        size += len(line.encode("utf-16-le", "surrogatepass")) // 2 + 2
+        if size > MAX_TEXT:
+            rest = f"* {len(lines) - number:,} more findings are in report.json"
+            return "\n".join([*lines[:number], rest])
+    return "\n".join(lines)
+
+
+def steps_of(given: Any, status: str) -> list[dict[str, str]]:
+    """Return `status` and `transition` of the steps that close an issue.
+
+    :param given: `tickets_close_transition`: name or id of the closing transition, or a list with
+        it at the end; each entry before is a status on the way, or a mapping of both
+    :param status: the status of a closed issue
+    :raises ValueError: if it is neither
+    """
+    *before, last = given if isinstance(given, list) and given else [given]
+    found = []
+    for entry in before:
+        step = entry if isinstance(entry, Mapping) else {"status": entry}
+        if not {"status"} <= set(step) <= {"status", "transition"}:
+            raise ValueError("status")
+        found.append({name: _name(value) for name, value in step.items()})
+    if last is None:
+        return [*found, {"status": status}]
+    return [*found, {"status": status, "transition": _name(last)}]
+
+
+def _name(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int) or not str(value).strip():
+        raise ValueError("name")
+    return str(value).strip()
 
 
 def _cut(text: str, most: int) -> str:

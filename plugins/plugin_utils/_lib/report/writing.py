@@ -8,7 +8,7 @@ import fcntl
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -91,7 +91,7 @@ def write(
         run = contents.as_json()
         history.append({key: run[key] for key in ("finished", "playbook", "check", "counts")})
         history = history[-MAX_RUNS:]
-        _replace(folder / "report.json", _json(run))
+        _replace(folder / "report.json", _chunks(run))
         _replace(folder / "report.xml", texts.junit(contents))
         _replace(folder / "report.md", texts.markdown(contents))
         _replace(folder / "report.html", page.html(contents, history, commands))
@@ -154,12 +154,36 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, indent=1, default=str) + "\n"
 
 
-def _replace(file: Path, text: str) -> None:
-    """Replace a file atomically, with the default permissions of the umask."""
+def _chunks(report: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a report as JSON in parts, with a line for each finding.
+
+    The whole text of many findings would take as much memory as the findings.
+    """
+    for number, (key, value) in enumerate(report.items()):
+        yield f"{',' if number else '{'}\n {json.dumps(key)}: "
+        if not isinstance(value, list):
+            yield _line(value)
+            continue
+        yield "["
+        for place, item in enumerate(value):
+            yield f"{',' if place else ''}\n  {_line(item)}"
+        yield "\n ]" if value else "]"
+    yield "\n}\n"
+
+
+def _line(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _replace(file: Path, text: str | Iterable[str]) -> None:
+    """Replace a file atomically, with the default permissions of the umask.
+
+    :param text: the content, or its parts
+    """
     handle, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
     try:
         with open(handle, "w", encoding="utf-8", errors="replace") as stream:
-            stream.write(text)
+            stream.writelines([text] if isinstance(text, str) else text)
             stream.flush()
             os.fsync(stream.fileno())
         os.chmod(name, 0o666 & ~_umask())
