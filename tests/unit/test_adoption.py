@@ -642,9 +642,13 @@ SPELLED: list[tuple[str, Any, dict[str, Any], list[str]]] = [
 def test_only_what_differs_is_written(
     folder: str, live: Any, before: dict[str, Any], lines: list[str], tmp_path: Path
 ) -> None:
+    exported: dict[str, Any]
     if folder is SECTION:
         one = finding("ci", "configuration", "jenkins, unclassified", before=before)
-        state = {"jenkins": live, "unclassified": {"location": {"url": "https://y/"}}}
+        state: dict[str, Any] = {
+            "jenkins": live,
+            "unclassified": {"location": {"url": "https://y/"}},
+        }
         file, exported = (
             "ci.yml",
             {"configuration": [{"config": {name: value}} for name, value in state.items()]},

@@ -151,7 +151,11 @@ def test_values_of_other_spellings_and_templates_are_accepted() -> None:
 
 
 def test_misspelt_role_and_variable_are_rejected_before_the_folder_is_read() -> None:
-    for given in ({"enforce_roles": "ci_basline"}, {"enforce_conections": {}}):
+    cases: tuple[dict[str, Any], ...] = (
+        {"enforce_roles": "ci_basline"},
+        {"enforce_conections": {}},
+    )
+    for given in cases:
         with pytest.raises(bookkeeping.StepError):
             steps({**given, "desired_state_folder": "desired"}, folder=True)
 

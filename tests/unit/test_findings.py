@@ -300,8 +300,8 @@ def test_variable_that_is_set_by_tasks_is_rejected(owner: str, name: str) -> Non
         words = (f"{owner} sets {name} itself: remove it from the variables", f"not know {name}")
         assert any(each in said for each in words)
     if "itself" in said:  # a result of the first run of a role is there in the second one
-        origins = role_variables.Origins(facts={name: 1})
-        perform("check", replace(run_of(**{name: 1}), origins=lambda: origins), {"of": owner})
+        facts = role_variables.Origins(facts={name: 1})
+        perform("check", replace(run_of(**{name: 1}), origins=lambda: facts), {"of": owner})
 
 
 def test_every_role_and_playbook_has_a_case() -> None:
@@ -339,6 +339,6 @@ def test_own_variables_of_plays_and_includes_are_no_input() -> None:
     run = replace(run, origins=lambda: role_variables.Origins(included=included))
     perform("check", run, {"of": "desired_state"})
     # what a user passes to the role itself is no loop variable of ours
-    origins = {"included": {"desired_state_runs": []}}
+    origins: dict[str, Any] = {"included": {"desired_state_runs": []}}
     said = rejected("check", origins, {"of": "desired_state"}, desired_state_runs=[])
     assert "The role desired_state sets desired_state_runs itself" in said

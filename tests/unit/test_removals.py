@@ -429,11 +429,14 @@ def test_object_that_another_host_of_the_server_describes_is_present(
     files = {"ci.yml": "jobs: []", "environments/e/analysis.yml": groups}
     two = write(tmp_path / "two", files)
     given_ = {**HERE, "desired_state_folder": str(after), "desired_state_previous": str(before)}
-    other = {"desired_state_folder": str(two), "toolchain_analysis_url": server}
+    other: dict[str, Any] = {"desired_state_folder": str(two), "toolchain_analysis_url": server}
     expected = [] if stays else ["group mv-x"]
     assert found_by(given_, {"two": other}) == (expected, [])
     # variables of the other host count too
-    other = {"analysis_config_groups": [{"name": "mv-x"}], "toolchain_analysis_url": server}
+    other = {
+        "analysis_config_groups": [{"name": "mv-x"}],
+        "toolchain_analysis_url": server,
+    }
     assert found_by(given_, {"two": other}) == (expected, [])
     other["desired_state_folder"] = str(tmp_path / "nowhere")
     if stays:

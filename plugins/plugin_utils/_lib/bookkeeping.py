@@ -586,11 +586,11 @@ def _check_settings(run: Run) -> None:
     page = run.value("drift_page", {})
     if not isinstance(page, Mapping):
         raise StepError("drift_page must be a mapping, such as {space: REL, title: Drift}.")
-    wrong = [str(name) for name in page if name not in _PAGE_OPTIONS]
-    if wrong:
-        *known, last = _PAGE_OPTIONS
+    unknown = [str(name) for name in page if name not in _PAGE_OPTIONS]
+    if unknown:
+        *first, last = _PAGE_OPTIONS
         raise StepError(
-            f"drift_page has no {', '.join(wrong)}: its keys are {', '.join(known)} and {last}."
+            f"drift_page has no {', '.join(unknown)}: its keys are {', '.join(first)} and {last}."
         )
 
 

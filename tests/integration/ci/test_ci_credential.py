@@ -296,11 +296,11 @@ def test_name_beyond_latin_1_is_compared(
     ci: Ci, kind: str, field: str, secret: dict[str, str], description: str | None
 ) -> None:
     """[ci-40]: the XML has question marks for such characters, the JSON has not."""
-    given = {"id": "a", "kind": kind, field: LOST, **secret}
-    ci.lives(**given, description=description)
-    assert "unknown" not in ci.run(id="a", **{field: LOST})
+    given: dict[str, Any] = {"id": "a", field: LOST}
+    ci.lives(**given, kind=kind, **secret, description=description)
+    assert "unknown" not in ci.run(**given)
     with pytest.raises(ToolchainError, match=f"differs in {field}"):
-        ci.run(id="a", **{field: "?ukasz?"})
+        ci.run(**{**given, field: "?ukasz?"})
 
 
 def test_name_that_no_response_shows_is_unknown(ci: Ci) -> None:
@@ -312,7 +312,11 @@ def test_name_that_no_response_shows_is_unknown(ci: Ci) -> None:
     ci.text(f"{SYSTEM}/createCredentials", "POST", data=config.encode(), headers=headers)
     found = ci.run(id="a", login_username=LOST)
     assert (found["changed"], found["unknown"]) == (False, ["login_username"])
-    changed = {"id": "a", "login_password": "other-secret", "update_secret": "always"}
+    changed: dict[str, Any] = {
+        "id": "a",
+        "login_password": "other-secret",
+        "update_secret": "always",
+    }
     ci.fails("invalid", "set login_username", **changed)
     assert ci.run(**changed, login_username="Ł")["changed"]
     assert not ci.run(id="a", login_username="Ł")["changed"]

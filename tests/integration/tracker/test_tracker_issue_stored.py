@@ -87,7 +87,7 @@ def test_one_read_after_the_writes(
 
 
 def test_all_parts_of_an_issue_are_read_at_once(tracker: Tracker) -> None:
-    given = {
+    given: dict[str, Any] = {
         "summary": "new",
         "links": [{"type": "Blocks", "issue": "REL-2"}],
         "watchers": ["boris"],
@@ -112,7 +112,7 @@ def test_stored_changes_are_returned_with_the_error(tracker: Tracker) -> None:
 
 def test_field_that_a_creation_ignores_is_edited(tracker: Tracker) -> None:
     tracker.sandbox.settings("tracker", ignored_fields=["duedate"])
-    given = {
+    given: dict[str, Any] = {
         "match": "project = REL AND labels = once",
         "project": "REL",
         "type": "Task",

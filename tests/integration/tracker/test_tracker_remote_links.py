@@ -93,7 +93,7 @@ def test_link_with_another_global_id_is_another_link(tracker: Tracker) -> None:
 
 
 def test_new_issue_gets_its_links(tracker: Tracker) -> None:
-    given = {
+    given: dict[str, Any] = {
         "match": "project = REL AND labels = once",
         "project": "REL",
         "type": "Task",

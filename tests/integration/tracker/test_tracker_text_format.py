@@ -79,7 +79,7 @@ def test_comment_in_markdown_goes_with_a_transition(tracker: Tracker, deployment
 @each_server
 def test_new_issue_has_its_text_in_markdown(tracker: Tracker, deployment: str) -> None:
     tracker.sandbox.settings("tracker", deployment=deployment)
-    given = {
+    given: dict[str, Any] = {
         "match": "project = REL AND labels = once",
         "project": "REL",
         "type": "Task",

@@ -99,7 +99,7 @@ PASTED = {
 
 @pytest.mark.parametrize(("url", "service", "base"), [(key, *PASTED[key]) for key in PASTED])
 def test_path_of_the_interface_is_dropped(url: str, service: str, base: str) -> None:
-    login = {"username": "u", "ltoken": "p"} if service == "analysis" else {}
+    login: dict[str, Any] = {"username": "u", "ltoken": "p"} if service == "analysis" else {}
     assert resolve(service, url=url, **login).url == base
 
 
@@ -123,7 +123,8 @@ def test_path_of_the_interface_is_dropped(url: str, service: str, base: str) -> 
     ],
 )
 def test_further_address_is_normalized(service: str, option: str, given: str, base: str) -> None:
-    found = resolve(service, url="https://h/wiki", **{option: given})
+    options: dict[str, Any] = {option: given}
+    found = resolve(service, url="https://h/wiki", **options)
     assert found.settings[option] == base
 
 

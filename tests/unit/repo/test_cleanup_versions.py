@@ -161,7 +161,7 @@ def test_sealed_plan_leaves_out_whole_versions(holding: Callable[..., Server]) -
 def test_one_kept_file_keeps_the_version(
     holding: Callable[..., Server], keep: Mapping[str, Any], name: str | None
 ) -> None:
-    held = {"properties": [{"key": "hold", "value": ""}]}
+    held: dict[str, Any] = {"properties": [{"key": "hold", "value": ""}]}
     server = holding(
         *(row(f"{OLD}{end}", **(held if end == ".pom" else {})) for end in ENDS), *snapshot(NEW)
     )
@@ -265,8 +265,8 @@ def test_exact_name_still_selects_a_computed_file(
 
 @pytest.mark.parametrize("kind", ["folder", "any"])
 def test_property_of_content_keeps_a_folder(holding: Callable[..., Server], kind: str) -> None:
-    held = {"properties": [{"key": "hold", "value": "x"}]}
-    folder = {"type": "folder", "size": 0}
+    held: dict[str, Any] = {"properties": [{"key": "hold", "value": "x"}]}
+    folder: dict[str, Any] = {"type": "folder", "size": 0}
     server = holding(
         row("a/1", **folder),
         row("a/1/x", **held),
@@ -331,7 +331,7 @@ def test_released_in_selects_snapshots_of_releases(
 
 
 def test_released_in_selects_folders_of_snapshots(holding: Callable[..., Server]) -> None:
-    folder = {"type": "folder", "size": 0}
+    folder: dict[str, Any] = {"type": "folder", "size": 0}
     names = ("com/acme/app", SNAPSHOTS, "com/acme/app/1.3-SNAPSHOT")
     server = holding(
         *(row(name, **folder) for name in names), *snapshot(OLD), row(f"{RELEASE}.pom", repo="rel")

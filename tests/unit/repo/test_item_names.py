@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import unicodedata
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import pytest
 
@@ -33,6 +33,7 @@ from tests.unit.repo.conftest import Server
 from tests.unit.repo.test_deploy import LOCAL, head
 from tests.unit.stub import Reply
 
+Form: TypeAlias = Literal["NFC", "NFD"]
 NFC, NFD = (unicodedata.normalize(form, "a/größe.txt") for form in ("NFC", "NFD"))
 REPOS = [
     {"key": "v", "type": "VIRTUAL"},
@@ -66,7 +67,7 @@ def test_download_finds_the_name_in_the_other_form(
 @pytest.mark.parametrize("pattern", ["a/gr*ße.txt", "**/größe.txt"])
 @pytest.mark.parametrize(("there", "given"), [("NFD", "NFC"), ("NFC", "NFD")])
 def test_pattern_finds_the_name_in_the_other_form(
-    server: Server, pattern: str, there: str, given: str
+    server: Server, pattern: str, there: Form, given: Form
 ) -> None:
     path = unicodedata.normalize(there, NFC)
     store = test_copy.Store(server, r={path: "x"})

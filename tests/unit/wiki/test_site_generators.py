@@ -210,7 +210,9 @@ def test_attributes_are_taken_from_the_text(markdown: str, body: str | None) -> 
 
 
 def test_id_of_an_image_is_a_target() -> None:
-    body = storage_format("![a](b.png){#one width=3}\n\n## H {#two .x}\n\n[c](#ONE) [d](#two)", str)
+    body = storage_format(
+        "![a](b.png){#one width=3}\n\n## H {#two .x}\n\n[c](#ONE) [d](#two)", print
+    )
     assert body.count('<ac:parameter ac:name="">one</ac:parameter>') == 1
     assert '<ac:link ac:anchor="one">' in body
     assert '<ac:link ac:anchor="two">' in body

@@ -257,7 +257,10 @@ def test_earlier_entry_creates_the_parent(stub: Stub, wiki: Wiki) -> None:
 
 def test_earlier_entry_renames_the_parent(stub: Stub, wiki: Wiki) -> None:
     renamed = {"page_id": "8", "title": "New name"}
-    options = {"space": "REL", "pages": [renamed, {"page_id": "7", "parent_title": "New name"}]}
+    options: dict[str, Any] = {
+        "space": "REL",
+        "pages": [renamed, {"page_id": "7", "parent_title": "New name"}],
+    }
     checked = Run(stub, read_only=True, **options)()[0]
     plan = Run(stub, **options)()[0]
     assert (checked.before, checked.after) == (plan.before, plan.after)

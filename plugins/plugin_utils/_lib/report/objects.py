@@ -116,8 +116,8 @@ def failed(
     ):
         return planned
     kind, name = object_of(module, options, result, task)
-    refused = _refused(kind, name, result, text) if check and not planned else None
-    return [*planned, refused or findings.failed(kind, name, text)]
+    difference = _refused(kind, name, result, text) if check and not planned else None
+    return [*planned, difference or findings.failed(kind, name, text)]
 
 
 def _refused(kind: str, name: str, values: Mapping[str, Any], text: str) -> Finding | None:
