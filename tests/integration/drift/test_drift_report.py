@@ -156,14 +156,19 @@ def test_unreadable_service_is_a_finding(fresh: Fresh, tmp_path: Path) -> None:
     assert [case.get("type") for case in cases.findall(".//error")] == ["none"]
 
 
-def test_role_that_rejects_its_variables_is_a_finding(fresh: Fresh, tmp_path: Path) -> None:
+def test_rejected_variable_of_a_role_ends_the_run_without_a_report(
+    fresh: Fresh, tmp_path: Path
+) -> None:
+    """Nothing was compared, so an earlier report stays."""
+    sandbox = fresh("real")
+    _run(sandbox, tmp_path, "drift", {**CONFIG, "drift_report": "drift"})
+    before = (tmp_path / "drift/report.json").read_text("utf-8")
     wrong = {**CONFIG, "analysis_config_max_deletions": "many", "drift_report": "drift"}
-    _run(fresh("real"), tmp_path, "drift", wrong, code=2)
-    found = _read(tmp_path / "drift")["findings"]
-    assert [(one["service"], one["kind"], one["status"]) for one in found] == [
-        ("analysis", "task", "failed")
-    ]
-    assert "max_deletions" in found[0]["text"]
+    since = sandbox.mark()
+    run = _run(sandbox, tmp_path, "drift", wrong, code=2)
+    assert "analysis_config_max_deletions" in run.output
+    assert sandbox.requests("analysis", since=since) == []
+    assert (tmp_path / "drift/report.json").read_text("utf-8") == before
 
 
 def test_enforce_reports_its_changes_and_then_none(fresh: Fresh, tmp_path: Path) -> None:
@@ -366,7 +371,7 @@ def test_wiki_summary_changes_only_with_the_findings(fresh: Fresh, tmp_path: Pat
     wrong["analysis"].update(connections.WRONG_LOGINS["analysis"])
     failed = publish(enforce_connections=wrong)
     assert failed["changed"] is True
-    assert "Failures: 1." in failed["diff"]["after"]
+    assert "1 server not read (3 objects)." in failed["diff"]["after"]
 
 
 def test_second_night_separates_new_persistent_resolved_and_ignored_findings(
