@@ -29,7 +29,7 @@ pytestmark = pytest.mark.skipif(
 ANALYSIS, REPO = "https://analysis.example.com", "https://repo.example.com/artifactory"
 EVIL = "</script><img src=http://127.0.0.1:9/x onerror=\"document.title='taken'\">\u2028<!--"
 #: The page must stay responsive with this number of findings.
-MANY = 5000
+MANY = 4_990
 COMMANDS = {"enforce": "ansible-playbook a -e 'b c'", "adopt": "ansible-playbook d", "secrets": ""}
 #: Number of findings on paper.
 PRINTED = 300
