@@ -511,7 +511,7 @@ def test_plugin_parameters_are_sent_and_compared(with_plugins: Ci, tmp_path: Pat
     other = {**given["parameters"], "UPSTREAM": "no-parameters#2"}
     second = with_plugins.build(**{**given, "parameters": other}, trigger="unless_successful")
     assert second["build"]["number"] == 2
-    with pytest.raises(ToolchainError, match="'TARGET' must be one of test, staging"):
+    with pytest.raises(ToolchainError, match="'TARGET' must be one of 'test', 'staging'"):
         with_plugins.build(job="delivery/x", parameters={"TARGET": "production"})
 
 
