@@ -155,8 +155,8 @@ EXAMPLES = r"""
 - name: Delete snapshots of released versions, unless a test report is attached
   delivery.toolchain.artifact_cleanup:
     rules:
-      - repo: libs-snapshot-local
-        released_in: libs-release-local
+      - repo: generic-snapshot-local
+        released_in: generic-release-local
         without_properties: [test.report]
         created_before: 2w
 
