@@ -29,10 +29,16 @@ class Server:
 
     def __init__(self) -> None:
         self.asked: dict[int, set[str]] = defaultdict(set)
+        self._written: set[int] = set()
 
     def __call__(self, seen: Seen) -> Reply:
         _empty, _base, number, rest = seen.path.split("/", 3)
-        responses, asked = FOUND[int(number)]["answers"], self.asked[int(number)]
+        recording, asked = FOUND[int(number)], self.asked[int(number)]
+        responses = recording["answers"]
+        if seen.method != "GET":
+            self._written.add(int(number))
+        elif int(number) in self._written:
+            responses = {**responses, **recording.get("after", {})}
         if rest == "review/api":
             # a record per line, and an empty line at the end
             action = f"action {seen.form['action']}"
