@@ -414,7 +414,7 @@ class FollowedBuild:
     def _build_number_of(self, item: int, shown: Mapping[str, Any]) -> int | None:
         """Return the number of the build that came from a queue item.
 
-        If no build of the job has a `queueId`, return the result of `find_number`.
+        If no build of the job has a `queueId`, return the number of the build that `find` returns.
         """
         listed = [typed(build) for build in objects(shown.get("builds"))]
         for build in listed:

@@ -136,16 +136,10 @@ class Trigger:
             self._claims = BuildClaims(())
             return partial(self._search, refused, polling, limit=_MAX_CHECKS_IF_REJECTED)
         if wait is None:
-            return lambda: self._verify()[0] or TriggeredBuild(None)
+            return lambda: self.find()[0] or TriggeredBuild(None)
         unnamed = response.error("protocol", "the response does not contain the queue item")
         longest = min(wait, _MAX_SECONDS + (delay or 0))
         return partial(self._search, unnamed, polling, longest)
-
-    def find(self) -> tuple[TriggeredBuild | None, bool]:
-        """Return the started build, found by parameters, cause and time, and whether the server
-        responded.
-        """
-        return self._verify()
 
     def _post(self, delay: int | None) -> Response:
         """Send the trigger.
@@ -187,7 +181,7 @@ class Trigger:
         """
         if not self._claims.is_alone(self._resolved):
             return None
-        self._seen, answered = self._verify()
+        self._seen, answered = self.find()
         if self._seen is not None:
             return True
         return False if answered and self._state.queue_known else None
@@ -218,7 +212,7 @@ class Trigger:
         """
         polling = start_polling(seconds)
         while True:
-            found, answered = self._verify(patience(polling))
+            found, answered = self.find(patience(polling))
             if found is not None:
                 return found
             limit -= int(answered)
@@ -230,8 +224,9 @@ class Trigger:
                 break
         raise error.with_hint("no matching build was found; the request was not repeated")
 
-    def _verify(self, seconds: float | None = None) -> tuple[TriggeredBuild | None, bool]:
-        """Search once. Return the started build or `None`, and whether the server responded.
+    def find(self, seconds: float | None = None) -> tuple[TriggeredBuild | None, bool]:
+        """Search once by parameters, cause and time. Return the started build or `None`, and
+        whether the server responded.
 
         :param seconds: timeout of the request
         """
