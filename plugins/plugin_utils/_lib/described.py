@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What all hosts of a play describe, so that `desired_state_previous` removes nothing of it.
 
-Hosts may describe one server with a folder each, and an environment may describe what another one
-or the base no longer has. Only what none of them describes is removed.
+Several hosts may describe the same server, each with its own folder. An environment may describe an
+object that the base or another environment no longer has. An object is removed only if no host and
+no environment describes it.
 """
 
 from __future__ import annotations

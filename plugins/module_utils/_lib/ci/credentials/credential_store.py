@@ -17,8 +17,8 @@ from ..job_address import job_of
 from ..server_objects import ServerObjects
 from ..xml_reader import XmlElement, put, text_of
 
-#: Replaces a character that the server cannot encode, and what this client makes of it if no
-#: response shows the character.
+#: The server's replacement for a character that it cannot encode. The client stores `UNKNOWN`
+#: instead if no other response contains the character.
 _LOST, UNKNOWN = "?", "\ufffd"
 #: Elements that `displayName` contains.
 _IN_NAME = ("username", "fileName")
