@@ -371,31 +371,33 @@ def licences(checkout: Checkout) -> list[str]:
 
 
 def tested_cores(checkout: Checkout) -> list[str]:
-    """Compare the workflow with the releases from the oldest supported to the newest."""
+    """Compare the nightly pairs with the releases from the oldest supported to the newest."""
     oldest = str(checkout.load("meta/runtime.yml").get("requires_ansible", "")).split(".")[1]
     newest = matrix.PAIRS[-1].release.split(".")[1]
-    jobs = checkout.load(".github/workflows/test.yml").get("jobs", {})
-    pairs = jobs.get("cores", {}).get("strategy", {}).get("matrix", {}).get("include", [])
+    jobs = checkout.load(".github/workflows/nightly.yml").get("jobs", {})
+    pairs = jobs.get("pairs", {}).get("strategy", {}).get("matrix", {}).get("include", [])
     tested = {".".join(str(pair["release"]).split(".")[:2]) for pair in pairs}
     wanted = [f"2.{minor}" for minor in range(int(oldest), int(newest) + 1)]
-    return [
-        f"the workflow does not test ansible-core {core}" for core in wanted if core not in tested
-    ]
+    return [f"no workflow tests ansible-core {core}" for core in wanted if core not in tested]
 
 
-def workflow(checkout: Checkout) -> list[str]:
-    on = checkout.load(".github/workflows/test.yml").get("on", {})
-    problems = [
-        f"the workflow does not run on {name}"
-        for name in ("pull_request", "push")
-        if name not in on
-    ]
-    if not (on.get("push") or {}).get("tags"):
-        problems.append("the workflow does not run on tags")
-    crons = [str(each.get("cron")) for each in on.get("schedule", [])]
-    # minute, hour, any day of the month, any month
-    if not any(re.fullmatch(r"\d+ \d+ \* \* \S+", cron) for cron in crons):
-        problems.append("the workflow does not run once a week")
+def workflows(checkout: Checkout) -> list[str]:
+    """Verify that tests run for a pull request, every night, and before a tag is published."""
+    test, nightly, release = (
+        checkout.load(f".github/workflows/{name}.yml") for name in ("test", "nightly", "release")
+    )
+    problems = []
+    if "pull_request" not in test.get("on", {}):
+        problems.append("no workflow runs on pull_request")
+    crons = [str(each.get("cron")) for each in nightly.get("on", {}).get("schedule", [])]
+    # minute, hour, any day of the month, any month, any weekday
+    if not any(re.fullmatch(r"\d+ \d+ \* \* \*", cron) for cron in crons):
+        problems.append("no workflow runs every night")
+    called = [job.get("uses") for job in release.get("jobs", {}).values()]
+    if not release.get("on", {}).get("push", {}).get("tags"):
+        problems.append("no workflow runs on tags")
+    if "./.github/workflows/nightly.yml" not in called:
+        problems.append("a tag is published without tests")
     return problems
 
 
@@ -482,7 +484,7 @@ CHECKS: dict[str, Callable[[Checkout], list[str]]] = {
         *(controller_pythons, target_pythons, private_utilities, tags, dependencies),
         *(requires_ansible, execution_environment, plugin_folders, other_folders, documented),
         *(full_names, version_added, contributing, changelog, semantic_versioning, info_names),
-        *(facts_names, licences, tested_cores, workflow, sanity, idempotence, states),
+        *(facts_names, licences, tested_cores, workflows, sanity, idempotence, states),
         *(info_check_mode, readme_sections, readme_links, readme_pip, python_requirements),
     )
 }

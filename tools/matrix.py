@@ -5,6 +5,7 @@
     python -m tools.matrix 2.18-3.11             one pair, into docs/platforms.md
     python -m tools.matrix --only loop           one check of every pair; other cells stay
     python -m tools.matrix --brief oldest newest   a part of the checks, written nowhere
+    python -m tools.matrix --first 2.20-3.12       the tests of modules in `make test`
 
 The sessions of antsibull-nox for several versions install ansible-core from GitHub and need
 containers, and keep no results of earlier runs.
@@ -90,9 +91,27 @@ PAIRS = (
     # its pylint requires an archive that is in no package index
     *(Pair("2.22", ">=2.22a0", python, without=("pylint",)) for python in ("3.13", "3.14", "3.15")),
 )
-#: `make test` runs both, on Pythons that most machines have.
+#: The month in which the maintainers of ansible-core end their support of a release, by their
+#: support matrix. A release ends when the third release after it appears.
+END_OF_LIFE = {
+    "2.16": "2025-05",
+    "2.17": "2025-11",
+    "2.18": "2026-05",
+    "2.19": "2026-11",
+    "2.20": "2027-05",
+    "2.21": "2027-11",
+    "2.22": "2028-05",
+}
+#: The oldest and the newest pair that are supported: every pull request runs them.
+SUPPORTED = ("2.20-3.12", "2.22-3.13")
+#: Parts of the checks, whose results are written nowhere.
+_PARTS = {
+    "brief": "what differs between releases of ansible-core, in a minute",
+    "first": "the tests of modules in `make test`",
+}
+#: `make test-all` runs both, on Pythons that most machines have.
 _NICKNAMES = {"oldest": PAIRS[0].name, "newest": "2.22-3.13"}
-#: `make test` runs the checks in a deeply nested folder of its own.
+#: The jobs run the checks in a deeply nested folder of its own.
 _SHORT_PATH = "/tmp" if Path("/tmp").is_dir() else None  # noqa: S108 - a folder of its own in it
 
 
@@ -120,15 +139,21 @@ def environment(pair: Pair) -> Path | None:
     return folder / "bin"
 
 
-def commands(pair: Pair, brief: bool) -> dict[str, list[str]]:
-    """Return the checks of a pair; `brief` selects the checks that cover most in a minute."""
+def commands(pair: Pair, part: str = "") -> dict[str, list[str]]:
+    """Return all checks of a pair, or a part of `_PARTS`."""
     pytest = ["pytest", "-q", "-p", "no:cacheprovider"]
     demo = ["python", "-m", "tools.demo"]
-    if brief:
+    if part == "brief":
         return {
             "unit": [*pytest, *_ON_ANSIBLE],
             "features": [*pytest, _FEATURES, _EXPORT],
             "demo": demo,
+        }
+    if part == "first":
+        return {
+            "unit": [*pytest, "tests/unit", *_left_out(pair)],
+            "contract": [*pytest, "tests/contract"],
+            "first": [*pytest, "-m", "first", "tests/faults", "tests/integration"],
         }
     without = [part for name in pair.without for part in ("--skip-test", name)]
     return {
@@ -149,7 +174,7 @@ def _left_out(pair: Pair) -> list[str]:
     return [part for name in names for part in ("--ignore", f"tests/unit/{name}")]
 
 
-def run(pair: Pair, folder: Path, *, brief: bool, only: str | None = None) -> dict[str, str]:
+def run(pair: Pair, folder: Path, part: str = "", only: str | None = None) -> dict[str, str]:
     """Return the cells of a pair by their column; with `only`, run a single check."""
     programs = environment(pair)
     if programs is None:
@@ -158,7 +183,7 @@ def run(pair: Pair, folder: Path, *, brief: bool, only: str | None = None) -> di
         return {**dict.fromkeys(_COLUMNS[3:], ""), "ansible-core": missing}
     version = "from ansible import release; print(release.__version__)"
     cells = {"ansible-core": _done(["python", "-c", version], folder, programs)[1].strip()}
-    for name, command in commands(pair, brief).items():
+    for name, command in commands(pair, part).items():
         if only not in (None, name):
             continue
         passed, output = _done(command, folder, programs)
@@ -214,7 +239,9 @@ def main() -> int:
     """Run the pairs of the command line; return 0 if no check failed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("pairs", nargs="*", help="as 2.18-3.11, oldest or newest; else all")
-    parser.add_argument("--brief", action="store_true", help="a part of the checks, as a test")
+    parts = parser.add_mutually_exclusive_group()
+    for name, text in _PARTS.items():
+        parts.add_argument(f"--{name}", dest="part", action="store_const", const=name, help=text)
     parser.add_argument("--only", choices=_COLUMNS[3:], help="this check of each pair")
     options = parser.parse_args()
     names = {_NICKNAMES.get(name, name) for name in options.pairs}
@@ -232,11 +259,11 @@ def main() -> int:
             # the copy of `make test`
             collections.symlink_to(tree.ROOT.parents[2], target_is_directory=True)
         for pair in chosen:
-            cells[pair] = run(pair, Path(folder), brief=options.brief, only=options.only)
-            if not options.brief:
+            cells[pair] = run(pair, Path(folder), options.part, options.only)
+            if not options.part:
                 _write(cells)
     ends = {cell for each in cells.values() for cell in each.values()}
-    missing = bool(names) and not options.brief and any(_NOT_RUN in end for end in ends)
+    missing = bool(names) and options.part != "brief" and any(_NOT_RUN in end for end in ends)
     return int("failed" in ends or missing)
 
 

