@@ -15,6 +15,7 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import (
     role_variables,
     variables,
 )
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.steps import reports
 from tests.unit.arguments import run_of
 from tools.tree import ROOT
 
@@ -26,7 +27,7 @@ RELEASE = role_variables.LISTS_OF_ENTRIES["release"]
 def test_text_is_split_at_commas_and_lines(text: str) -> None:
     assert variables.entries_of(text) == ["east", "west"]
     run = run_of(summary_expected=text)
-    assert bookkeeping._hosts(run, "summary_expected") == ["east", "west"]
+    assert reports.hosts_named(run, "summary_expected") == ["east", "west"]
     assert enforcement.roles({"enforce_roles": text}, lambda value: value) == ["east", "west"]
     findings = [{"id": name, "status": "drift", "service": "ci", "kind": "job"} for name in "ab"]
     chosen = adoption.chosen([{**one, "name": "x"} for one in findings], "a,\nb")
@@ -36,7 +37,7 @@ def test_text_is_split_at_commas_and_lines(text: str) -> None:
 @pytest.mark.parametrize("given", [1.5, True, {"east": 1}, [["east"]]])
 def test_other_values_are_no_hosts(given: Any) -> None:
     with pytest.raises(bookkeeping.StepError, match=r"^summary_expected must be a list of names"):
-        bookkeeping._hosts(run_of(summary_expected=given), "summary_expected")
+        reports.hosts_named(run_of(summary_expected=given), "summary_expected")
 
 
 @pytest.mark.parametrize("given", [" , ", "\n", []])

@@ -17,6 +17,7 @@ from ...module_utils._lib.core.object_names import object_name
 from ...module_utils._lib.core.yaml_text import reason_of
 from .desired_schema import KEY, SECRET, VARIABLE, schema_of, services, violations
 from .findings import Finding, unmanaged_object
+from .sentence_error import SentenceError
 from .unreadable_yaml import UNREADABLE
 
 YAML_ENDINGS = (".yml", ".yaml")
@@ -49,10 +50,11 @@ State = dict[str, dict[str, Any]]
 Key = dict[str, Any]
 
 
-class DesiredStateError(Exception):
+class DesiredStateError(SentenceError):
     """The folder cannot be read or violates the schemas. The message contains all errors."""
 
     kind = "invalid"
+    prefix = "Cannot use the desired state: "
 
 
 @dataclass(frozen=True)

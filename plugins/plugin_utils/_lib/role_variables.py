@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 from ansible.module_utils.common.yaml import yaml_load
 
 from . import collection
+from .steps.table import READS_OF_RUN, SUBJECTS
 
-#: The steps of the playbooks, which read some variables.
-_STEPS = Path(__file__).with_name("bookkeeping.py")
 #: Prefixes of variables, by playbook, if they differ from the name of the playbook. For example,
 #: `drift_summary_` could also be a prefix of variables of `drift`.
 _PREFIXES = {
@@ -196,9 +195,10 @@ def owners() -> frozenset[str]:
 def known_to(owner: str) -> frozenset[str]:
     """Return the variables of a role or playbook with its prefix, including those that it sets."""
     if not is_role(owner):
-        files = [*(collection.ROOT / "playbooks").rglob("*.yml"), _STEPS]
-        texts = [file.read_text("utf-8") for file in files]
-        return frozenset(re.findall(rf"\b{re.escape(owner)}_\w+", "\n".join(texts)))
+        files = (collection.ROOT / "playbooks").rglob("*.yml")
+        named = [name for file in files for name in re.findall(r"\w+", file.read_text("utf-8"))]
+        read = [*READS_OF_RUN, *(name for each in SUBJECTS.values() for name in each.reads)]
+        return frozenset(name for name in (*named, *read) if name.startswith(f"{owner}_"))
     return frozenset({*options(owner), f"{owner}_in_check_mode"} | set_by(owner))
 
 

@@ -16,12 +16,13 @@ from ansible.module_utils.common.yaml import yaml_load
 
 from ...module_utils._lib.core.yaml_text import UnreadableYaml, parse_yaml
 from . import collection
+from .sentence_error import SentenceError
 
 _SURVEYS = collection.ROOT / "playbooks" / "vars" / "awx_surveys.yml"
 _PREFIX = "survey_"
 
 
-class SurveyError(Exception):
+class SurveyError(SentenceError):
     """An answer is invalid. The message contains the variable of the question."""
 
 

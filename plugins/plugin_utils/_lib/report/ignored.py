@@ -10,12 +10,13 @@ from datetime import date
 from typing import Any
 
 from ....module_utils._lib.core.globs import matcher
+from ..sentence_error import SentenceError
 
 _PATTERNS = ("id", "service", "server", "kind", "name")
 _KEYS = (*_PATTERNS, "until", "reason")
 
 
-class IgnoreError(Exception):
+class IgnoreError(SentenceError):
     """An entry of `drift_ignore` is invalid. The message names the entry."""
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from ....module_utils._lib.core.errors import shorten
 from ....module_utils._lib.core.files import open_regular
 from .. import collection
+from ..sentence_error import SentenceError
 from .contents import Contents
 from .since import PLACE, finding_id
 
@@ -24,8 +25,10 @@ _SKEW = timedelta(minutes=5)
 _AGAIN = "run drift again"
 
 
-class PlanError(Exception):
+class PlanError(SentenceError):
     """A sealed plan is invalid. The message begins with a verb: "has no seal: set ..."."""
+
+    prefix = "The sealed plan "
 
 
 def make(contents: Contents, salt: str, key: str | None, hosts: Collection[str]) -> dict[str, Any]:

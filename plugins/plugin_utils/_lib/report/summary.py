@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from ..sentence_error import SentenceError
 from .contents import FORMAT, KEYS
 from .since import finding_id
 from .writing import RUNNING
@@ -24,8 +25,10 @@ _STATUSES = {
 _MORE = ("id", "first_seen", "since", "reason", "until", "fails", "not_compared")
 
 
-class SummaryError(Exception):
+class SummaryError(SentenceError):
     """There are no reports to combine."""
+
+    prefix = "Cannot summarise the reports: "
 
 
 class _UnusableError(Exception):

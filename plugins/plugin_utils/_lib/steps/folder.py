@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Read the folder of the desired state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from .. import desired_state, enforcement
+from ..report import writing
+from .run import Result, Run, StepError
+
+
+def read_folder(run: Run) -> Result:
+    """Return the variables that the folder of the desired state sets."""
+    return {"variables": desired_state.variables(state_of(run))}
+
+
+def validate_folder(run: Run) -> Result:
+    """Validate the folder of the desired state. The result contains no values.
+
+    Only the page of a report shows the files, so a run without a report does not pass them on.
+    """
+    state = state_of(run)
+    files = desired_state.files(state) if run.report_folder else []
+    return {"variables": list(desired_state.variables(state)), "report": {"files": files}}
+
+
+def kinds(run: Run, known: Sequence[Mapping[str, Any]]) -> Result:
+    """Return the kinds of objects whose list is not empty, in their order.
+
+    :param known: all kinds, each with the end of the variable's name as `list`
+    """
+    if enforcement.lacks_folder(run.value("desired_state_unmanaged"), run.variables):
+        raise StepError(
+            "desired_state_unmanaged compares the servers with a folder; name it in"
+            " desired_state_folder."
+        )
+    problem = enforcement.problem_of_previous(run.variables, run.template)
+    if problem:
+        raise StepError(problem)
+    return {"kinds": [kind for kind in known if run.is_set(f"desired_state_{kind['list']}")]}
+
+
+def unmanaged(run: Run, export: str) -> Result:
+    """Return the objects in an export that the folder of the desired state does not name."""
+    exported = Path(export)
+    if not any(exported.iterdir()):  # no service could be exported
+        return {"findings": []}
+    there = desired_state.read(exported, reading_of(run))
+    found = desired_state.unmanaged(
+        desired_state.values(state_of(run)), desired_state.values(there)
+    )
+    if run.value("desired_state_unmanaged") == "fail":
+        found = [{**finding, "fails": True} for finding in found]
+    return {"findings": found, "report": {"findings": found}}
+
+
+def state_of(run: Run) -> desired_state.State:
+    environment = run.value("desired_state_environment")
+    return desired_state.read(folder_of(run), reading_of(run), environment)
+
+
+def folder_of(run: Run, variable: str = "desired_state_folder") -> Path:
+    named = run.value(variable)
+    if not writing.is_path(named):
+        raise desired_state.DesiredStateError(f"set {variable} to the path of a folder")
+    folder = run.path(str(named))
+    if writing.is_in_collection(folder):
+        raise desired_state.DesiredStateError(
+            f"{folder} is in the installed collection: use a folder of your own; in an imported"
+            " playbook use inventory_dir instead of playbook_dir"
+        )
+    return folder
+
+
+def reading_of(run: Run) -> desired_state.Reading:
+    def variable(name: str) -> Any:
+        return run.template(run.variables[name]) if name in run.variables else None
+
+    return desired_state.Reading(run.load, variable)

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Check the variables of a role or playbook."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ....module_utils._lib.core.errors import printable
+from .. import enforcement, role_variables, survey
+from .run import Result, Run, StepError
+
+
+def check(run: Run, of: str, work: Sequence[str] = (), switches: Sequence[str] = ()) -> Result:
+    """Reject unknown variables and services, and a run without work.
+
+    :param of: name of a role or playbook
+    :param work: variables of which at least one must be set
+    :param switches: variables that are true or false, or not set
+    """
+    title = f"The {'role' if role_variables.is_role(of) else 'playbook'} {of}"
+    unknown = role_variables.unknown(of, run.variables)
+    if unknown:
+        raise StepError(f"{title} does not know {', '.join(unknown)}.")
+    _reject_internal(run, of, title)
+    for check_of in (enforcement.problem_of_connections, enforcement.problem_of_included):
+        if problem := check_of(of, run.variables, run.template):
+            raise StepError(problem)
+    wrong = next((name for name in switches if not enforcement.is_switch(run.value(name))), "")
+    if wrong:
+        raise StepError(
+            f"{wrong} must be true or false, not '{printable(str(run.value(wrong)), 80)}'."
+        )
+    _reject_texts(run, of)
+    if work and not any(map(run.is_set, work)):
+        *first, last = work
+        names = f"{', '.join(first)} or {last}" if first else last
+        raise StepError(f"{title} has nothing to do: set {names}.")
+    return {}
+
+
+def _reject_texts(run: Run, of: str) -> None:
+    """Reject a text for a list of entries, which a loop would take letter by letter."""
+    for name in role_variables.LISTS_OF_ENTRIES.get(of, ()):
+        value = run.evaluated(run.variables.get(name))
+        if value not in (None, "") and not isinstance(value, list | tuple):
+            raise StepError(
+                f"{name} must be a list of entries, each a mapping of options, not"
+                f" '{printable(str(value), 100)}'."
+            )
+
+
+def forget(run: Run) -> Result:
+    """Return nothing. The result replaces a registered result that has secrets."""
+    return {}
+
+
+def _reject_internal(run: Run, owner: str, title: str) -> None:
+    names = role_variables.internal(owner, run.variables, run.origins())
+    if names:
+        raise StepError(
+            f"{title} sets {', '.join(names)} itself: remove {'it' if len(names) == 1 else 'them'}"
+            " from the variables of the run."
+        )
+
+
+def read_survey(run: Run, playbook: str) -> Result:
+    """Return the variables that the answers of a survey set."""
+    return {"answers": survey.answers(playbook, run.variables)}
+
+
+def roles(run: Run, *, folder: bool = False) -> Result:
+    """Return the task files that apply the desired state, as pairs of file and role.
+
+    :param folder: the folder of the desired state has not been read
+    """
+    if folder:
+        _reject_internal(run, "enforce", "The playbook enforce, which drift also runs,")
+    reads = folder and "desired_state_folder" in run.variables
+    described = enforcement.roles(run.variables, run.template)
+    known = None if reads and run.value("enforce_roles") in (None, []) else described
+    problem = enforcement.problem(run.variables, run.template, known)
+    if problem:
+        raise StepError(problem)
+    if reads:
+        return {"steps": [["hold_folder.yml", ""]]}
+    return {"steps": [["hold_role.yml", role] for role in described]}
