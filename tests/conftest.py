@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, settings
 
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.secret import hidden
 from sandbox.client import Sandbox
-from tests.helpers import openapi, playbook
+from tests.helpers import measured, openapi, playbook
 
 #: Returns the sandbox of a flavour, reset to its seeds. None: the flavours of the seeds.
 Fresh = Callable[[str | None], Sandbox]
@@ -28,6 +28,9 @@ settings.load_profile("toolchain")
 # A shell starts background processes with SIGINT ignored. Child processes that the tests interrupt
 # would inherit this.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+_METER = pytest.StashKey[measured.Meter]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -44,11 +47,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection_finish(session: pytest.Session) -> None:
     """Let the garbage collector leave out the modules and tests, and run less often."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
+    session.stash[_METER] = meter = measured.Meter()
+    session.config.add_cleanup(meter.close)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
+    """Add the measures of a test to its report."""
+    try:
+        yield
+    finally:
+        item.user_properties += item.session.stash[_METER].properties()
 
 
 @pytest.fixture(autouse=True)
