@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import atexit
 import gc
+import hashlib
 import importlib
 import inspect
 import json
+import marshal
 import os
 import pkgutil
 import signal
@@ -20,9 +22,11 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import CodeType
 from typing import Any
 from unittest import mock
 
+import jinja2
 from ansible import constants, template
 from ansible.cli import playbook
 from ansible.parsing.dataloader import DataLoader
@@ -63,6 +67,7 @@ def main() -> None:
         importlib.import_module(f"{_PLUGINS}.{name}")
     _load_plugins()
     _read_files()
+    _compile_once(Path.cwd())
     # every play initializes the loader again
     warnings.filterwarnings("ignore", "AnsibleCollectionFinder has already been configured")
     # the parent removes the temporary folder of this process; a play must not
@@ -105,14 +110,16 @@ def _read_files() -> None:
     """Parse the files of roles and playbooks once, for all plays.
 
     A play gets the parsed file itself, and may change it: its process has its own copy. If it loads
-    the file again, it parses it.
+    the file again, it parses it. Only the options of a role are not changed.
     """
     # the loader of plugins must have been initialized before this import
     utils = f"{_PLUGINS}.plugin_utils._lib"
     role_variables = importlib.import_module(f"{utils}.role_variables")
     survey = importlib.import_module(f"{utils}.survey")
     for owner in role_variables.owners():
-        role_variables.known_to(owner)
+        # parses all files that may set a variable
+        role_variables.unknown(owner, [f"{owner}_"])
+        role_variables.internal(owner, {owner: None}, role_variables.Origins())
     for name in ("drift", "enforce"):
         survey.answers(name, {})
     load: Callable[..., Any] = DataLoader.load_from_file
@@ -129,10 +136,38 @@ def _read_files() -> None:
     def load_once(loader: DataLoader, file_name: str, **given: Any) -> Any:
         path = loader.path_dwim(file_name)
         if given == options and path in parsed:
-            return parsed.pop(path)
+            return parsed[path] if path.endswith("/argument_specs.yml") else parsed.pop(path)
         return load(loader, file_name, **given)
 
     mock.patch.object(DataLoader, "load_from_file", load_once).start()
+
+
+def _compile_once(folder: Path) -> None:
+    """Let all plays and their workers share the code of templates, in files of a folder.
+
+    Each worker would compile all templates of its task. The code of an environment that evaluates
+    constants, as up to core 2.18, may depend on the folder of the play: it is not shared.
+    """
+    compiled: Callable[..., CodeType] = jinja2.Environment.compile
+
+    def compile_once(
+        environment: jinja2.Environment, source: Any, *given: Any, **more: Any
+    ) -> CodeType:
+        key = f"{type(environment)} {type(source)} {source!r}"
+        # the meaning of a backslash depends on the task
+        if given or more or environment.overlayed or environment.optimized or "\\" in key:
+            return compiled(environment, source, *given, **more)
+        file = folder / hashlib.sha256(key.encode()).hexdigest()
+        if file.exists():
+            found: CodeType = marshal.loads(file.read_bytes())
+            return found
+        code = compiled(environment, source)
+        own = file.with_suffix(f".{os.getpid()}")
+        own.write_bytes(marshal.dumps(code))
+        own.rename(file)
+        return code
+
+    mock.patch.object(jinja2.Environment, "compile", compile_once).start()
 
 
 def _play(
