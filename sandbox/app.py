@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import time
 from pathlib import Path
@@ -16,7 +17,6 @@ from starlette.routing import Mount, Route
 
 from sandbox.context import Context, context
 from sandbox.service import ServiceApp
-from sandbox.store import NOTHING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 # Each package `sandbox.<name>` exports its service class as `SERVICE`.
 SERVICES = ("repo", "tracker", "wiki", "ci", "analysis")
 SEEDS = Path(__file__).parent / "seeds"
+# The parser of libyaml is ten times as fast; some builds of PyYAML lack it.
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 # A reset within this many seconds reuses the snapshot. Seeds contain times relative to now, which
 # are then at most this late.
 _SNAPSHOT_SECONDS = 10.0
@@ -42,7 +44,7 @@ def load_seed(path: Path) -> Seed:
     Raises `ValueError` if it is not a mapping in YAML.
     """
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        data = yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER)  # noqa: S506 (a safe one)
     except yaml.YAMLError as error:
         raise ValueError(f"{path} is not YAML: {error}") from error
     if not isinstance(data, dict):
@@ -98,7 +100,7 @@ def _resetting(current: Context, fill: Callable[[bool], None]) -> Callable[[], N
         if latest and time.monotonic() - latest[0][0] < _SNAPSHOT_SECONDS:
             current.reset(latest[0][1])
             return
-        current.reset(NOTHING)
+        current.reset(None)
         fill(True)
         latest[:] = [(time.monotonic(), current.store.snapshot())]
 
@@ -130,7 +132,7 @@ def _control_routes() -> list[Route]:
     return [
         Route("/health", _health),
         Route("/requests", _requests, methods=["GET", "DELETE"]),
-        Route("/faults", _faults, methods=["GET", "POST", "DELETE"]),
+        Route("/faults", _faults, methods=["GET", "POST", "PUT", "DELETE"]),
         Route("/settings", _settings, methods=["GET", "PATCH"]),
         Route("/reset", _reset, methods=["POST"]),
         Route("/seed", _seed, methods=["POST"]),
@@ -163,21 +165,29 @@ async def _requests(request: Request) -> Response:
 
 
 async def _faults(request: Request) -> Response:
-    """Handle faults. GET returns pending faults, POST adds one or a list, DELETE removes all."""
+    """Handle faults. GET returns pending faults, POST adds one or a list, DELETE removes all, PUT
+    replaces all by a list.
+
+    `last` in the response is the number of the newest request in the log.
+    """
     current = context(request)
     faults = current.faults
-    if request.method == "DELETE":
+    if request.method in ("PUT", "DELETE"):
         faults.clear()
+    if request.method == "DELETE":
         return Response(status_code=204)
-    if request.method == "POST":
+    if request.method in ("POST", "PUT"):
         try:
-            data = await request.json()
-            for item in data if isinstance(data, list) else [data]:
-                current.known_services([_mapping(item, "a fault").get("service")])
-                faults.add(item)
+            _add_faults(current, await request.json())
         except ValueError as error:
             return _refused(error)
-    return JSONResponse({"faults": faults.pending})
+    return JSONResponse({"faults": faults.pending, "last": current.log.last})
+
+
+def _add_faults(current: Context, data: Any) -> None:
+    for item in data if isinstance(data, list) else [data]:
+        current.known_services([_mapping(item, "a fault").get("service")])
+        current.faults.add(item)
 
 
 async def _settings(request: Request) -> Response:
@@ -185,19 +195,36 @@ async def _settings(request: Request) -> Response:
     current = context(request)
     if request.method == "PATCH":
         try:
-            changes = _mapping(await request.json(), "the body")
-            current.known_services(changes)
-            for name, settings in changes.items():
-                current.update_settings(name, _mapping(settings, name))
+            _change_settings(current, await request.json())
         except ValueError as error:
             return _refused(error)
     return JSONResponse({name: current.settings(name) for name in current.services})
 
 
+def _change_settings(current: Context, data: Any) -> None:
+    changes = _mapping(data, "the settings")
+    current.known_services(changes)
+    for name, settings in changes.items():
+        current.update_settings(name, _mapping(settings, name))
+
+
 async def _reset(request: Request) -> Response:
-    """Restore the seed."""
+    """Restore the seed.
+
+    The body may be JSON with `settings`, `seed` and `faults`, which are then those of PATCH
+    `/settings`, POST `/seed` and POST `/faults`. `last` in the response is the number of the newest
+    request in the log.
+    """
+    current = context(request)
     request.app.state.reset()
-    return Response(status_code=204)
+    try:
+        given = _mapping(json.loads(await request.body() or b"{}"), "the body")
+        _change_settings(current, given.get("settings", {}))
+        current.seed(_mapping(given.get("seed", {}), "a seed"))
+        _add_faults(current, given.get("faults", []))
+    except ValueError as error:
+        return _refused(error)
+    return JSONResponse({"last": current.log.last})
 
 
 async def _seed(request: Request) -> Response:

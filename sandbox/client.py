@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import requests
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from types import TracebackType
 
 _ROOT = Path(__file__).parent.parent
@@ -119,6 +120,10 @@ class Sandbox:
         pending: list[dict[str, Any]] = self._call("GET", "/faults")["faults"]
         return pending
 
+    def replace_faults(self, faults: Sequence[Mapping[str, Any]]) -> int:
+        """Replace all pending faults. Return `mark()`."""
+        return int(self._call("PUT", "/faults", list(faults))["last"])
+
     def clear_faults(self) -> None:
         self._call("DELETE", "/faults")
 
@@ -129,9 +134,19 @@ class Sandbox:
         )
         return all_settings[service]
 
-    def reset(self) -> None:
-        """Restore the state at the start, with its seeds and flavours."""
-        self._call("POST", "/reset")
+    def reset(
+        self,
+        settings: Mapping[str, Any] | None = None,
+        seed: Mapping[str, Any] | None = None,
+        faults: Sequence[Mapping[str, Any]] = (),
+    ) -> int:
+        """Restore the state at the start, with its seeds and flavours. Return `mark()`.
+
+        :param settings: `{service: {key: value}}`, changed after the reset
+        :param seed: added to the seeds
+        """
+        body = {"settings": settings or {}, "seed": seed or {}, "faults": list(faults)}
+        return int(self._call("POST", "/reset", body)["last"])
 
     def seed(self, data: dict[str, Any]) -> None:
         self._call("POST", "/seed", data)

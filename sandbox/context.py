@@ -100,13 +100,16 @@ class Context:
                 except (AttributeError, LookupError, TypeError) as error:
                     raise ValueError(f"the seed of {name} cannot be read: {error!r}") from error
 
-    def reset(self, state: Snapshot) -> None:
+    def reset(self, state: Snapshot | None) -> None:
         """Restore documents, settings and credentials from a snapshot. Clear faults and log.
 
-        Requests that a fault still delays are dropped.
+        None empties the store. Requests that a fault still delays are dropped.
         """
         self.resets += 1
-        self.store.restore(state)
+        if state is None:
+            self.store.clear()
+        else:
+            self.store.restore(state)
         self.faults.clear()
         self.log.clear()
         for service in self.services.values():

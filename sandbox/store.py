@@ -128,14 +128,10 @@ class Blobs:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Snapshot of a store: rows of its tables, and the SHA-256 digests of its blobs."""
+    """Snapshot of a store: a copy of its database, and the SHA-256 digests of its blobs."""
 
-    documents: list[tuple[str, str, str]]
-    counters: list[tuple[str, int]]
+    database: sqlite3.Connection
     contents: frozenset[str]
-
-
-NOTHING = Snapshot([], [], frozenset())
 
 
 class Store:
@@ -161,13 +157,7 @@ class Store:
         )
         self._db.execute("PRAGMA journal_mode=WAL")
         self._db.execute("PRAGMA synchronous=OFF")
-        self._db.execute(
-            "CREATE TABLE IF NOT EXISTS documents"
-            " (kind TEXT, key TEXT, doc TEXT, PRIMARY KEY (kind, key)) WITHOUT ROWID"
-        )
-        self._db.execute(
-            "CREATE TABLE IF NOT EXISTS counters (name TEXT PRIMARY KEY, value INTEGER)"
-        )
+        _create_tables(self._db)
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
@@ -252,27 +242,34 @@ class Store:
 
     def clear(self) -> None:
         """Delete all documents, counters and blobs."""
-        self.restore(NOTHING)
-
-    def snapshot(self) -> Snapshot:
-        """Return a snapshot for `restore()`. It contains no blobs, so this store must keep them."""
-        documents = self._db.execute("SELECT kind, key, doc FROM documents").fetchall()
-        counters = self._db.execute("SELECT name, value FROM counters").fetchall()
-        return Snapshot(documents, counters, self.blobs.names())
-
-    def restore(self, snapshot: Snapshot) -> None:
-        """Restore a snapshot. Blobs that it does not contain are deleted."""
         with self.transaction():
             self._db.execute("DELETE FROM documents")
             self._db.execute("DELETE FROM counters")
-            self._db.executemany("INSERT INTO documents VALUES (?, ?, ?)", snapshot.documents)
-            self._db.executemany("INSERT INTO counters VALUES (?, ?)", snapshot.counters)
+        self.blobs.keep(frozenset())
+
+    def snapshot(self) -> Snapshot:
+        """Return a snapshot for `restore()`. It contains no blobs, so this store must keep them."""
+        database = sqlite3.connect(":memory:", check_same_thread=False)
+        self._db.backup(database)
+        return Snapshot(database, self.blobs.names())
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Restore a snapshot. Blobs that it does not contain are deleted."""
+        snapshot.database.backup(self._db)  # copies pages, which is faster than to insert rows
         self.blobs.keep(snapshot.contents)
 
     def close(self) -> None:
         self._db.close()
         if self._temporary is not None:
             self._temporary.cleanup()
+
+
+def _create_tables(database: sqlite3.Connection) -> None:
+    database.execute(
+        "CREATE TABLE IF NOT EXISTS documents"
+        " (kind TEXT, key TEXT, doc TEXT, PRIMARY KEY (kind, key)) WITHOUT ROWID"
+    )
+    database.execute("CREATE TABLE IF NOT EXISTS counters (name TEXT PRIMARY KEY, value INTEGER)")
 
 
 def _load(text: str) -> dict[str, Any]:

@@ -49,14 +49,11 @@ class CallbackModule(CallbackBase):
         faults = task.vars.get("sandbox_faults", [])
         for control in self._controls.values():
             if "sandbox_reset" in task.vars:
-                _call("POST", f"{control}/reset")
-                _call("PATCH", f"{control}/settings", task.vars["sandbox_reset"])
-                _call("POST", f"{control}/seed", task.vars.get("sandbox_seed", {}))
-                self._last.pop(control, None)
-            if self._has_faults:
-                _call("DELETE", f"{control}/faults")
-            if faults:
-                _call("POST", f"{control}/faults", faults)
+                given = {"settings": task.vars["sandbox_reset"], "faults": faults}
+                given["seed"] = task.vars.get("sandbox_seed", {})
+                self._last[control] = _call("POST", f"{control}/reset", given)["last"]
+            elif self._has_faults or faults:
+                _call("PUT", f"{control}/faults", faults)
         self._has_faults = bool(faults)
         for host, control in self._controls.items():
             if control not in self._last:

@@ -451,6 +451,25 @@ def test_reset_restores_the_seed(sandbox: Sandbox, session: requests.Session, _t
     assert session.get(url).status_code == 404
 
 
+def test_reset_prepares_the_next_test(sandbox: Sandbox, session: requests.Session) -> None:
+    url = sandbox.urls["repo"] + FILE
+    assert session.get(url).status_code == 404
+    last = sandbox.reset(
+        {"repo": {"flavour": "written"}},
+        {"repo": {"credentials": {"users": {"extra": {"password": "p", "admin": True}}}}},
+        [{"service": "repo", "status": 500}],
+    )
+    assert last == sandbox.mark() > 0
+    assert sandbox.settings("repo")["flavour"] == "written"
+    assert session.get(url, auth=("extra", "p")).status_code == 500
+    assert session.get(url, auth=("extra", "p")).status_code == 404
+    assert sandbox.replace_faults([{"service": "repo", "status": 501}]) == last + 2
+    sandbox.replace_faults([{"service": "repo", "status": 502}])
+    assert [fault["status"] for fault in sandbox.pending_faults()] == [502]
+    with pytest.raises(RuntimeError, match="the body must be a JSON object"):
+        sandbox._call("POST", "/reset", [])
+
+
 def test_reset_discards_pending_requests(sandbox: Sandbox, session: requests.Session) -> None:
     url = sandbox.urls["repo"] + FILE
     sandbox.fault(service="repo", delay=0.3)
