@@ -238,7 +238,7 @@ def refused(
     for what, (module, arguments, _words) in OPTIONS.items():
         tasks.append(playbook.task(module, arguments, what))
     play = playbook.play(tasks, module_defaults=connections.module_defaults(sandbox.urls))
-    return forked.run(tmp_path_factory.mktemp("input"), play, sandbox, shared=True)
+    return forked.run(tmp_path_factory.mktemp("input"), play, sandbox)
 
 
 def _assert_refused(event: playbook.Event, words: str) -> None:

@@ -43,12 +43,14 @@ def pooled_session(connection: Connection, *, connections: int, cookies: bool) -
     """
     names = [name for name in os.environ if name.lower().endswith(("_proxy", "_ca_bundle"))]
     environment = [(name, os.environ[name]) for name in names]
-    return _session(connection, connections, cookies, os.getpid(), *environment)
+    return cached_session(connection, connections, cookies, os.getpid(), *environment)
 
 
 @functools.lru_cache(maxsize=8)  # a session per service, and some for a loop over logins
-def _session(connection: Connection, connections: int, cookies: bool, *_key: Any) -> PooledSession:
-
+def cached_session(
+    connection: Connection, connections: int, cookies: bool, *_key: Any
+) -> PooledSession:
+    """Return the session of a connection; see :func:`pooled_session`, which adds the key."""
     settings, home = connection.settings, origin(connection.url)
     session = PooledSession(connections, home if cookies else None)
     bundle = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE")
