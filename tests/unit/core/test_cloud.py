@@ -25,10 +25,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.cl
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.client import WikiClient
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.scopes import scope_of
-from tests.unit.core.conftest import own_environment
 from tests.unit.stub import Reply, Stub, connection_to
-
-__all__ = ["own_environment"]
 
 PAGE = {"id": "7", "title": "Notes", "version": {"number": 3}}
 TENANT = "/_edge/tenant_info"

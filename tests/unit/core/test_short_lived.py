@@ -30,10 +30,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.error
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.secret import hidden
-from tests.unit.core.conftest import own_environment
 from tests.unit.stub import Reply, Seen, Stub
-
-__all__ = ["own_environment"]
 
 IDENTITY, CLIENT_SECRET = "eyJ0.identity-7f3a.c2ln", "client-secret-91bc"
 EXCHANGE, CLOUD_EXCHANGE = "/base/access/api/v1/oidc/token", "/base/oauth/token"

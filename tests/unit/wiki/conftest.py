@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Isolate the tests from the environment of the user, like the tests of the core."""
+"""Provide a wiki with two pages for each test, and record the requested waits."""
 
 from __future__ import annotations
 
@@ -8,11 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.pages import saving
-from tests.unit.core.conftest import own_environment
 from tests.unit.stub import Stub, Waits
 from tests.unit.wiki.server import Wiki, page
-
-__all__ = ["own_environment"]
 
 
 @pytest.fixture

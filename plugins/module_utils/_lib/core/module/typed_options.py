@@ -97,13 +97,13 @@ class _Declaration:
     def name(self) -> str:
         return self.option.name or self.field.name
 
-    @property
+    @functools.cached_property
     def nested(self) -> type | None:
         """Return the dataclass of the suboptions, or `None`."""
         kind = _element(self.kind) if get_origin(self.kind) is list else self.kind
         return kind if isinstance(kind, type) and is_dataclass(kind) else None
 
-    @property
+    @functools.cached_property
     def is_key(self) -> bool:
         """Return whether a task without `entries` requires the option."""
         required = self.field.default is MISSING and self.field.default_factory is MISSING
@@ -169,8 +169,9 @@ class _Declaration:
             check_number(name, value, self.option.least, self.option.above)
 
 
-def argument_spec(options: type) -> dict[str, Spec]:
-    """Return the argument spec of a dataclass."""
+@functools.cache
+def argument_spec(options: type) -> Mapping[str, Spec]:
+    """Return the argument spec of a dataclass. It is shared: nobody may change it."""
     return {declaration.name: declaration.spec() for declaration in _declarations(options)}
 
 
