@@ -7,15 +7,16 @@ export PYTHON
 
 VENV_PYTHON := .venv/bin/python
 
-.PHONY: help quick demo sandbox test lint unit faults secrets bench acceptance specs matrix docs pictures build \
+.PHONY: help quick demo sandbox test test-all lint unit faults secrets bench acceptance specs matrix docs pictures build \
 	changelog lock clean
 
 help:
 	@echo 'make quick     check what you have changed since main'
 	@echo 'make demo      run the release twice against the sandbox'
 	@echo 'make sandbox   keep the sandbox running for your own playbooks'
-	@echo 'make test      run everything that a change must pass'
-	@echo 'make lint      run the static checks only'
+	@echo 'make test      find out within five minutes whether the collection works'
+	@echo 'make test-all  run everything that a change must pass'
+	@echo 'make lint      run the static checks of make test only'
 	@echo 'make unit      run the unit tests only'
 	@echo 'make faults    run every module against every failing or incomplete response'
 	@echo 'make secrets   put secrets in every input and search all outputs for them'
@@ -43,15 +44,19 @@ sandbox:
 	@$(VENV_PYTHON) -m sandbox
 
 test:
-	@tools/setup dev
-	@$(VENV_PYTHON) -m tools.check
+	@tools/setup test
+	@$(VENV_PYTHON) -m tools.check test
+
+test-all:
+	@tools/setup test
+	@$(VENV_PYTHON) -m tools.check all
 
 lint:
-	@tools/setup dev
-	@$(VENV_PYTHON) -m tools.check static
+	@tools/setup test
+	@$(VENV_PYTHON) -m tools.check lint
 
 unit:
-	@tools/setup dev
+	@tools/setup test
 	@$(VENV_PYTHON) -m tools.check unit
 
 faults:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Run the jobs of `tools/jobs.mk` in parallel and add up their results.
 
-    python -m tools.check              all jobs
-    python -m tools.check static       a group: static, tests
+    python -m tools.check              the group test, then `tools/setup dev`, then the group rest
+    python -m tools.check test         a group: test, rest, lint, static
     python -m tools.check unit mypy    single jobs, by name
     python -m tools.check module wiki_label    what a module lacks: `tools/module_check.py`
 
@@ -98,29 +98,61 @@ def summarize(out: Path) -> tuple[int, int]:
     return sums[0], sums[1]
 
 
+def slowest(out: Path, number: int) -> None:
+    """Print the tests that took the most seconds."""
+    cases = [
+        (float(case.get("time", 0)), f"{case.get('classname')}.{case.get('name')}")
+        for report in out.glob("*.xml")
+        for case in ET.parse(report).getroot().iter("testcase")
+    ]
+    for seconds, name in sorted(cases, reverse=True)[:number]:
+        print(f"{seconds:8.1f} s {name}")
+
+
+def check(names: Sequence[str], workers: int, most: int) -> tuple[int, int]:
+    """Run jobs on a copy of the checkout; return how many passed and failed."""
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="toolchain-check-") as name:
+        folder = Path(name)
+        tree.copy_tree(folder / "collections")
+        status = run(names, folder, workers)
+        print("=== summary")
+        passed, failed = summarize(folder / "out")
+        slowest(folder / "out", most)
+    print(f"{time.monotonic() - started:.0f} s", flush=True)
+    return passed, failed or int(status != 0)
+
+
+def check_all(workers: int, most: int) -> tuple[int, int]:
+    """Run `make test`, and if it passes, set up what the other jobs need, and run them."""
+    passed, failed = check(["test"], workers, most)
+    if failed:
+        print("The other jobs did not run, because jobs of `make test` failed.")
+        return passed, failed
+    subprocess.run([tree.ROOT / "tools" / "setup", "dev"], check=True)
+    more_passed, failed = check(["rest"], workers, most)
+    return passed + more_passed, failed
+
+
 def main() -> int:
     """Run the jobs of the command line; return 0 if all passed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", default=["all"], help="jobs or groups, else all")
     # one more than processors: jobs wait for processes and timeouts a third of their time
     parser.add_argument("--workers", type=int, default=(os.cpu_count() or 1) + 1)
+    parser.add_argument("--slowest", type=int, default=0, help="also print this many slow tests")
     options = parser.parse_args()
     if importlib.util.find_spec("pytest") is None:
-        raise SystemExit("The tools of the tests are not installed here: run `tools/setup dev`.")
+        raise SystemExit("The tools of the tests are not installed here: run `tools/setup test`.")
     if options.names[:1] == ["module"]:
         from tools import module_check
 
         return module_check.main(options.names[1:])
     signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
-    started = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="toolchain-check-") as name:
-        folder = Path(name)
-        tree.copy_tree(folder / "collections")
-        status = run(options.names, folder, options.workers)
-        print("=== summary")
-        passed, failed = summarize(folder / "out")
-    failed = failed or int(status != 0)
-    print(f"{time.monotonic() - started:.0f} s")
+    if options.names == ["all"]:
+        passed, failed = check_all(options.workers, options.slowest)
+    else:
+        passed, failed = check(options.names, options.workers, options.slowest)
     print(f"{passed} passed, {failed} failed", flush=True)
     return int(failed != 0)
 

@@ -1,21 +1,26 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The jobs of `make test`. tools/check.py runs them on a copy of the checkout and adds up what they
-# leave in OUT: NAME.status from tools/job.py, and NAME.xml from pytest.
+# The jobs of `make test` and `make test-all`. tools/check.py runs them on a copy of the checkout and
+# adds up what they leave in OUT: NAME.status from tools/job.py, and NAME.xml from pytest.
 #
 # antsibull-nox has sessions for some of them that need Galaxy, GitHub or a container, install
 # packages that no lock file pins, or only warn: docs-check, ansible-lint, build-import-check,
 # ansible-test-sanity, molecule. Those jobs stay ours; `nox` runs the others.
 
-# The longest come first, so that short jobs fill the gaps at the end.
-TESTS := drift scenarios faults unit integration contract molecule core-oldest core-newest benchmarks
-STATIC := sanity galaxy-importer ansible-lint mypy mypy-plugins nox docs antsibull-docs \
-	antsibull-changelog licences inclusion shellcheck
+# The longest come first, so that short jobs fill the gaps at the end. `make test` needs nothing but
+# what `tools/setup test` installs; `make test-all` runs the rest afterwards.
+LINT := mypy mypy-plugins validate-modules yamllint ruff
+TEST := unit contract first $(LINT)
+STATIC := sanity galaxy-importer ansible-lint nox docs antsibull-docs antsibull-changelog licences \
+	inclusion shellcheck
+REST := drift scenarios faults sanity integration molecule core-oldest core-newest benchmarks \
+	$(filter-out sanity,$(STATIC))
 PYTEST := pytest -q
 
-.PHONY: all tests static $(TESTS) $(STATIC)
-all: drift scenarios sanity faults unit integration contract molecule tests static
-tests: $(TESTS)
-static: $(STATIC)
+.PHONY: test rest lint static $(TEST) $(REST)
+test: $(TEST)
+rest: $(REST)
+lint: $(LINT)
+static: $(LINT) $(STATIC)
 
 # Each job has its own home folder. Only the cache of mypy remains for the next run.
 run = @home=$(OUT)/$@; mkdir -p $$home/tmp; \
@@ -23,22 +28,30 @@ run = @home=$(OUT)/$@; mkdir -p $$home/tmp; \
 	XDG_CACHE_HOME=$$home/cache python -m tools.job $@ $(OUT) $(1)
 HOME_OF_JOB = HOME=$$home
 # They look for interpreters and install packages as the user does.
-sanity core-oldest core-newest: HOME_OF_JOB :=
+sanity validate-modules core-oldest core-newest: HOME_OF_JOB :=
 
-# The integration tests are three jobs, because as one they would end long after all others.
+# Only files with the marker are collected: others import clients that `tools/setup test` leaves out.
+FIRST := $(shell grep -rl 'mark\.first' --include 'test_*.py' tests/faults tests/integration)
+first:
+	$(call run,$(PYTEST) -m first $(or $(FIRST),no-test-is-marked) --junitxml $(OUT)/$@.xml)
+unit contract:
+	$(call run,$(PYTEST) tests/$@ --junitxml $(OUT)/$@.xml)
+
+# The other integration tests are three jobs, because as one they would end long after all others.
+LATER := $(PYTEST) -m "not first"
 DRIFT := tests/integration/drift
 SCENARIOS := $(addprefix tests/integration/,execution release)
 FEATURES := tests/integration/execution/test_features.py
 EXPORT := tests/integration/drift/test_desired_state.py::test_exported_state_has_no_drift
 # The features of Ansible and a fresh export run on two releases in core-oldest and core-newest.
 drift:
-	$(call run,$(PYTEST) $(DRIFT) --deselect $(EXPORT) --junitxml $(OUT)/$@.xml)
+	$(call run,$(LATER) $(DRIFT) --deselect $(EXPORT) --junitxml $(OUT)/$@.xml)
 scenarios:
-	$(call run,$(PYTEST) $(SCENARIOS) --ignore $(FEATURES) --junitxml $(OUT)/$@.xml)
+	$(call run,$(LATER) $(SCENARIOS) --ignore $(FEATURES) --junitxml $(OUT)/$@.xml)
 integration:
-	$(call run,$(PYTEST) tests/$@ $(addprefix --ignore ,$(DRIFT) $(SCENARIOS)) --junitxml $(OUT)/$@.xml)
-contract faults unit:
-	$(call run,$(PYTEST) tests/$@ --junitxml $(OUT)/$@.xml)
+	$(call run,$(LATER) tests/$@ $(addprefix --ignore ,$(DRIFT) $(SCENARIOS)) --junitxml $(OUT)/$@.xml)
+faults:
+	$(call run,$(LATER) tests/$@ --junitxml $(OUT)/$@.xml)
 molecule:
 	$(call run,molecule --base-config .config/molecule/config.yml test --all)
 # A single scenario, by hand.
@@ -49,11 +62,14 @@ core-oldest core-newest:
 benchmarks:
 	$(call run,python -m tests.benchmarks --smallest)
 
-# Other jobs find what these find, in a tenth of the time: galaxy-importer, antsibull-changelog, unit
-# (test_imports.py), nox and the two of mypy, nox. `make matrix` runs all.
-SANITY_ELSEWHERE := ansible-doc changelog import pylint yamllint
+validate-modules:
+	$(call run,python -m tools.sanity --test $@)
+yamllint:
+	$(call run,yamllint --strict .)
+ruff:
+	$(call run,sh -c 'ruff check --quiet . && ruff format --check --quiet .')
 sanity:
-	$(call run,python -m tools.sanity $(addprefix --skip-test ,$(SANITY_ELSEWHERE)))
+	$(call run,python -m tools.sanity --brief)
 # By the rules of the hub, which are stricter than those of Galaxy. The importer writes its result into
 # the current folder, and ends with 0 in spite of warnings. The job ansible-lint has stricter rules.
 galaxy-importer: export GALAXY_IMPORTER_CHECK_CHANGELOG := true

@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Run ansible-test sanity on the content of the archive, with the running Python.
 
-Arguments are passed to ansible-test; paths are relative to the archive.
+    python -m tools.sanity                           all tests
+    python -m tools.sanity --brief                   only those whose faults no other job finds
+    python -m tools.sanity --test validate-modules   arguments are passed to ansible-test
+
+Paths are relative to the archive.
 
 The session of antsibull-nox installs ansible-core from GitHub and runs it in a container.
 
 ansible-test runs pip without the environment variables of pip and of a proxy, and downloads that
 pip from its own host. A temporary home directory therefore provides the settings of pip, and a copy
-of pip.
+of pip. The environments of its tests remain in `.venv`; `tools/setup` creates them with
+`--prime-venvs`, so that later runs need no network.
 """
 
 from __future__ import annotations
@@ -32,6 +37,10 @@ for source in {sources!r}:
 """
 # File names that ansible-core 2.16 and 2.17, 2.18 and 2.19, 2.20 and newer expect.
 GET_PIP_NAMES = ("get_pip_23_1_2.py", "get_pip_24_2.py", "get_pip_25_2.py")
+# Other jobs find what these find, in a tenth of the time: galaxy-importer, antsibull-changelog,
+# unit (test_imports.py), ruff and mypy, nox; `make test` has a job for validate-modules.
+_ELSEWHERE = ("ansible-doc", "changelog", "import", "pylint", "validate-modules", "yamllint")
+_ENVIRONMENTS = Path(sys.prefix) / "sanity"
 
 
 def _pip(*arguments: str) -> str:
@@ -56,6 +65,8 @@ def _pip_settings() -> dict[str, str]:
 def _make_home(home: Path) -> None:
     cache = home / ".ansible" / "test" / "cache"
     cache.mkdir(parents=True)
+    _ENVIRONMENTS.mkdir(exist_ok=True)
+    (cache.parent / "venv").symlink_to(_ENVIRONMENTS, target_is_directory=True)
     packages = Path(sysconfig.get_path("purelib"))
     sources = [str(packages / "pip"), *map(str, packages.glob("pip-*.dist-info"))]
     for name in GET_PIP_NAMES:
@@ -90,7 +101,11 @@ def main() -> int:
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     program = str(Path(sys.executable).parent / "ansible-test")
     command = [sys.executable, program, "sanity", "--local", "--python", version, "--color", "no"]
-    command += sys.argv[1:]
+    arguments = sys.argv[1:]
+    if "--brief" in arguments:
+        arguments.remove("--brief")
+        arguments += [part for name in _ELSEWHERE for part in ("--skip-test", name)]
+    command += arguments
     with tempfile.TemporaryDirectory(prefix="toolchain-sanity-") as home:
         _make_home(Path(home))
         collection = _unpack_archive(Path(home) / "collections")

@@ -461,6 +461,7 @@ def test_lock_contains_every_requested_package() -> None:
     for name in (
         "requirements.txt",
         "requirements-demo.in",
+        "requirements-test.in",
         "requirements-dev.in",
         "sandbox/requirements.in",
     ):
