@@ -4,6 +4,7 @@
     python -m tools.check              the group test, then `tools/setup dev`, then the group rest
     python -m tools.check test         a group: test, rest, lint, static
     python -m tools.check unit mypy    single jobs, by name
+    python -m tools.check --slowest 10 test    also list the tests that took the most time
     python -m tools.check module wiki_label    what a module lacks: `tools/module_check.py`
 
 All jobs work on one copy of the checkout in a temporary folder. You can keep editing meanwhile, and
@@ -16,13 +17,14 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ET
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -98,19 +100,22 @@ def summarize(out: Path) -> tuple[int, int]:
     return sums[0], sums[1]
 
 
-def slowest(out: Path, number: int) -> None:
+def slowest(reports: Iterable[Path], number: int) -> None:
     """Print the tests that took the most seconds."""
     cases = [
         (float(case.get("time", 0)), f"{case.get('classname')}.{case.get('name')}")
-        for report in out.glob("*.xml")
+        for report in reports
         for case in ET.parse(report).getroot().iter("testcase")
     ]
     for seconds, name in sorted(cases, reverse=True)[:number]:
         print(f"{seconds:8.1f} s {name}")
 
 
-def check(names: Sequence[str], workers: int, most: int) -> tuple[int, int]:
-    """Run jobs on a copy of the checkout; return how many passed and failed."""
+def check(names: Sequence[str], workers: int, reports: Path) -> tuple[int, int]:
+    """Run jobs on a copy of the checkout; return how many passed and failed.
+
+    :param reports: folder for the reports of pytest
+    """
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="toolchain-check-") as name:
         folder = Path(name)
@@ -118,20 +123,21 @@ def check(names: Sequence[str], workers: int, most: int) -> tuple[int, int]:
         status = run(names, folder, workers)
         print("=== summary")
         passed, failed = summarize(folder / "out")
-        slowest(folder / "out", most)
+        for report in (folder / "out").glob("*.xml"):
+            shutil.copy(report, reports)
     print(f"{time.monotonic() - started:.0f} s", flush=True)
     return passed, failed or int(status != 0)
 
 
-def check_all(workers: int, most: int) -> tuple[int, int]:
-    """Run `make test`, and if it passes, set up what the other jobs need, and run them."""
-    passed, failed = check(["test"], workers, most)
+def check_all(workers: int, reports: Path) -> tuple[int, int]:
+    """Run `make test`. If it passes, set up what the other jobs need, and run them, too."""
+    passed, failed = check(["test"], workers, reports)
     if failed:
         print("The other jobs did not run, because jobs of `make test` failed.")
         return passed, failed
     subprocess.run([tree.ROOT / "tools" / "setup", "dev"], check=True)
-    more_passed, failed = check(["rest"], workers, most)
-    return passed + more_passed, failed
+    more, failed = check(["rest"], workers, reports)
+    return passed + more, failed
 
 
 def main() -> int:
@@ -140,7 +146,8 @@ def main() -> int:
     parser.add_argument("names", nargs="*", default=["all"], help="jobs or groups, else all")
     # one more than processors: jobs wait for processes and timeouts a third of their time
     parser.add_argument("--workers", type=int, default=(os.cpu_count() or 1) + 1)
-    parser.add_argument("--slowest", type=int, default=0, help="also print this many slow tests")
+    parser.add_argument("--slowest", type=int, default=0, help="print this many slow tests")
+    parser.add_argument("--reports", type=Path, help="folder to keep the reports of pytest in")
     options = parser.parse_args()
     if importlib.util.find_spec("pytest") is None:
         raise SystemExit("The tools of the tests are not installed here: run `tools/setup test`.")
@@ -149,10 +156,14 @@ def main() -> int:
 
         return module_check.main(options.names[1:])
     signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
-    if options.names == ["all"]:
-        passed, failed = check_all(options.workers, options.slowest)
-    else:
-        passed, failed = check(options.names, options.workers, options.slowest)
+    with tempfile.TemporaryDirectory(prefix="toolchain-reports-") as name:
+        reports = options.reports or Path(name)
+        reports.mkdir(parents=True, exist_ok=True)
+        if options.names == ["all"]:
+            passed, failed = check_all(options.workers, reports)
+        else:
+            passed, failed = check(options.names, options.workers, reports)
+        slowest(reports.glob("*.xml"), options.slowest)
     print(f"{passed} passed, {failed} failed", flush=True)
     return int(failed != 0)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Read the lock file: the packages and the reason why each package is required.
 
-    python -m tools.lock FILE ...    print the part of the lock that these requirement files need
+    python -m tools.lock FILE    print the part of the lock that a requirement file needs
 
 Only the standard library is used here: this runs before anything is installed.
 """
@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-FILE = Path(__file__).resolve().parent.parent / "requirements-dev.txt"
+_ROOT = Path(__file__).resolve().parent.parent
+FILE = _ROOT / "requirements-dev.txt"
 _PIN = re.compile(r"(?P<name>[a-z0-9-]+)==(?P<version>[0-9][0-9a-z.]*)(?: ; .+?)?(?: \\)?")
 _HASH = re.compile(r"    --hash=sha256:[0-9a-f]{64}(?: \\)?")
 _ASKED = re.compile(r" +# +(?:via)?(?P<by>.*)")
@@ -61,9 +62,17 @@ def _entry(block: list[str]) -> Entry:
     return Entry(pin["name"], pin["version"], tuple(lines), frozenset(asked - {""}))
 
 
+def included(file: str) -> Iterator[str]:
+    """Yield `-r FILE` for a requirement file of the checkout and for the files that it includes."""
+    yield f"-r {file}"
+    for line in (_ROOT / file).read_text(encoding="utf-8").splitlines():
+        if line.startswith("-r "):
+            yield from included(line.removeprefix("-r "))
+
+
 def main() -> None:
-    """Print the entries that the requirement files of the command line need."""
-    askers = {f"-r {file}" for file in sys.argv[1:]}
+    """Print the entries that the requirement file of the command line needs."""
+    askers = set(included(sys.argv[1]))
     for entry in needed(read(FILE.read_text(encoding="utf-8")), askers):
         print("\n".join(entry.lines))
 

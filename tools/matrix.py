@@ -6,6 +6,7 @@
     python -m tools.matrix --only loop           one check of every pair; other cells stay
     python -m tools.matrix --brief oldest newest   a part of the checks, written nowhere
     python -m tools.matrix --first 2.20-3.12       the tests of modules in `make test`
+    python -m tools.matrix --prepare oldest        the environment, for runs without a network
 
 The sessions of antsibull-nox for several versions install ansible-core from GitHub and need
 containers, and keep no results of earlier runs.
@@ -108,7 +109,10 @@ SUPPORTED = ("2.20-3.12", "2.22-3.13")
 _PARTS = {
     "brief": "what differs between releases of ansible-core, in a minute",
     "first": "the tests of modules in `make test`",
+    "prepare": "only the environments",
 }
+#: A missing Python is no failure of these parts.
+_LENIENT = ("brief", "prepare")
 #: `make test-all` runs both, on Pythons that most machines have.
 _NICKNAMES = {"oldest": PAIRS[0].name, "newest": "2.22-3.13"}
 #: The jobs run the checks in a deeply nested folder of its own.
@@ -143,6 +147,8 @@ def commands(pair: Pair, part: str = "") -> dict[str, list[str]]:
     """Return all checks of a pair, or a part of `_PARTS`."""
     pytest = ["pytest", "-q", "-p", "no:cacheprovider"]
     demo = ["python", "-m", "tools.demo"]
+    if part == "prepare":
+        return {}
     if part == "brief":
         return {
             "unit": [*pytest, *_ON_ANSIBLE],
@@ -263,7 +269,7 @@ def main() -> int:
             if not options.part:
                 _write(cells)
     ends = {cell for each in cells.values() for cell in each.values()}
-    missing = bool(names) and options.part != "brief" and any(_NOT_RUN in end for end in ends)
+    missing = bool(names) and options.part not in _LENIENT and any(_NOT_RUN in end for end in ends)
     return int("failed" in ends or missing)
 
 
