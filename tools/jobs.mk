@@ -52,8 +52,9 @@ integration:
 	$(call run,$(LATER) tests/$@ $(addprefix --ignore ,$(DRIFT) $(SCENARIOS)) --junitxml $(OUT)/$@.xml)
 faults:
 	$(call run,$(LATER) tests/$@ --junitxml $(OUT)/$@.xml)
+# The scenario `default` runs the plays of all others, in one process per step.
 molecule:
-	$(call run,molecule --base-config .config/molecule/config.yml test --all)
+	$(call run,molecule --base-config .config/molecule/config.yml test --scenario-name default)
 # A single scenario, by hand.
 molecule-%:
 	$(call run,molecule --base-config .config/molecule/config.yml test --scenario-name $*)

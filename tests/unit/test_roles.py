@@ -204,3 +204,15 @@ def test_every_list_of_desired_state_has_a_task_file() -> None:
         assert enforcement.roles({f"desired_state_{kind['list']}": []}, lambda value: value) == [
             "desired_state"
         ]
+
+
+def test_every_role_is_in_every_step_of_the_scenario_of_all() -> None:
+    scenarios = ROOT / "extensions" / "molecule"
+    for step in ("prepare", "converge", "verify"):
+        plays = yaml_load((scenarios / "default" / f"{step}.yml").read_text("utf-8"))
+        imported = [each.get("ansible.builtin.import_playbook") for each in plays]
+        files = [f"../{path.parent.name}/{step}.yml" for path in scenarios.glob(f"*/{step}.yml")]
+        expected = [file for file in files if not file.startswith("../default/")]
+        assert sorted(filter(None, imported)) == sorted(expected)
+    roles = {path.name for path in (ROOT / "roles").iterdir()}
+    assert roles == {path.parent.name for path in scenarios.glob("*/converge.yml")} - {"default"}
