@@ -2,12 +2,16 @@
 """Run the main job on real input: build and install this collection as a user would, and release it
 twice. Then change a server by hand, and find the change.
 
+    python -m tools.demo           everything
+    python -m tools.demo --once    a single release, to show that it works on an ansible-core
+
 The release runs against the sandbox. The results (the state of the five servers, the output of both
 runs) stay in a temporary folder that is named at the end; the sandbox itself is stopped.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import re
@@ -26,15 +30,19 @@ from tools.tree import ROOT
 
 
 def main() -> None:
+    """Run the demo in a temporary folder."""
+    parser = argparse.ArgumentParser(prog="python -m tools.demo")
+    parser.add_argument("--once", action="store_true", help="end after the first release")
+    once: bool = parser.parse_args().once
     folder = Path(tempfile.mkdtemp(prefix="toolchain-demo-"))
     try:
-        show(folder)
+        show(folder, once)
     except (OSError, RuntimeError) as error:
         raise SystemExit(f"\nThe demo failed: {error}\nWhat it wrote is in {folder}") from None
 
 
-def show(folder: Path) -> None:
-    """Build and install the collection, and release it twice."""
+def show(folder: Path, once: bool) -> None:
+    """Build and install the collection, release it twice, and find a change by hand."""
     print("1. Build and install the collection, offline", flush=True)
     archive = build.pack_as_ansible_does(ROOT, folder / "dist")
     target = str(folder / "collections")
@@ -48,6 +56,8 @@ def show(folder: Path) -> None:
         print("3. Release: build, fetch, publish, judge, promote, document, announce", flush=True)
         first = release(folder, variables, "first")
         print(f"   {summary(first)}")
+        if once:
+            return
         print("4. Release again: nothing is left to do", flush=True)
         mark = sandbox.mark()
         second = release(folder, variables, "second")

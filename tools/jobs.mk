@@ -90,9 +90,10 @@ ansible-lint:
 docs:
 	$(call run,sh -c 'python -m tools.docs $(OUT)/$@/site && \
 		python -m tools.docs_search $(OUT)/$@/site')
+# The job docs reads the same pages, with warnings as errors, so that rstcheck finds nothing more.
 antsibull-docs:
 	$(call run,antsibull-docs lint-collection-docs --plugin-docs --check-extra-docs-refs \
-		--validate-collection-refs self .)
+		--skip-rstcheck --validate-collection-refs self .)
 antsibull-changelog:
 	$(call run,antsibull-changelog lint)
 licences inclusion:
