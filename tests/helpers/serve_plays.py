@@ -33,6 +33,8 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.plugins import loader
 from ansible.utils.path import cleanup_tmp_file
 
+from tests.helpers import tasks_here
+
 _PLUGINS = "ansible_collections.delivery.toolchain.plugins"
 # Not the actions, nor their `in_process`: it keeps the standard error of the process that imports it.
 _IMPORTS = (
@@ -186,6 +188,10 @@ def _play(
     for name in ("CALLBACKS_ENABLED", "ANSIBLE_HOME", "DEFAULT_LOCAL_TMP"):
         value = constants.config.get_config_value(name, variables=vars(constants))
         setattr(constants, name, value)
+    tasks_here.use()
+    # what its tasks leave, other than a worker, does not end with them
+    gc.enable()
+    gc.set_threshold(50_000, 20, 20)
     sys.exit(playbook.main(command))
 
 
