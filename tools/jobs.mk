@@ -43,7 +43,7 @@ DRIFT := tests/integration/drift
 SCENARIOS := $(addprefix tests/integration/,execution release)
 FEATURES := tests/integration/execution/test_features.py
 EXPORT := tests/integration/drift/test_desired_state.py::test_exported_state_has_no_drift
-# The features of Ansible and a fresh export run on two releases in core-oldest and core-newest.
+# core-oldest and core-newest run the features of Ansible, core-oldest also a fresh export.
 drift:
 	$(call run,$(LATER) $(DRIFT) --deselect $(EXPORT) --junitxml $(OUT)/$@.xml)
 scenarios:

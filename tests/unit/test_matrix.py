@@ -83,6 +83,17 @@ def test_first_part_runs_the_tests_of_modules() -> None:
         assert "pytest.mark.first" in (tree.ROOT / file).read_text(encoding="utf-8")
 
 
+def test_brief_parts_together_run_the_export_and_the_whole_demo() -> None:
+    oldest, newest = (
+        matrix.commands(pair, "brief")
+        for pair in matrix.PAIRS
+        if pair.name in matrix._NICKNAMES.values()
+    )
+    assert oldest["features"][-1].endswith("test_exported_state_has_no_drift")
+    assert newest["features"][-1].endswith("test_features.py")
+    assert (oldest["demo"][-1], newest["demo"][-1]) == ("--once", "tools.demo")
+
+
 def test_platforms_and_readme_say_until_when_a_release_is_supported() -> None:
     page = matrix.PLATFORMS.read_text(encoding="utf-8")
     rows = re.findall(r"^\| (2\.\d+) \| until (\w+ \d+) \| (.*) \|$", page, re.M)

@@ -46,7 +46,7 @@ FEATURES: dict[str, dict[str, Any]] = {
     "empty loop": {"tasks": [_role(loop=[])]},
     "until": {
         "tasks": [
-            _role(_INVALID, register="tried", until="tried is success", retries=2, delay=0),
+            _role(_INVALID, register="tried", until="tried is success", retries=1, delay=0),
         ]
     },
     "loop with until": {
@@ -84,14 +84,13 @@ FEATURES: dict[str, dict[str, Any]] = {
             }
         ]
     },
-    "several hosts": {"hosts": "many", "tasks": [_role()]},
-    "strategy free": {"hosts": "many", "strategy": "free", "tasks": [_role(), _role(_MISSING)]},
+    "strategy free": {"hosts": "many", "strategy": "free", "tasks": [_role()]},
     "run once": {"hosts": "many", "tasks": [_role(run_once=True)]},
     "throttle": {"hosts": "many", "tasks": [_role(throttle=1)]},
     "serial": {"hosts": "many", "serial": 1, "tasks": [_role()]},
     "delegation": {"tasks": [_role(delegate_to="host1")]},
     "delegation in a loop": {"tasks": [_role(loop=_HOSTS, delegate_to="{{ item }}")]},
-    "check mode": {"check_mode": True, "tasks": [_role({"name": "New"}), _role()]},
+    "check mode": {"check_mode": True, "tasks": [_role()]},
     "diff": {"diff": True, "check_mode": True, "tasks": [_role({"name": "New"})]},
     "no log": {"tasks": [_role(no_log=True)]},
     "environment": {"environment": {"LC_ALL": "C"}, "tasks": [_role()]},
