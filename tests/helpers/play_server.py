@@ -114,5 +114,7 @@ def _settings(variables: Mapping[str, str]) -> dict[str, str]:
     }
     # several paths may lead to the same collection
     if _COLLECTIONS in found:
-        found[_COLLECTIONS] = os.path.realpath(Path(found[_COLLECTIONS], tree.COLLECTION))
+        first, *others = found[_COLLECTIONS].split(os.pathsep)
+        own = os.path.realpath(Path(first, tree.COLLECTION))
+        found[_COLLECTIONS] = os.pathsep.join([own, *others])
     return found

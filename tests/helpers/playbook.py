@@ -117,11 +117,17 @@ def environment(folder: Path, collections: Path | None = None) -> dict[str, str]
 
 
 @contextmanager
-def served() -> Iterator[None]:
-    """Let `execute` use a play server, with the settings of `environment`."""
+def served(collections: str | None = None) -> Iterator[None]:
+    """Let `execute` use a play server, with the settings of `environment`.
+
+    `collections`: another collections path.
+    """
     with tempfile.TemporaryDirectory(prefix="play-server-") as name:
         folder = Path(name)
-        _servers.append(PlayServer(folder, environment(folder)))
+        variables = environment(folder)
+        if collections is not None:
+            variables["ANSIBLE_COLLECTIONS_PATH"] = collections
+        _servers.append(PlayServer(folder, variables))
         try:
             yield
         finally:

@@ -192,6 +192,7 @@ def _play(
     # what its tasks leave, other than a worker, does not end with them
     gc.enable()
     gc.set_threshold(50_000, 20, 20)
+    importlib.import_module("tests.helpers.foreign").install()
     sys.exit(playbook.main(command))
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -24,7 +25,14 @@ ROOT = Path(__file__).resolve().parents[3]
 RECAP = re.compile(r"^localhost\s*:.*?changed=(\d+).*?failed=(\d+)", re.MULTILINE)
 SERVICES = ("repo", "tracker", "wiki", "ci", "analysis")
 PLAYBOOKS = ("release", "enforce", "drift", "housekeeping")
+COLLECTIONS = f"{playbook.collections_path()}:{installed.CONTROLLER}"
 PLAN = "{{ survey_enforce_plan | default('') | from_yaml or drift_plan | default('') }}"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def plays_with_awx() -> Iterator[None]:
+    with playbook.served(COLLECTIONS):
+        yield
 
 
 @pytest.fixture
@@ -71,7 +79,6 @@ def setup(
     """
     environment = playbook.environment(folder)
     del environment["ANSIBLE_CALLBACKS_ENABLED"]
-    collections = f"{environment['ANSIBLE_COLLECTIONS_PATH']}:{installed.CONTROLLER}"
     named = {} if path is None else {"CONTROLLER_OPTIONAL_API_URLPATTERN_PREFIX": path}
     finished = playbook.execute(
         ["delivery.toolchain.awx_setup", "-e", json.dumps(variables), *arguments],
@@ -79,9 +86,9 @@ def setup(
         {
             **environment,
             **named,
-            "ANSIBLE_COLLECTIONS_PATH": collections,
-            # starts fewer processes for each module of awx.awx
-            "ANSIBLE_PIPELINING": "true",
+            "ANSIBLE_COLLECTIONS_PATH": COLLECTIONS,
+            # awx.awx would read all certificates of the system before each request
+            "SSL_CERT_FILE": os.devnull,
             "CONTROLLER_HOST": awx.url,
             "CONTROLLER_OAUTH_TOKEN": TOKEN,
         },
@@ -271,11 +278,6 @@ def test_slices_enforce_the_plans_of_all_slices(
         run = _slice(sandbox, tmp_path, enforce, hosts, **artifacts)
         assert run.code == 0, run.output
         assert f"Applied: {len(hosts)} created" in run.output
-    again = _slice(sandbox, tmp_path, enforce, ["b"], **artifacts)
-    assert again.code == 2
-    assert "gone: version REL/8.b" in " ".join(again.output.split())
-    alone = _slice(sandbox, tmp_path, enforce, ["d"], **artifacts)
-    assert "is for a, b, c, but this run has none of these" in " ".join(alone.output.split())
 
 
 def test_misspelt_variable_is_reported_before_anything_is_created(

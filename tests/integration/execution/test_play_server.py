@@ -22,6 +22,7 @@ _UNREACHABLE = {"url": "http://127.0.0.1:9", "token": "x", "retries": 0}
 _TASKS: list[dict[str, Any]] = [
     {"ansible.builtin.debug": {"msg": "{{ lookup('env', 'HOME', 'ANSIBLE_HOME', 'EXTRA') }}"}},
     {"ansible.builtin.command": {"argv": ["pwd"]}},
+    {"ansible.builtin.slurp": {"src": "playbook.json"}},
     playbook.task("repo_info", _UNREACHABLE, "In the worker"),
     playbook.task("repo_info", _UNREACHABLE, "In a process", vars={"toolchain_in_process": False}),
     {"ansible.builtin.fail": {"msg": "the end"}},
