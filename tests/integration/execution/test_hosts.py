@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -32,51 +32,52 @@ def _writes_once(name: str) -> bool:
 ONCE = [name for name in CASES if _writes_once(name)]
 
 
-def on_all_hosts(
-    folder: Path, module: str, arguments: Mapping[str, Any], hosts: int = HOSTS
-) -> list[dict[str, Any]]:
-    """Run a task in a forked process for each host, all at the same time."""
-    in_process.loaded(module)
-    with contextlib.ExitStack() as stack, ThreadPoolExecutor(hosts) as pool:
-        workers = [stack.enter_context(forked.worker(folder)) for _host in range(hosts)]
-        return list(pool.map(lambda run_module: run_module(module, arguments), workers))
-
-
 @pytest.mark.parametrize("name", ONCE)
 def test_hosts_write_once(
-    fresh: Callable[[str], Sandbox],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    name: str,
+    fresh: Callable[[str], Sandbox], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
+    """Run each step in a worker for each host, in all at the same time."""
     case = CASES[name]
     flavour = case["flavours"][-1]
     sandbox = fresh(flavour)
     for service, changes in settings(name).items():
         sandbox.settings(service, **changes)
     sandbox.seed(seed(name))
-    monkeypatch.setenv(run_folder.VARIABLE, str(tmp_path))
-    options = connections.connection(case["service"], sandbox.urls[case["service"]])
-    options |= connection_options(name, flavour)
-    for step in (step for step in STEPS if step in case):
-        sandbox.fault(service=case["service"], delay=0.2, times=HOSTS)
-        mark = sandbox.mark()
-        arguments = {**options, **forked.rendered(case[step])}
-        results = on_all_hosts(tmp_path, case["module"], arguments)
-        sandbox.clear_faults()
-        assert [result["msg"] for result in results if result.get("failed")] == []
-        writes = [
-            f"{request['method']} {request['path']}"
-            for request in sandbox.requests(since=mark)
-            if request["write"]
-        ]
-        changed = sorted(result["changed"] for result in results)
-        if step in case.get("writes", {}):
-            assert len(writes) == case["writes"][step], writes
-        assert changed == [False] * (HOSTS - 1) + [True], (step, changed, writes)
+    monkeypatch.setenv(run_folder.VARIABLE, str(tmp_path / "run"))
+    in_process.loaded(case["module"])
+    with contextlib.ExitStack() as stack, ThreadPoolExecutor(HOSTS) as pool:
+        workers = [stack.enter_context(forked.worker(tmp_path)) for _host in range(HOSTS)]
+
+        def on_all_hosts(arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
+            return list(pool.map(lambda run: run(case["module"], arguments), workers))
+
+        options = connections.connection(case["service"], sandbox.urls[case["service"]])
+        options |= connection_options(name, flavour)
+        for step in (step for step in STEPS if step in case):
+            sandbox.fault(service=case["service"], delay=0.2, times=HOSTS)
+            mark = sandbox.mark()
+            _expect_one_change(step, on_all_hosts({**options, **forked.rendered(case[step])}))
+            sandbox.clear_faults()
+            writes = sandbox.requests(since=mark, writes=True)
+            if step in case.get("writes", {}):
+                assert len(writes) == case["writes"][step], writes
 
 
-WAYS = {"in process": True, "separate": False}
+def _expect_one_change(step: str, results: Sequence[Mapping[str, Any]]) -> None:
+    assert [result["msg"] for result in results if result.get("failed")] == []
+    changed = sorted(result["changed"] for result in results)
+    assert changed == [False] * (HOSTS - 1) + [True], (step, changed)
+
+
+#: By name of a way: whether it is that of the worker, and its modules. A separate process of any
+#: module finds the folder of the run in the same way.
+WAYS: dict[str, tuple[bool, tuple[str, ...]]] = {
+    "in process": (
+        True,
+        ("tracker_issue", "build_promote", "ci_job_build", "repo_token", "wiki_page"),
+    ),
+    "separate": (False, ("tracker_issue",)),
+}
 
 
 def side_by_side(way: str) -> dict[str, dict[str, Any]]:
@@ -128,21 +129,25 @@ def played(
     # the search finds no issue during the run
     sandbox.settings("tracker", index_lag_searches=10_000)
     tasks = []
-    for way, in_worker in WAYS.items():
-        for module, options in side_by_side(way).items():
+    for way, (in_worker, modules) in WAYS.items():
+        for module in modules:
             # delay the first read of every host, so that no host sees the object of another host
             slow = {"service": CASES[module]["service"], "delay": 0.5, "times": HOSTS}
             variables = {"sandbox_faults": [slow], "toolchain_in_process": in_worker}
-            tasks.append(playbook.task(module, options, f"{module} {way}", vars=variables))
+            tasks.append(
+                playbook.task(module, side_by_side(way)[module], f"{module} {way}", vars=variables)
+            )
     defaults = connections.module_defaults(sandbox.urls)
     play = playbook.play(tasks, hosts="all", module_defaults=defaults)
     arguments = ["-i", str(folder / "inventory.json"), "--forks", str(HOSTS)]
     return playbook.run(folder, [play], arguments=arguments, controls={"host0": sandbox.control})
 
 
-@pytest.mark.parametrize("module", side_by_side(""))
-@pytest.mark.parametrize("way", WAYS)
-def test_hosts_of_a_play_write_once(played: playbook.Run, module: str, way: str) -> None:
+@pytest.mark.parametrize(
+    ("way", "module"),
+    [(way, module) for way, (_worker, modules) in WAYS.items() for module in modules],
+)
+def test_hosts_of_a_play_write_once(played: playbook.Run, way: str, module: str) -> None:
     events = [played.event(f"{module} {way}", f"host{number}") for number in range(HOSTS)]
     assert [event.result.get("msg") for event in events if event.status != "ok"] == []
     assert sorted(event.result["changed"] for event in events) == [False] * (HOSTS - 1) + [True]
