@@ -1,57 +1,58 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run the static checks and the tests of the changes since the branch left main.
+"""Run what the changes since the branch left main can break, in at most 90 seconds for one file.
 
     python -m tools.quick            changes since main, committed or not
     python -m tools.quick --list     only print the tests
+    python -m tools.quick --list FILE ...    the tests of a change of these files
 
-Tests are found through imports: unit tests that directly or indirectly import a changed file,
-contract cases of the modules that do, and tests of the changed service that name such a module. A
-changed role has its Molecule scenario, and tests that are named after it. If a change reaches many
-modules, only the tests of its package and a sample of the contract run. Tests of several services
-(releases, examples, documentation) are left to `make test`. All commands run side by side.
+The tests near the changes run (`tools/near.py` finds them), the nearest first and then the
+cheapest, until their processor time is spent (`tools/times.json` has it). The output names the
+other tests: they are left to `make test` and `make test-all`. All commands run side by side.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
-from tests.helpers.cases import CASES
-from tools import tree
+from tools import near, times, tree
 
-#: A change that reaches more modules is a change of the core: `make test` runs all contract cases.
-_MAX_MODULES = 12
-#: The module whose contract cases run after such a change.
-_SAMPLE = "tracker_version"
-_PROGRAMS = Path(sys.executable).parent
+#: Processor seconds of the tests; the static checks and the start of pytest need as much.
+BUDGET = 70
 #: Tests that compare files of all kinds: generated files, citations, imports, roles.
 _ALWAYS = tuple(
     f"tests/unit/test_{name}.py" for name in ("architecture", "citations", "metadata", "roles")
 )
-#: Seconds on two idle cores: the static checks, the start of the tests, and the average of a unit
-#: test file, another test file, a contract case and a Molecule scenario.
-_SECONDS = {"start": 30, "unit": 0.7, "others": 6, "case": 0.8, "scenario": 4}
-_STATIC = (
-    ("ruff", "check", "--quiet", "."),
-    ("ruff", "format", "--check", "--quiet", "."),
+_LAYERS = ("contract", "integration", "unit")
+#: Words of paths that are no subject.
+_EVERYWHERE = {"plugi", "modul", "utils", "lib", "tests", "test", "unit", "integ", "yml", "tasks"}
+#: Commands by the paths that they check.
+_STATIC = {
+    r".*\.py": ["ruff check --quiet .", "ruff format --check --quiet ."],
     # mypy finds the collection in a copy only
-    ("python", "-m", "tools.check", "mypy", "mypy-plugins"),
-)
+    r"(plugins|sandbox|tests|tools)/.*\.py": ["python -m tools.check mypy mypy-plugins"],
+    r".*\.ya?ml": ["yamllint --strict {}"],
+    r"changelogs/.*": ["python -m tools.check antsibull-changelog"],
+    r"tools/(setup|third_party|debian_python)|\.ci/run": ["python -m tools.check shellcheck"],
+    r"requirements.*": ["python -m tools.check licences"],
+}
 
 
 def changed() -> set[str]:
     """Return the paths of files that differ from the branch point on main."""
-    base = _git("merge-base", "HEAD", "main").strip() or "HEAD"
-    listed = _git("diff", "--name-only", base) + _git("ls-files", "--others", "--exclude-standard")
-    return set(listed.splitlines())
+    listed = _git("diff", "--name-only", _base())
+    return set((listed + _git("ls-files", "--others", "--exclude-standard")).splitlines())
+
+
+def _base() -> str:
+    return _git("merge-base", "HEAD", "main").strip() or "HEAD"
 
 
 def _git(*arguments: str) -> str:
@@ -59,124 +60,122 @@ def _git(*arguments: str) -> str:
     return subprocess.run(command, check=False, capture_output=True, text=True).stdout
 
 
-def tests(paths: set[str]) -> tuple[list[str], list[str]]:
-    """Return the test files and the contract cases to run."""
-    reached = _with_importers(paths)
-    modules = {Path(path).stem for path in reached if path.startswith("plugins/modules/")}
-    if len(modules) > _MAX_MODULES:
-        modules, reached = {_SAMPLE}, _near(paths, reached)
-    cases = {name for name, case in CASES.items() if case["module"] in modules}
-    changed_cases = {Path(path).stem for path in paths if path.startswith("tests/contract/cases/")}
-    found = {path for path in reached if re.match(r"tests/unit/(.*/)?test_", path)}
-    found |= {path for path in paths if re.match(r"tests/.*/test_", path)}
-    found |= {*_naming(modules, paths), *(_ALWAYS if paths else ())}
-    existing = sorted(path for path in found if (tree.ROOT / path).exists())
-    return existing, sorted(cases | (changed_cases & CASES.keys()))
+def tests(paths: Collection[str]) -> tuple[list[str], list[str]]:
+    """Return the tests to run, and those near the changes that are left."""
+    distances = dict.fromkeys(_ALWAYS if paths else (), 2)
+    for path in paths:
+        for distance, test in near.tests(path):
+            distances[test] = min(distance, distances.get(test, distance))
+    words = set().union(*map(_words, paths))
+    order = sorted(
+        (distance, -len(words & _words(test)), times.cost(test), test)
+        for test, distance in distances.items()
+        if times.exists(test)
+    )
+    ordered = [test for *_, test in order]
+    # what runs the file itself; then the nearest test of each kind, before one uses up the time
+    nearest = [test for test in ordered if distances[test] == 0]
+    first = {test.split("/")[1]: test for test in reversed(ordered) if _is_affordable(test)}
+    chosen: list[str] = []
+    spent = 0.0
+    for test in [*nearest, *filter(None, map(first.get, _LAYERS)), *ordered]:
+        # of an expensive test file that changed, its changed tests
+        split = test in paths and times.cost(test) > BUDGET
+        for part in _functions(test) if split else [test]:
+            new = part not in chosen and part.split("::")[0] not in chosen
+            if new and spent + times.cost(part) <= BUDGET:
+                chosen.append(part)
+                spent += times.cost(part)
+    return chosen, [test for test in ordered if test not in chosen]
 
 
-def _with_importers(paths: set[str], steps: int = -1) -> set[str]:
-    """Return the files, and those that import them directly or indirectly, at most `steps` away."""
-    reached = new = paths
-    while new and steps:
-        new = {each for path in new for each in _importers().get(path, ())} - reached
-        reached = reached | new
-        steps -= 1
-    return reached
+def _is_affordable(test: str) -> bool:
+    return "/" in test and times.cost(test) <= BUDGET * 3 / 4
 
 
 @cache
-def _importers() -> dict[str, list[str]]:
-    """Map each Python file of the checkout to the files that import it."""
-    with tempfile.TemporaryDirectory(prefix="toolchain-imports-") as name:
-        root = tree.link_tree(Path(name))
-        # the folders of the collection are packages without __init__.py
-        folders = [root.parents[1], root.parent, root, *(root / "plugins").rglob("*/")]
-        packages = [str(each.relative_to(name)) for each in folders if each.is_dir()]
-        command = [str(_PROGRAMS / "ruff"), "analyze", "graph", "--preview"]
-        command += ["--direction", "dependents", str(tree.COLLECTION)]
-        for key, value in {"namespace-packages": packages, "src": [name, str(root)]}.items():
-            command += ["--config", f"{key} = {json.dumps(value)}"]
-        done = subprocess.run(command, check=True, cwd=name, capture_output=True, text=True)
-    found: dict[str, list[str]] = json.loads(done.stdout.replace(f"{tree.COLLECTION}/", ""))
+def _words(path: str) -> set[str]:
+    """Return the beginnings of the words of a path: `adoption.py` is near `test_adopt.py`."""
+    return {word[:5] for word in re.findall(r"[a-z]{3,}", path)} - _EVERYWHERE
+
+
+def _functions(path: str) -> list[str]:
+    """Return the tests of a file: the changed ones first, then the cheapest."""
+    lines = near.text(path).splitlines()
+    hunks = re.findall(r"^@@ \S+ \+(\d+)", _git("diff", "-U0", _base(), "--", path), re.M)
+    above = ["\n".join(lines[: int(number)]) for number in hunks]
+    edited = [name for part in above for name in re.findall(r"^def (\w+)", part, re.M)[-1:]]
+    tests_of_file = [f"{path}::{name}" for name in times.functions(path)]
+    return sorted(
+        tests_of_file, key=lambda test: (test.partition("::")[2] not in edited, times.cost(test))
+    )
+
+
+def commands(paths: Collection[str], chosen: Sequence[str]) -> list[list[str]]:
+    """Return the static checks of changed files and the commands that run tests."""
+    found = []
+    existing = [path for path in sorted(paths) if (tree.ROOT / path).exists()]
+    for pattern, lines in _STATIC.items():
+        matching = [path for path in existing if re.fullmatch(pattern, path)]
+        found += [line.replace("{}", " ".join(matching)).split() for line in lines if matching]
+    cases = [Path(test).stem for test in chosen if test.startswith(near.CASE_FOLDER)]
+    scenarios = [test for test in chosen if test.startswith("molecule-")]
+    files = [test for test in chosen if not test.startswith((near.CASE_FOLDER, "molecule-"))]
+    pytest = ["python", "-m", "pytest", "-q"]
+    if cases:
+        # Without the brackets, ci_job would also select ci_job_build.
+        named = " or ".join(f"[{case}] or [{case}-" for case in cases)
+        found.append([*pytest, "tests/contract", "-k", named])
+    if files:
+        # importlib: tests of several layers may have files of the same name
+        workers = ["-n", "2", "--dist", "loadfile"] if len(files) > 2 else []
+        found.append([*pytest, "--import-mode=importlib", *workers, *sorted(files)])
+    if scenarios:
+        found.append(["python", "-m", "tools.check", *scenarios])
     return found
 
 
-def _near(paths: set[str], reached: set[str]) -> set[str]:
-    """Return the reached tests of the changed packages, and other tests that import the change
-    directly, without those of the services.
-    """
-    packages = {f"tests/unit/{service}" for service in _services(paths)}
-    in_packages = {path for path in reached if str(Path(path).parent) in packages}
-    direct = _with_importers(paths, steps=1)
-    return in_packages | {path for path in direct if str(Path(path).parent) == "tests/unit"}
-
-
-def _services(paths: set[str]) -> set[str]:
-    """Return the services of the changed packages; `core` counts as a service."""
-    return {path.split("/")[3] for path in paths if path.startswith("plugins/module_utils/_lib/")}
-
-
-def roles(paths: set[str]) -> list[str]:
-    """Return the changed roles."""
-    return sorted({path.split("/")[1] for path in paths if path.startswith("roles/")})
-
-
-def _naming(modules: set[str], paths: set[str]) -> Iterator[str]:
-    """Yield tests of the changed services, and of sandboxes, that name one of the modules."""
-    served = {path.split("/")[1] for path in paths if path.startswith("sandbox/")}
-    patterns = [f"tests/integration/sandbox/test_sandbox_{name}*.py" for name in served]
-    patterns += [f"tests/integration/*/test_{name}*.py" for name in roles(paths)]
-    for pattern in patterns:
-        yield from (str(path.relative_to(tree.ROOT)) for path in tree.ROOT.glob(pattern))
-    for service in _services(paths) if modules else ():
-        for path in tree.ROOT.glob(f"tests/[iu]n*/{service}/test_*.py"):
-            if re.search(rf"\b({'|'.join(modules)})\b", path.read_text(encoding="utf-8")):
-                yield str(path.relative_to(tree.ROOT))
-
-
-def estimate(files: Sequence[str], cases: Sequence[str], scenarios: Sequence[str]) -> int:
-    """Return about how many seconds the checks and tests take, in steps of ten."""
-    unit = sum(path.startswith("tests/unit/") for path in files)
-    counts = {"unit": unit, "others": len(files) - unit}
-    counts |= {"start": 1, "case": len(cases), "scenario": len(scenarios)}
-    return max(1, round(sum(_SECONDS[name] * count for name, count in counts.items()) / 10)) * 10
+def _show(title: str, names: Sequence[str], *, by_folder: bool) -> None:
+    """Print tests, or the number in each folder, and their processor time."""
+    if names:
+        seconds = sum(map(times.cost, names))
+        folders = Counter(str(Path(name.split("::")[0]).parent) for name in names)
+        lines = [f"{folder}: {count}" for folder, count in folders.items()] if by_folder else names
+        print(f"{title}: {len(names)}, about {seconds:.0f} s of processor time", *lines, sep="\n  ")
 
 
 def main() -> int:
     """Return 0 if all checks and tests passed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--list", action="store_true", help="only print the tests")
+    parser.add_argument("files", nargs="*", help="changed files; by default those since main")
     options = parser.parse_args()
-    paths = changed()
-    files, cases = tests(paths)
-    print(f"{len(paths)} files changed; {len(files)} test files", *files, sep="\n  ")
-    print(f"contract cases: {', '.join(cases) or 'none'}")
-    scenarios = [f"molecule-{role}" for role in roles(paths)]
-    print(f"About {estimate(files, cases, scenarios)} s on two idle cores.", flush=True)
+    paths = set(options.files) or changed()
+    chosen, left = tests(paths)
+    _show(f"{len(paths)} files changed. Tests that run", chosen, by_folder=False)
+    for command, is_first in {"make test": True, "make test-all": False}.items():
+        names = [test for test in left if _runs_first(test) is is_first]
+        _show(f"Left to `{command}`", names, by_folder=not options.list)
     if options.list:
         return 0
-    commands: list[tuple[str, ...]] = list(_STATIC)
-    if cases:
-        # Without the brackets, ci_job would also select ci_job_build.
-        chosen = " or ".join(f"[{case}] or [{case}-" for case in cases)
-        contract = ("pytest", "-q", "tests/contract")
-        commands.append((*contract, "-k", chosen))
-    if files:
-        # importlib: tests of several layers may have files of the same name
-        pytest = ("python", "-m", "pytest", "-q", "--import-mode=importlib", "-n", "2")
-        commands.append((*pytest, "--dist", "loadfile", *files))
-    if scenarios:
-        commands.append(("python", "-m", "tools.check", *scenarios))
-    with ThreadPoolExecutor(len(commands)) as pool:
-        failures = list(filter(None, pool.map(_failure, commands)))
+    sys.stdout.flush()
+    todo = commands(paths, chosen)
+    with ThreadPoolExecutor(max(len(todo), 1)) as pool:
+        failures = list(filter(None, pool.map(_failure, todo)))
     print(*(failures or ["all passed"]), sep="\n")
     return int(bool(failures))
+
+
+def _runs_first(test: str) -> bool:
+    """Return whether `make test` runs a test, or a part of it."""
+    path, _, _ = test.partition("::")
+    return path.startswith(("tests/unit/", near.CASE_FOLDER)) or "mark.first" in near.text(path)
 
 
 def _failure(command: Sequence[str]) -> str:
     """Run a command, and print its output at its end; return a message if it fails."""
     done = subprocess.run(
-        [_PROGRAMS / command[0], *command[1:]],
+        [near.PROGRAMS / command[0], *command[1:]],
         cwd=tree.ROOT,
         check=False,
         stdout=subprocess.PIPE,

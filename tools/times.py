@@ -17,6 +17,7 @@ import xml.etree.ElementTree as ET
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from tools import tree
@@ -27,6 +28,8 @@ _CONTRACT = "tests/contract/test_contract.py"
 _EXPENSIVE = 10
 #: Tests that are kept for a file of a playbook or role.
 _KEPT = 3
+#: Of a scenario of Molecule, with the sandbox that it starts.
+_SCENARIO = 20.0
 
 
 @dataclass(frozen=True)
@@ -51,10 +54,6 @@ class Times:
     seconds: dict[str, float] = field(default_factory=dict)
     played: dict[str, list[str]] = field(default_factory=dict)
 
-    @classmethod
-    def load(cls) -> Times:
-        return cls(**json.loads(_FILE.read_text(encoding="utf-8")))
-
     def save(self) -> None:
         content = {"played": self.played, "seconds": self.seconds}
         _FILE.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n", encoding="utf-8")
@@ -66,14 +65,30 @@ class Times:
         path, _, function = test.partition("::")
         if function:
             return self.of(path) / max(len(functions(path)), 1)
-        folder = [
-            seconds
-            for known, seconds in self.seconds.items()
-            if "::" not in known and Path(known).parent == Path(path).parent
-        ]
-        return sum(folder) / len(folder) if folder else 1.0
+        for folder in Path(path).parents[:-1]:
+            known = [
+                seconds
+                for each, seconds in self.seconds.items()
+                if "::" not in each and each.startswith(f"{folder}/")
+            ]
+            if known:
+                return sum(known) / len(known)
+        return 1.0
 
 
+@cache
+def load() -> Times:
+    """Return the content of the file."""
+    return Times(**json.loads(_FILE.read_text(encoding="utf-8")))
+
+
+@cache
+def cost(test: str) -> float:
+    """Return the processor seconds of a test or of a scenario of Molecule."""
+    return _SCENARIO if test.startswith("molecule-") else load().of(test)
+
+
+@cache
 def functions(path: str) -> list[str]:
     """Return the test functions of a file of the checkout, in order."""
     file = tree.ROOT / path
@@ -81,15 +96,18 @@ def functions(path: str) -> list[str]:
     return re.findall(r"^def (test_\w+)", text, re.MULTILINE)
 
 
+@cache
 def exists(test: str) -> bool:
-    """Return whether the checkout has a test file, function or contract case."""
+    """Return whether the checkout has a test: a file, function, contract case or scenario."""
     path, _, function = test.partition("::")
+    if path.startswith("molecule-"):
+        return True
     return function in functions(path) if function else (tree.ROOT / path).exists()
 
 
 def refresh(out: Path) -> None:
     """Write the measures of the reports in a folder into the file."""
-    merged(Times.load(), list(measures(out))).save()
+    merged(load(), measures(out)).save()
 
 
 def measures(out: Path) -> Iterator[Measure]:

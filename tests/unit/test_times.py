@@ -67,4 +67,5 @@ def test_unknown_test_costs_the_average_of_its_file_or_folder() -> None:
     known = Times({_FILE: 12.0, "tests/unit/test_other.py": 2.0})
     assert known.of("tests/unit/test_new.py") == 7
     assert known.of(f"{_FILE}::{_FUNCTIONS[0]}") == 12 / len(_FUNCTIONS)
-    assert known.of("tests/faults/test_new.py") == 1
+    assert known.of("tests/faults/test_new.py") == 7
+    assert Times().of("tests/faults/test_new.py") == 1
