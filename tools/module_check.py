@@ -18,6 +18,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -46,13 +47,11 @@ from tests.helpers.permissions import KNOWN  # noqa: E402 (imports plugins)
 
 _FRAGMENTS = "ansible_collections.delivery.toolchain.plugins.doc_fragments"
 _TESTS = tree.ROOT / "tests"
+_USED = re.compile(r"""["'](\w+)(?=["'])|\b(\w+)=""")
 
 
-def missing(module: str, sandbox: Sandbox) -> list[str]:
-    """Return a sentence for every missing part of the module.
-
-    :param sandbox: a running sandbox, with the flavour `real`
-    """
+def missing(module: str) -> list[str]:
+    """Return a sentence for every missing part of the module."""
     files = _files(module)
     absent = [f"{path} is missing" for path in files if not (tree.ROOT / path).exists()]
     if absent:
@@ -69,7 +68,6 @@ def missing(module: str, sandbox: Sandbox) -> list[str]:
         *_case(module),
         *_unknown_permissions(module),
         *_unconfirmed(module),
-        *_unknown_requests(module, sandbox),
         *_changelog(module),
     ]
 
@@ -88,6 +86,10 @@ def _files(module: str) -> list[Path]:
     ]
 
 
+def _exists(module: str) -> bool:
+    return all((tree.ROOT / path).exists() for path in _files(module))
+
+
 def _options(module: str) -> Iterator[str]:
     """Compare the options with the documentation, and search for them in the module's tests."""
     _operation, options = interleaving.operation_of(module)
@@ -96,20 +98,37 @@ def _options(module: str) -> Iterator[str]:
     for name in sorted((spec.keys() - own - shared) | (own - spec.keys())):
         where = "the documentation" if name in spec else "the options of the operation"
         yield f"option {name} is missing in {where}"
-    classes = [one.__name__ for one in options.__mro__[:-1]]
-    mentions = re.compile(rf"\b({'|'.join([module, *classes])})\b")
-    used = "\n".join(text for name, text in _tests() if module in name or mentions.search(text))
+    about = {module, *(one.__name__ for one in options.__mro__[:-1])}
+    used = set().union(
+        *(test.names for test in _tests() if module in test.name or about & test.words)
+    )
     for place in _places(spec):
-        name = place.rpartition(".")[2]
-        if not re.search(rf"""["']{name}["']|\b{name}=""", used):
+        if place.rpartition(".")[2] not in used:
             yield f"option {place} has no test: none of the module names it"
 
 
+@dataclass(frozen=True)
+class _Test:
+    """A test or case: its words, and the names that it uses as a string or as a keyword."""
+
+    name: str
+    words: set[str]
+    names: set[str]
+
+
 @cache
-def _tests() -> list[tuple[str, str]]:
-    """Return name and text of every test and case; an option is a string or a keyword in them."""
-    cases_as_json = [(name, json.dumps(case, default=str)) for name, case in cases.CASES.items()]
-    return [*((path.stem, _text(path)) for path in _TESTS.rglob("*.py")), *cases_as_json]
+def _tests() -> list[_Test]:
+    """Return every test and case. They are searched once, not once for each module."""
+    texts = [(path.stem, _text(path)) for path in _TESTS.rglob("*.py")]
+    texts += ((name, json.dumps(case, default=str)) for name, case in cases.CASES.items())
+    return [
+        _Test(
+            name,
+            set(re.findall(r"\w+", text)),
+            {string or keyword for string, keyword in _USED.findall(text)},
+        )
+        for name, text in texts
+    ]
 
 
 def _places(spec: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
@@ -165,8 +184,11 @@ def _unconfirmed(module: str) -> Iterator[str]:
             )
 
 
-def _unknown_requests(module: str, sandbox: Sandbox) -> Iterator[str]:
-    """Run the first step of the case, in check mode and not; yield the requests without a route."""
+def unknown_requests(module: str, sandbox: Sandbox) -> Iterator[str]:
+    """Run the first step of the case, in check mode and not; yield the requests without a route.
+
+    :param sandbox: a running sandbox, with the flavour `real`
+    """
     case = cases.CASES[module]
     if "service" not in case:
         return
@@ -213,12 +235,12 @@ def _text(path: Path) -> str:
 def main(arguments: list[str]) -> int:
     """Print the missing parts of the modules; return 1 if there are any."""
     with Sandbox.start(flavour="real") as sandbox:
-        lines = [
-            f"{module}: {line}"
-            for module in arguments or DESCRIPTORS
-            for line in missing(module, sandbox)
-        ]
-    if all((tree.ROOT / path).exists() for module in arguments for path in _files(module)):
+        lines = []
+        for module in arguments or DESCRIPTORS:
+            lines += (f"{module}: {line}" for line in missing(module))
+            if _exists(module):
+                lines += (f"{module}: {line}" for line in unknown_requests(module, sandbox))
+    if all(map(_exists, arguments)):
         lines += generated.problems()
     print(*lines, f"{len(lines)} missing", sep="\n")
     return int(bool(lines))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -43,9 +44,13 @@ _UNCHANGED = ("create again", "update again", "run again")
 
 def problems(case: Mapping[str, Any]) -> list[str]:
     """Return the violations of the schema `case.schema.json` in a case."""
+    return [f"{error.json_path}: {error.message}" for error in _validator().iter_errors(case)]
+
+
+@functools.cache
+def _validator() -> jsonschema.Draft202012Validator:
     schema = json.loads((_FOLDER / "case.schema.json").read_text(encoding="utf-8"))
-    errors = jsonschema.Draft202012Validator(schema).iter_errors(case)
-    return [f"{error.json_path}: {error.message}" for error in errors]
+    return jsonschema.Draft202012Validator(schema)
 
 
 def module_of(name: str) -> str:

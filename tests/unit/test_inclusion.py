@@ -42,6 +42,8 @@ PARTS = {
     "module": "delivery.toolchain.made_up_info",
     "returned": "x",
 }
+#: Folders of `plugins` whose files a check reads as YAML.
+DOCUMENTED = ("modules", "lookup", "filter")
 MADE_UP = "plugins/modules/made_up_info.py"
 
 
@@ -50,12 +52,17 @@ def made_up(**parts: str) -> str:
 
 
 def changed(folder: Path, path: str, text: str | None) -> inclusion.Checkout:
-    """Return a checkout of links to this one, with another text of a file; None removes it."""
+    """Return a checkout of links to this one, with another text of a file; None removes it.
+
+    A plugin is the only one, because a check reads the documentation of all plugins.
+    """
     source, target = ROOT, folder
     parts = Path(path).parts
+    left_out = {".venv", ".git", *(DOCUMENTED if parts[0] == "plugins" else ())}
     for number, part in enumerate(parts):
-        for entry in source.iterdir() if source.is_dir() else ():
-            if entry.name not in (part, ".venv", ".git"):
+        alone = source.name in DOCUMENTED or not source.is_dir()
+        for entry in () if alone else source.iterdir():
+            if entry.name not in {part, *left_out}:
                 (target / entry.name).symlink_to(entry)
         source, target = source / part, target / part
         if number < len(parts) - 1:
