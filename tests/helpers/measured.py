@@ -49,12 +49,21 @@ def _in_checkout(path: str) -> str:
 
 
 def _processor_seconds() -> float:
-    """Return the processor time of this process and its descendants; 0 without /proc."""
+    """Return the processor time of this process and its descendants.
+
+    /proc has the time of descendants that still run. A process with many threads reads many files
+    there, so that it does so only if it has descendants.
+    """
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return sum(os.times()[:4])
     ticks, processes = 0, [str(os.getpid())]
     for process in processes:
         with suppress(OSError):  # it has ended
             fields = Path(f"/proc/{process}/stat").read_text("utf-8").rpartition(")")[2].split()
             ticks += sum(map(int, fields[11:15]))
-            for children in Path(f"/proc/{process}/task").glob("*/children"):
+            for thread in os.listdir(f"/proc/{process}/task"):
+                children = Path(f"/proc/{process}/task/{thread}/children")
                 processes += children.read_text("utf-8").split()
     return ticks / _TICKS
