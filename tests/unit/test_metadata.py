@@ -10,8 +10,6 @@ from __future__ import annotations
 import fnmatch
 import importlib
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -391,7 +389,7 @@ def test_readme_has_the_sections_of_certified_collections() -> None:
     ]
 
 
-def test_changelog_contains_this_version(tmp_path: Path) -> None:
+def test_changelog_names_existing_plugins() -> None:
     release = load("changelogs/changelog.yaml")["releases"][load("galaxy.yml")["version"]]
     listed = {"modules": release["modules"], **release["plugins"]}
     # `make changelog` adds new plugins, but does not remove renamed ones
@@ -401,13 +399,6 @@ def test_changelog_contains_this_version(tmp_path: Path) -> None:
         for entry in entries
         if not (ROOT / "plugins" / kind / f"{entry['name']}.py").exists()
     ]
-    written = tmp_path / "CHANGELOG.md"
-    program = str(Path(sys.executable).parent / "antsibull-changelog")
-    command = [program, "generate", "--output", str(written), "--output-format", "md"]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
-    assert written.read_text(encoding="utf-8") == (ROOT / "CHANGELOG.md").read_text(
-        encoding="utf-8"
-    )
 
 
 def test_no_sanity_test_is_ignored() -> None:

@@ -1,21 +1,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Test the patterns for Ansible Automation Platform against its specification, and against the
-playbooks that they run. galaxy-importer and ansible-lint know the format, too.
+playbooks that they run. `test_pattern_importers.py` of the integration tests uses other programs.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
-import ansiblelint
-import jsonschema
 import pytest
 from ansible.module_utils.common.yaml import yaml_load
-from galaxy_importer.file_parser import PatternsParser
-from galaxy_importer.finder import ContentFinder
 
 from tools.tree import ROOT
 
@@ -89,8 +84,6 @@ def test_questions_are_those_of_the_playbook(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_arguments_of_the_playbook_are_the_questions(name: str) -> None:
     meta = yaml_load((FOLDER / name / "playbooks" / "site.meta.yml").read_text(encoding="utf-8"))
-    schema = Path(ansiblelint.__file__).parent / "schemas" / "play-argspec.json"
-    jsonschema.validate(meta, json.loads(schema.read_text(encoding="utf-8")))
     options = meta["argument_specs"]["site"]["options"]
     asked = {}
     for question in questions(name):
@@ -100,17 +93,3 @@ def test_arguments_of_the_playbook_are_the_questions(name: str) -> None:
         asked[question["variable"]] = {**option, "description": question["question_description"]}
     assert options == asked
     assert meta["short_description"] == definition(name)["short_description"]
-
-
-def test_importer_finds_the_patterns(caplog: pytest.LogCaptureFixture) -> None:
-    found = [
-        content.path
-        for content in ContentFinder().find_contents(str(ROOT))
-        if "patterns" in content.path
-    ]
-    assert [each for each in caplog.records if each.levelname == "WARNING"] == []
-    files = ("README.md", "meta/pattern.json", "playbooks/site.meta.yml", "playbooks/site.yml")
-    wanted = [f"extensions/patterns/{name}/{file}" for name in NAMES for file in files]
-    assert sorted(found) == sorted(wanted)
-    parsed = PatternsParser(str(ROOT)).get_meta_patterns()
-    assert sorted(each["name"] for each in parsed) == NAMES

@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -115,21 +113,6 @@ def test_linked_tree_shows_the_checkout(tmp_path: Path) -> None:
     link = tree.link_tree(tmp_path / "tree")
     assert link.resolve() == tree.ROOT
     assert (link / "galaxy.yml").is_file()
-
-
-def test_benchmark_starts_without_environment_variables() -> None:
-    unset = ("ANSIBLE_COLLECTIONS_PATH", "PYTHONPATH")
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.benchmarks", "--smallest", "analysis_search"],
-        cwd=tree.ROOT,
-        env={name: value for name, value in os.environ.items() if name not in unset},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "1,000 issues" in done.stdout
 
 
 def test_program_without_package_is_skipped_and_a_lost_one_is_an_error(

@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -26,6 +26,7 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report imp
 from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report.contents import (
     Contents,
 )
+from tests.helpers import installed
 from tests.unit.arguments import run_of
 
 PLAN = b'{"format": 1}\n'
@@ -35,6 +36,20 @@ NAMES = ("alice", "bob", "carol", "bob@example.com")
 def _keygen(*arguments: str, content: bytes | None = None) -> bytes:
     command = ["ssh-keygen", "-q", *arguments]
     return subprocess.run(command, input=content, capture_output=True, check=True).stdout
+
+
+@pytest.fixture(scope="module", autouse=True)
+def on_path() -> Iterator[None]:
+    """Provide the program for this file, also if the system has none."""
+    program = installed.program("ssh-keygen")
+    if program is None:
+        pytest.skip("there is no ssh-keygen")
+    with pytest.MonkeyPatch.context() as patch:
+        if shutil.which("ssh-keygen") is None:
+            patch.setenv("PATH", str(program.parent), prepend=os.pathsep)
+            for name, value in installed.environment().items():
+                patch.setenv(name, value)
+        yield
 
 
 @pytest.fixture(scope="module")
