@@ -23,7 +23,14 @@ Fresh = Callable[[str | None], Sandbox]
 
 # In a fresh checkout, Hypothesis first builds its character table. On a busy machine this exceeds
 # its time limit for drawing values.
-settings.register_profile("toolchain", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# `pytest --hypothesis-profile thorough` tries more examples.
+for _name, _examples in {"toolchain": 30, "thorough": 1000}.items():
+    settings.register_profile(
+        _name,
+        max_examples=_examples,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
 settings.load_profile("toolchain")
 # A shell starts background processes with SIGINT ignored. Child processes that the tests interrupt
 # would inherit this.

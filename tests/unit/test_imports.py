@@ -46,5 +46,6 @@ def test_plugins_import_without_optional_libraries(libraries: tuple[str, ...]) -
 
 
 def test_missing_library_and_output_are_shown() -> None:
-    assert "No module named 'requests'" in imported(["requests"])
-    assert "Beautiful" in imported(["this"])
+    shown = imported(["this", "requests"])
+    assert "No module named 'requests'" in shown
+    assert "Beautiful" in shown

@@ -234,7 +234,7 @@ _STATES = st.lists(_ENTRIES, max_size=6)
 
 
 @given(_STATES, _STATES)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_nothing_but_the_difference_is_deleted(
     before: list[dict[str, str]], after: list[dict[str, str]]
 ) -> None:

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -71,6 +74,24 @@ class Site:
     def diff(self) -> str:
         assert self.plan is not None
         return json.dumps([self.plan.before, self.plan.after])
+
+
+@functools.cache
+def _key(_number: int, exponent: int, size: int) -> rsa.RSAPrivateKey:
+    return _GENERATE(exponent, size)
+
+
+_GENERATE = rsa.generate_private_key
+
+
+@pytest.fixture(autouse=True)
+def few_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Use the same new keys in every test, because it takes long to generate them."""
+    monkeypatch.setattr(rsa, "generate_private_key", functools.partial(_nth, itertools.count()))
+
+
+def _nth(numbers: Iterator[int], exponent: int, size: int) -> rsa.RSAPrivateKey:
+    return _key(next(numbers), exponent, size)
 
 
 @pytest.fixture

@@ -168,10 +168,10 @@ def test_secret_that_appears_after_cleaning_is_masked(between: str) -> None:
 )
 @pytest.mark.parametrize("page", ["", "<html>", "<html><p>"])
 def test_error_text_takes_linear_time(unit: str, page: str) -> None:
-    body = page + unit * (200_000 // len(unit))
+    body = page + unit * (50_000 // len(unit))
     begun = time.process_time()
     errors.error_text(body)
-    assert time.process_time() - begun < 2  # quadratic: more than a minute
+    assert time.process_time() - begun < 2  # quadratic: many seconds
 
 
 def test_reason_in_pre_element_is_found() -> None:

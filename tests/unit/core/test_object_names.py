@@ -68,7 +68,7 @@ _IN_PROJECTS = st.fixed_dictionaries({"project": _TEXT, "name": _TEXT})
         st.tuples(st.just(("project", "name")), _IN_PROJECTS, _IN_PROJECTS),
     )
 )
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_two_objects_have_two_names(
     case: tuple[tuple[str, ...], dict[str, Any], dict[str, Any]],
 ) -> None:

@@ -81,7 +81,7 @@ def test_aliases_within_the_bounds_are_resolved(text: str | bytes, value: object
 
 def test_allowed_nesting_is_parsed() -> None:
     assert parse_yaml("[" * MAX_DEPTH + "]" * MAX_DEPTH)
-    assert len(parse_yaml(f"[{'1, ' * 100_000}]")) == 100_000
+    assert len(parse_yaml(f"[{'1, ' * 10_000}]")) == 10_000
 
 
 def test_limit_of_newer_libyaml_has_the_same_sentence() -> None:

@@ -376,7 +376,7 @@ def _with_manifest(image: Image) -> set[str]:
     return {f"sha256:{row['sha256']}" for row in image.found if "sha256" in row}
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_nothing_that_stays_is_broken(image: Image, data: st.DataObject) -> None:
     """Verify for any rule that indexes keep what they list, and images what is attached to them."""

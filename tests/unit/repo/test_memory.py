@@ -12,7 +12,7 @@ MIB = 1024 * 1024
 
 
 def test_memory_does_not_grow_with_file_size(tmp_path: Path) -> None:
-    sizes = {"small": 8 * MIB, "large": 256 * MIB}
+    sizes = {"small": 8 * MIB, "large": 64 * MIB}
     for name, size in sizes.items():
         with (tmp_path / name).open("wb") as file:
             file.truncate(size)
