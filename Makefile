@@ -7,8 +7,8 @@ export PYTHON
 
 VENV_PYTHON := .venv/bin/python
 
-.PHONY: help quick demo sandbox test test-all lint unit faults secrets bench acceptance specs matrix docs pictures build \
-	changelog lock clean
+.PHONY: help quick demo sandbox test test-all lint unit faults secrets bench acceptance specs matrix docs \
+	pictures build changelog lock clean
 
 help:
 	@echo 'make quick     check what you have changed since main'
@@ -60,7 +60,7 @@ unit:
 	@$(VENV_PYTHON) -m tools.check unit
 
 faults:
-	@tools/setup dev
+	@tools/setup test
 	@$(VENV_PYTHON) -m tests.faults.matrix
 	@$(VENV_PYTHON) -m tests.faults.shapes
 	@$(VENV_PYTHON) -m tests.faults.heads
@@ -77,15 +77,15 @@ bench:
 
 # WRITE=--write also creates, changes and deletes; VALUES names what the suite needs, as space=REL.
 acceptance:
-	@tools/setup dev
+	@tools/setup test
 	@$(VENV_PYTHON) -m tools.acceptance $(SERVICE) $(URL) $(WRITE) $(VALUES)
 
 specs:
-	@tools/setup dev
+	@tools/setup test
 	@$(VENV_PYTHON) -m tools.specs $(FOLDER)
 
 matrix:
-	@tools/setup dev
+	@tools/setup test
 	@$(VENV_PYTHON) -m tools.matrix
 
 docs:
