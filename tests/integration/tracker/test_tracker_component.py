@@ -61,7 +61,7 @@ def test_component_is_created_updated_and_deleted(
         again = rel(tracker, "installer", **step)
         assert not again.changed
         # another account may have the display name, so it is searched for
-        assert len(again.requests) == (3 if step.get("lead") == "Alice Example" else 1)
+        assert len(again.requests) <= (3 if step.get("lead") == "Alice Example" else 1)
     rel(tracker, "setup", state="absent")
     assert shown(tracker, "setup") is None
 
@@ -150,7 +150,7 @@ def test_entries_are_compared_with_one_request_per_project(tracker: Tracker) -> 
     assert done.values["results"][2]["lead"] == "boris"
     again = tracker(entries=entries)
     assert not again.changed
-    assert len(again.requests) == 2
+    assert len(again.requests) <= 2
 
 
 def test_failed_entry_does_not_stop_the_others(tracker: Tracker) -> None:

@@ -572,7 +572,7 @@ def test_many_issues_are_updated(tracker: Tracker, settings: dict[str, Any]) -> 
     assert (again.changed, again.values["issues"]) == (False, [])
     wide = tracker(jql=jql.replace("status = Open", "labels = moved"), status="In Progress")
     assert [issue["action"] for issue in wide.values["issues"]] == ["unchanged"] * 4
-    assert len(wide.requests) == (
+    assert len(wide.requests) <= (
         2 if settings else 1
     )  # the first request detects the search API of the cloud
 

@@ -116,6 +116,6 @@ def test_entries_take_a_list_per_project_and_a_read_per_role(tracker: Tracker) -
     assert [result["action"] for result in done.values["results"]] == ["updated", "updated"]
     again = tracker(entries=entries)
     assert not again.changed
-    assert len(again.requests) == 3
+    assert len(again.requests) <= 3
     with pytest.raises(AssertionError, match="one of the following is required: project, entries"):
         tracker(role="x", users=[])

@@ -172,7 +172,7 @@ def test_unchanged_tree_takes_few_requests_and_no_write(tree: Tree) -> None:
     assert (changed, set(actions.values())) == (False, {"unchanged"})
     assert tree.http["writes"] == 0
     assert (
-        tree.http["requests"] == 3
+        tree.http["requests"] <= 3
     )  # the root by title, the pages below it, and the pages below guide
     assert tree.diff == ("", "")
 

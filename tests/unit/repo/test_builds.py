@@ -344,7 +344,7 @@ def test_target_is_listed_if_server_has_no_queries(server: Server) -> None:
         BuildPromoteOperation, options(status="released", target_repo="rel")
     )
     assert not plan.changed
-    assert len(server.asked) == 2
+    assert len(server.asked) <= 2
 
 
 @pytest.mark.parametrize(

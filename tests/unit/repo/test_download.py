@@ -125,7 +125,7 @@ def test_structure_below_the_folder_is_kept(server: Server, tmp_path: Path) -> N
     _plan, values = server.run(Operation, asked_for(tmp_path, path="a/b/"))
     assert tree(tmp_path) == {"1.txt": "x", "c/2.txt": "y"}
     assert values["downloaded_bytes"] == 2
-    assert len(server.asked) == 3
+    assert len(server.asked) <= 3
 
 
 def test_structure_below_the_fixed_part_of_a_pattern_is_kept(

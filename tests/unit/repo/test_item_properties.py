@@ -289,7 +289,7 @@ def test_only_different_files_of_a_pattern_are_set(server: Server) -> None:
         "updated",
         "updated",
     ]
-    assert len(server.asked) == 2
+    assert len(server.asked) <= 2
     assert "properties" not in values
     server.run(ArtifactPropertiesOperation, options)
     assert len([one for one in server.asked if one.startswith("PUT")]) == 2

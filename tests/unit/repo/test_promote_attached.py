@@ -290,4 +290,4 @@ def test_second_tag_in_the_same_image_needs_no_copies(registry: Registry) -> Non
     )
     assert actions(values) == {"1.0": "promoted"}
     assert plan.changed
-    assert len(registry.server.asked) == 3
+    assert len(registry.server.asked) <= 3

@@ -204,7 +204,7 @@ def test_members_hidden_by_access_service_are_read_elsewhere(server: Server) -> 
     plan, _values = server.run(RepoGroupOperation, {"name": "dev", "members": ["bob"]})
     assert not plan.changed
     assert not server.run(RepoGroupOperation, {"name": "dev", "description": ""})[0].changed
-    assert len(server.asked) == 3
+    assert len(server.asked) <= 3
 
 
 def test_list_without_pages_is_accepted(server: Server) -> None:

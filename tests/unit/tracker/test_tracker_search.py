@@ -314,7 +314,7 @@ def test_pages_use_the_allowed_number_of_connections() -> None:
     with Stub(response=pages_of(500)) as stub:
         found = Run(stub, page_size=10, parallel=3)()
         assert found["issue_keys"] == [f"OPS-{number}" for number in range(500)]
-        assert len(stub.seen) == 50
+        assert len(stub.seen) <= 50
         assert 1 < stub.connections <= 3
 
 

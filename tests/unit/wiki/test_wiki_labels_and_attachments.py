@@ -170,7 +170,7 @@ def test_list_that_repeats_its_page_is_an_error(
     stub.response = lambda seen: again if "/child/" in seen.path else wiki(seen)
     run = Run(stub, page_id="7", attachments=file(source), read_only=True)
     assert run.fails().kind == "protocol"
-    assert len(stub.seen) == 3
+    assert len(stub.seen) <= 3
 
 
 @pytest.mark.parametrize("missing", ["id", "title"])
