@@ -6,7 +6,9 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import yaml
 
 from sandbox.client import Sandbox
 from tests.helpers import connections, playbook
+from tests.helpers.play_server import PlayServer
 
 Fresh = Callable[[str], Sandbox]
 
@@ -37,6 +40,7 @@ WEEK: dict[str, tuple[tuple[str, ...], int]] = {
     "housekeeping": ((), 0),
     "release": (("-e", "app_version=1.5.0"), 5),
 }
+_SECONDS = 300
 #: Read-only playbooks: they have no changes to predict.
 LOOKS = ("look", "gate", "drift", "drift_summary")
 
@@ -57,13 +61,30 @@ class Examples:
                 )
                 assert count == 1, service
             file.write_text(text, encoding="utf-8")
+        self._environment = playbook.environment(self.folder)
+        del self._environment["ANSIBLE_CALLBACKS_ENABLED"]
+        # the callback of the examples does not count
+        self._environment["ANSIBLE_STDOUT_CALLBACK"] = "default"
+        self._server: PlayServer | None = None
+
+    @contextmanager
+    def served(self) -> Iterator[None]:
+        """Let a server with the settings of the examples run the playbooks."""
+        folder = self.folder.parent / "server"
+        folder.mkdir()
+        settings = {"ANSIBLE_CONFIG": str(self.folder / "ansible.cfg")}
+        self._server = PlayServer(folder, {**self._environment, **settings})
+        try:
+            yield
+        finally:
+            self._server.stop()
 
     def run(self, name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        environment = playbook.environment(self.folder)
-        del environment["ANSIBLE_CALLBACKS_ENABLED"]
-        # the callback of the examples does not count
-        environment["ANSIBLE_STDOUT_CALLBACK"] = "default"
-        return playbook.execute([f"playbooks/{name}.yml", *arguments], self.folder, environment)
+        command = [f"playbooks/{name}.yml", *arguments]
+        if self._server is None:
+            return playbook.execute(command, self.folder, self._environment)
+        program = str(Path(sys.executable).parent / "ansible-playbook")
+        return self._server.run([program, *command], self.folder, self._environment, _SECONDS)
 
     def changed(self, name: str, *arguments: str) -> int:
         """Run a playbook, which must not fail. Return the number of changed tasks, or of predicted
@@ -93,10 +114,11 @@ def test_first_week_runs_on_staging(examples: Examples, production: Sandbox) -> 
     """Run every playbook, then in check mode, which predicts no change. The contract cases verify
     predictions of changes, and that a second run changes nothing.
     """
-    for name, (arguments, changes) in WEEK.items():
-        assert examples.changed(name, *arguments) == changes, name
-        if name not in LOOKS:
-            assert examples.changed(name, *arguments, "--check") == 0, name
+    with examples.served():
+        for name, (arguments, changes) in WEEK.items():
+            assert examples.changed(name, *arguments) == changes, name
+            if name not in LOOKS:
+                assert examples.changed(name, *arguments, "--check") == 0, name
     assert production.requests() == []
 
 
