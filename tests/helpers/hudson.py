@@ -102,7 +102,12 @@ def running(folder: Path) -> Iterator[Hudson]:
     assert files is not None
     application = files / _APPLICATION
     command: list[str | Path] = [
-        *(installed.program("java") or "java", "-Xmx256m", "-XX:TieredStopAtLevel=1"),
+        *(
+            installed.program("java") or "java",
+            "-Xmx256m",
+            "-XX:TieredStopAtLevel=1",
+            "-XX:+UseSerialGC",
+        ),
         *(f"--add-opens={package}=ALL-UNNAMED" for package in _OPENED),
         *(f"-D{name}={value}" for name, value in _SETTINGS.items()),
         *(f"-DHUDSON_HOME={_home(folder)}", "-cp", f"{application}/libs/*"),

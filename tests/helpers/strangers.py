@@ -24,7 +24,7 @@ def in_java(client: str, url: str, user: str, secret: str) -> dict[str, str]:
     assert files is not None
     source = installed.JAVA_CLIENTS / client / "Client.java"
     java = installed.program("java") or "java"
-    command = (java, "-XX:TieredStopAtLevel=1", "-cp", f"{files}/*", source)
+    command = (java, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", f"{files}/*", source)
     return _steps([*command, url, user, secret])
 
 

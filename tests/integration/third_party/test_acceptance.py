@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -62,29 +61,27 @@ def test_objects_are_deleted_after_a_failure(fresh: Fresh) -> None:
 @pytest.mark.skipif(
     installed.java_files("hudson") is None, reason="no Java and Maven on this machine"
 )
-def test_another_ci_server_passes(tmp_path: Path) -> None:
-    with hudson.running(tmp_path) as server:
-        login = {"url": server.url, "username": hudson.USER, "password": hudson.PASSWORD}
-        assert failed(acceptance.run("ci", login, {}, write=True, only=["ci_job"])) == []
+def test_another_ci_server_passes(ci_server: hudson.Hudson) -> None:
+    login = {"url": ci_server.url, "username": hudson.USER, "password": hudson.PASSWORD}
+    assert failed(acceptance.run("ci", login, {}, write=True, only=["ci_job"])) == []
 
 
 @pytest.mark.skipif(nginx.PROGRAM is None, reason="no nginx on this machine")
-def test_plain_store_passes(tmp_path: Path) -> None:
-    with nginx.running(tmp_path) as store:
-        (store.files / "store").mkdir()
-        login = {"username": nginx.USER, "password": nginx.PASSWORD, "dialect": "generic"}
-        outcomes = acceptance.run(
-            "repo",
-            {"url": store.url, **login},
-            {"repo": "store"},
-            write=True,
-            only=["artifact_deploy"],
-        )
-        # such a store shows no digests, and no list by which a deletion could be verified
-        assert {one.step.name for one in failed(outcomes)} == {
-            *("create again", "update again"),
-            *("delete", "delete again"),
-        }
+def test_plain_store_passes(plain_store: nginx.Store) -> None:
+    (plain_store.files / "accepted").mkdir()
+    login = {"username": nginx.USER, "password": nginx.PASSWORD, "dialect": "generic"}
+    outcomes = acceptance.run(
+        "repo",
+        {"url": plain_store.url, **login},
+        {"repo": "accepted"},
+        write=True,
+        only=["artifact_deploy"],
+    )
+    # such a store shows no digests, and no list by which a deletion could be verified
+    assert {one.step.name for one in failed(outcomes)} == {
+        *("create again", "update again"),
+        *("delete", "delete again"),
+    }
 
 
 def test_missing_and_unknown_values_are_named(capsys: pytest.CaptureFixture[str]) -> None:

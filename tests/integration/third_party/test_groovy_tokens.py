@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
-import subprocess
 import time
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -23,9 +21,9 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci import 
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.credentials.ci_token import (
     LISTING,
 )
-from tests.helpers import installed
+from tests.helpers import groovy
 
-GROOVY = installed.program("groovy")
+GROOVY = groovy.PROGRAM
 MARKER = "0123456789abcdef"
 SECRET = "0123456789abcdef0123456789abcdef"
 USER = "o'neill\"${System.exit(1)}\\"
@@ -122,7 +120,9 @@ def program(user: str | None, digest: str | None = None) -> str:
     return script_run.wrapped(LISTING, arguments, MARKER, only_reads=True)
 
 
-def listed(folder: Path, programs: dict[str, str], stand_ins: dict[str, str]) -> dict[str, Any]:
+def listed(
+    evaluate: groovy.Evaluate, folder: Path, programs: dict[str, str], stand_ins: dict[str, str]
+) -> dict[str, Any]:
     """Run programs on a server with two users; return their values."""
     for name, source in CLASSES.items():
         file = folder / f"{name}.groovy"
@@ -138,15 +138,7 @@ def listed(folder: Path, programs: dict[str, str], stand_ins: dict[str, str]) ->
     (folder / "driver.groovy").write_text(driver)
     for name, text in programs.items():
         (folder / f"{name}.program").write_text(text)
-    done = subprocess.run(
-        [str(GROOVY), "-cp", str(folder), str(folder / "driver.groovy"), str(folder)],
-        env={**os.environ, **installed.environment(), "TZ": "UTC"},
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    evaluate(folder)
     values = {}
     for name in programs:
         end = script_run.ended((folder / f"{name}.answer").read_text(), MARKER)
@@ -157,7 +149,9 @@ def listed(folder: Path, programs: dict[str, str], stand_ins: dict[str, str]) ->
 
 
 @pytest.mark.parametrize("stores_ends", [True, False])
-def test_tokens_of_a_user_are_listed(tmp_path: Path, stores_ends: bool) -> None:
+def test_tokens_of_a_user_are_listed(
+    request: pytest.FixtureRequest, tmp_path: Path, stores_ends: bool
+) -> None:
     assert json.dumps(USER) not in program(USER)
     if GROOVY is None:
         print("no groovy on this machine: the script was not run")
@@ -167,7 +161,8 @@ def test_tokens_of_a_user_are_listed(tmp_path: Path, stores_ends: bool) -> None:
         "other": program(USER),
         "nobody": program("nobody"),
     }
-    found = listed(tmp_path, programs, NEWER if stores_ends else {})
+    evaluate: groovy.Evaluate = request.getfixturevalue("evaluate")
+    found = listed(evaluate, tmp_path, programs, NEWER if stores_ends else {})
     end = datetime(2030, 1, 31, tzinfo=timezone.utc) + timedelta(days=1)
     expires = int(end.timestamp()) * 1000 if stores_ends else None
     first = {"id": "a", "name": "toolchain:app:1", "created": 1000, "expires": None}

@@ -7,20 +7,18 @@ tests check only the source of the program and print a message.
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci import script_run
-from tests.helpers import installed
+from tests.helpers import groovy
 
 MARKER = "0123456789abcdef"
 ARGUMENTS = {"name": "größe", "quotes": "'\"$\\\n", "list": [1, {"key": "value"}, None]}
-GROOVY = installed.program("groovy")
+GROOVY = groovy.PROGRAM
 # Evaluate like the script console of the server: bind `out`, print a value that is not null, and
 # print a stack trace if the script throws.
 DRIVER = r"""
@@ -129,24 +127,18 @@ def program(name: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def answers(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
+def answers(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Mapping[str, str]:
     """Return the script console's response to every script, or nothing without Groovy."""
     if GROOVY is None:
         return {}
-    folder = tmp_path_factory.mktemp("groovy")
-    driver = folder / "driver.groovy"
-    driver.write_text(DRIVER, encoding="utf-8")
+    folder = tmp_path_factory.mktemp("console")
+    (folder / "driver.groovy").write_text(DRIVER, encoding="utf-8")
     for name in SCRIPTS:
         (folder / f"{name}.program").write_text(program(name), encoding="utf-8")
-    done = subprocess.run(
-        [str(GROOVY), "-Dfile.encoding=UTF-8", str(driver), str(folder)],
-        env={**os.environ, **installed.environment()},
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    evaluate: groovy.Evaluate = request.getfixturevalue("evaluate")
+    evaluate(folder)
     return {name: (folder / f"{name}.answer").read_text(encoding="utf-8") for name in SCRIPTS}
 
 

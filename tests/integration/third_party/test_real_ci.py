@@ -7,7 +7,7 @@ Hudson and a current server.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -181,17 +181,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hudson.Hudson]:
-    with hudson.running(tmp_path_factory.mktemp("hudson")) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def run(folder: Path, server: hudson.Hudson) -> playbook.Run:
+def run(folder: Path, ci_server: hudson.Hudson) -> playbook.Run:
     """Run all tasks in order, with a server that has the jobs."""
     for name, configuration in JOBS.items():
-        server.create(name, configuration)
-    login = {"url": server.url, "username": hudson.USER, "password": hudson.PASSWORD}
+        ci_server.create(name, configuration)
+    login = {"url": ci_server.url, "username": hudson.USER, "password": hudson.PASSWORD}
     tasks = [
         playbook.task(module, options, name, check_mode=name.endswith("in check mode"))
         for name, module, options in (*TASKS, *FETCHED, *KEPT)
@@ -424,9 +418,12 @@ def _answers(ask: Ask) -> list[tuple[int, str]]:
     return found
 
 
-def test_sandbox_responds_like_hudson(server: hudson.Hudson) -> None:
+def test_sandbox_responds_like_hudson(
+    fresh: Callable[[str], Sandbox], ci_server: hudson.Hudson
+) -> None:
     """Verify the same responses, except those listed with a reason."""
-    with Sandbox.start(flavour="real") as sandbox, requests.Session() as session:
+    sandbox = fresh("real")
+    with requests.Session() as session:
         session.trust_env, session.auth = False, ("builder", "builder-api-token-1234567890")
 
         def ask(method: str, path: str, content: str) -> requests.Response:
@@ -435,7 +432,7 @@ def test_sandbox_responds_like_hudson(server: hudson.Hudson) -> None:
             return session.request(method, url, data=body, headers=kind, allow_redirects=False)
 
         played = [(status, path.removeprefix("/ci")) for status, path in _answers(ask)]
-    real = _answers(server)
+    real = _answers(ci_server)
     for each, wanted, found in zip(RAW["requests"], real, played, strict=True):
         assert (found == wanted) is ("differs" not in each), (each["ask"], wanted, found)
 

@@ -27,7 +27,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.error
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.plan import Operation
-from tests.helpers import installed, playbook
+from tests.helpers import groovy, installed, playbook
 from tests.helpers.options import build
 from tests.helpers.ssh_server import SshServer
 from tests.unit.ci.tasks import Run
@@ -287,7 +287,10 @@ def test_real_groovy_runs_behind_real_ssh(tmp_path: Path, monkeypatch: pytest.Mo
         return
     driver = tmp_path / "driver.groovy"
     driver.write_text(DRIVER, encoding="utf-8")
-    variables = {**installed.environment(), "JAVA_OPTS": "-Dfile.encoding=ISO-8859-1"}
+    variables = {
+        **installed.environment(),
+        "JAVA_OPTS": f"{groovy.OPTIONS} -Dfile.encoding=ISO-8859-1",
+    }
     assigned = [f"{name}={value}" for name, value in variables.items()]
     command = ("env", *assigned, str(GROOVY), str(driver))
     _use_client(monkeypatch, tmp_path)
