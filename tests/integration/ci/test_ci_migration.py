@@ -12,10 +12,14 @@ import yaml
 from sandbox.client import Sandbox
 from tests.helpers import connections, playbook
 
+#: Flavour of the fixture `sandbox`.
+FLAVOUR = "real"
 GUIDE = (Path(__file__).resolve().parents[3] / "docs/migration.md").read_text("utf-8")
 
 
-def test_tasks_of_jenkins_modules_convert_as_the_guide_shows(tmp_path: Path) -> None:
+def test_tasks_of_jenkins_modules_convert_as_the_guide_shows(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
     part = GUIDE.partition("### Credentials and nodes of Jenkins\n")[2].partition("\n## ")[0]
     before, after = re.findall(r"```yaml\n(.*?)```", part, re.DOTALL)
     old_credential, old_node = (_options(t) for t in _tasks(before))
@@ -27,24 +31,25 @@ def test_tasks_of_jenkins_modules_convert_as_the_guide_shows(tmp_path: Path) -> 
         old_node["offline_message"],
         old_node["labels"],
     )
-    _run_twice(tmp_path, tasks)
+    _run_twice(sandbox, tmp_path, tasks)
 
 
-def test_configuration_as_code_converts_as_the_guide_shows(tmp_path: Path) -> None:
+def test_configuration_as_code_converts_as_the_guide_shows(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
     part = GUIDE.partition("## From configuration as code and job DSL\n")[2].partition("\n## ")[0]
     before, after = re.findall(r"```yaml\n(.*?)```", part, re.DOTALL)
     tasks = _tasks(after)
     assert _options(tasks[0])["config"] == yaml.safe_load(before)
-    _run_twice(tmp_path, tasks)
+    _run_twice(sandbox, tmp_path, tasks)
 
 
-def _run_twice(folder: Path, tasks: list[dict[str, Any]]) -> None:
+def _run_twice(sandbox: Sandbox, folder: Path, tasks: list[dict[str, Any]]) -> None:
     """Verify that tasks change something, and nothing when they run again."""
     again = [{**task, "name": f"{task['name']} again"} for task in tasks]
-    with Sandbox.start(flavour="real") as sandbox:
-        defaults = connections.module_defaults(sandbox.urls)
-        play = playbook.play([*tasks, *again], module_defaults=defaults)
-        run = playbook.run(folder, [{**play, "vars": {"deploy_password": "pass-word-12345"}}])
+    defaults = connections.module_defaults(sandbox.urls)
+    play = playbook.play([*tasks, *again], module_defaults=defaults)
+    run = playbook.run(folder, [{**play, "vars": {"deploy_password": "pass-word-12345"}}])
     assert run.code == 0, run.output
     changed = [run.event(record["name"]).result["changed"] for record in (*tasks, *again)]
     assert changed == [True] * len(tasks) + [False] * len(tasks)

@@ -53,7 +53,7 @@ def _ended(
         deadline = time.monotonic() + _SECONDS
         while not _is_watched(sandbox) and process.poll() is None:
             assert time.monotonic() < deadline
-            time.sleep(0.05)
+            time.sleep(0.2)
         if end is not None:
             end(process.pid)
         # returns when every process has closed the pipe, also the workers

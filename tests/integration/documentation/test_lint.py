@@ -52,13 +52,13 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], in
             for name, (module, options, _said) in TASKS.items()
         ]
         plays = [{"name": "Play", "hosts": "localhost", "tasks": [task]} for task in tasks]
-        for number, play in enumerate(plays):
-            # a separate file for every task; JSON is valid YAML
-            (folder / f"play{number}.yml").write_text(json.dumps([play]), encoding="utf-8")
+        # a line for every play, because a finding has a line; JSON is valid YAML
+        lines = ",\n".join(map(json.dumps, plays))
+        (folder / "plays.yml").write_text(f"[\n{lines}\n]\n", encoding="utf-8")
         finished = subprocess.run(
             [
                 *(str(Path(sys.executable).parent / "ansible-lint"), "--offline", "-f", "json"),
-                *("-c", "lint.yml", *(f"play{number}.yml" for number in range(len(plays)))),
+                *("-c", "lint.yml", "plays.yml"),
             ],
             cwd=folder,
             env={**playbook.environment(folder), "PATH": str(Path(sys.executable).parent)},
@@ -71,8 +71,11 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], in
     said = dict.fromkeys(TASKS, "")
     for finding in json.loads(finished.stdout):
         if finding["check_name"].startswith("args"):
-            number = int(Path(finding["location"]["path"]).stem.removeprefix("play"))
-            said[list(TASKS)[number]] += finding["description"] + str(finding.get("content", ""))
+            place = finding["location"]
+            line = (
+                place["lines"]["begin"] if "lines" in place else place["positions"]["begin"]["line"]
+            )
+            said[list(TASKS)[line - 2]] += finding["description"] + str(finding.get("content", ""))
     return said, connections
 
 

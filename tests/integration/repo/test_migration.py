@@ -8,7 +8,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from ansible_collections.delivery.toolchain.plugins.filter.terraform_repositories import (
@@ -18,6 +17,8 @@ from sandbox.client import Sandbox
 from tests.helpers import connections, playbook
 
 GUIDE = (Path(__file__).resolve().parents[3] / "docs/migration.md").read_text("utf-8")
+#: Flavour of the fixture `sandbox`.
+FLAVOUR = "real"
 TOKEN = {"repo": {"token": "repo-admin-token-1234567890"}}
 
 
@@ -25,12 +26,6 @@ def blocks(heading: str, language: str) -> list[str]:
     """Return the code blocks below a heading."""
     part = re.split(r"^##+ ", GUIDE.partition(f"# {heading}\n")[2], maxsplit=1, flags=re.M)[0]
     return re.findall(rf"```{language}\n(.*?)```", part, re.DOTALL)
-
-
-@pytest.fixture
-def sandbox() -> Any:
-    with Sandbox.start(flavour="real") as running:
-        yield running
 
 
 def run_twice(folder: Path, sandbox: Sandbox, task: dict[str, Any]) -> list[bool]:

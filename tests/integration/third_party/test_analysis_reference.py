@@ -6,7 +6,7 @@ records that public clients decode. No third-party client is available as a pack
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
@@ -21,6 +21,8 @@ from tests.helpers import connections, in_process
 from tests.helpers.cases import CASES
 from tools.witnesses import SOURCE
 
+#: Flavour of the fixture `sandbox`.
+FLAVOUR = "real"
 FOUND = yaml.safe_load((SOURCE.parent / "analysis_reference.yml").read_text(encoding="utf-8"))
 LISTED: dict[str, dict[str, list[str]]] = FOUND["actions"]
 RECORDS: dict[str, dict[str, str]] = FOUND["records"]
@@ -86,12 +88,6 @@ OPERATIONS: dict[str, dict[str, str]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    with Sandbox.start(flavour="real") as running:
-        yield running
-
-
 def _allowed(action: str) -> set[str]:
     listed = LISTED[action]
     return {*COMMON, *listed.get("needs", []), *listed.get("takes", [])}
@@ -105,7 +101,6 @@ def test_module_sends_the_listed_parameters(
 
     The test runs the steps of the module's contract case.
     """
-    sandbox.reset()
     monkeypatch.chdir(tmp_path)
     case = CASES[module]
     login = connections.connection("analysis", sandbox.urls["analysis"])
@@ -144,7 +139,6 @@ def _post(sandbox: Sandbox, action: str, **form: str) -> requests.Response:
 
 
 def test_sandbox_requires_the_listed_parameters(sandbox: Sandbox) -> None:
-    sandbox.reset()
     for action, listed in LISTED.items():
         given = {name: NUMBERS.get(name, "toolchain") for name in listed.get("needs", [])}
         if action == "import_project":

@@ -6,7 +6,6 @@ api4jenkins 2.1.0 (`input.py`, `job.py`). It is not a dependency, because it bri
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -16,6 +15,8 @@ import requests
 from sandbox.client import Sandbox
 from tests.helpers import connections, in_process
 
+#: Flavour of the fixture `sandbox`.
+FLAVOUR = "real"
 #: Arguments of the module, the client's request for the same, and its form.
 INPUTS: list[tuple[dict[str, Any], str, dict[str, str]]] = [
     ({"job": "plain"}, "proceedEmpty", {}),
@@ -30,17 +31,10 @@ INPUTS: list[tuple[dict[str, Any], str, dict[str, str]]] = [
 SAME = {"submit": "proceed"}
 
 
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    with Sandbox.start(flavour="real") as running:
-        yield running
-
-
 @pytest.mark.parametrize(("given", "request_name", "form"), INPUTS)
 def test_inputs_are_submitted_like_by_the_client(
     sandbox: Sandbox, given: dict[str, Any], request_name: str, form: dict[str, str]
 ) -> None:
-    sandbox.reset()
     asked: dict[str, Any] = {"id": "Go", "message": "Go on?"}
     more = {**asked, "parameters": [{"name": "TARGET", "type": "StringParameterDefinition"}]}
     sandbox.seed(
@@ -78,7 +72,6 @@ def test_inputs_are_submitted_like_by_the_client(
 
 def test_scan_is_started_like_by_the_client(sandbox: Sandbox) -> None:
     """The client sends `delay=0`, and reads `indexing/consoleText`."""
-    sandbox.reset()
     login = connections.connection("ci", sandbox.urls["ci"])
     auth = (login["username"], login["password"])
     result = in_process.run("ci_branch_scan", {**login, "job": "delivery/service"})

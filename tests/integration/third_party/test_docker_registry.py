@@ -128,12 +128,12 @@ class Both:
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
+def both(
+    fresh: Callable[[str], Sandbox], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Both]:
     assert PROGRAM is not None
-    with (
-        running(PROGRAM, tmp_path_factory.mktemp("registry")) as registry,
-        Sandbox.start(flavour="real") as sandbox,
-    ):
+    sandbox = fresh("real")
+    with running(PROGRAM, tmp_path_factory.mktemp("registry")) as registry:
         yield Both(registry, sandbox, _push(registry, sandbox))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,14 +59,14 @@ class Places:
 
 
 @pytest.fixture(scope="module")
-def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Places]:
+def places(
+    fresh: Callable[[str], Sandbox], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Places]:
     assert PROGRAM is not None
     home = tmp_path_factory.mktemp("skopeo")
     pushed = skopeo.write_layout(home / "layout", TAG)
-    with (
-        registry.running(PROGRAM, tmp_path_factory.mktemp("registry")) as real,
-        Sandbox.start(flavour="real") as sandbox,
-    ):
+    sandbox = fresh("real")
+    with registry.running(PROGRAM, tmp_path_factory.mktemp("registry")) as real:
         there = sandbox.urls["repo"].removesuffix("/repo").replace("http://", "docker://")
         addresses = {
             "registry": f"{real.address.replace('http://', 'docker://')}/{IMAGE}",

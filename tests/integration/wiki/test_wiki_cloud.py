@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -97,9 +97,8 @@ class Cloud:
 
 
 @pytest.fixture(scope="module")
-def shared() -> Iterator[Sandbox]:
-    with Sandbox.start(flavour="real") as sandbox:
-        yield sandbox
+def shared(fresh: Callable[[str], Sandbox]) -> Sandbox:
+    return fresh("real")
 
 
 @pytest.fixture

@@ -7,13 +7,14 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
 import requests
 import yaml
 
 from sandbox.client import Sandbox
 from tests.helpers import connections, playbook
 
+#: Flavour of the fixture `sandbox`.
+FLAVOUR = "real"
 GUIDE = (Path(__file__).resolve().parents[3] / "docs/migration.md").read_text("utf-8")
 
 
@@ -21,12 +22,6 @@ def blocks(heading: str, language: str) -> list[str]:
     """Return the code blocks below a heading."""
     part = GUIDE.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     return re.findall(rf"^```{language}\n(.*?)^```", part, re.DOTALL | re.MULTILINE)
-
-
-@pytest.fixture
-def sandbox() -> Any:
-    with Sandbox.start(flavour="real") as running:
-        yield running
 
 
 def run_twice(folder: Path, sandbox: Sandbox, task: dict[str, Any]) -> list[bool]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -123,9 +123,8 @@ class Tree:
 
 
 @pytest.fixture(scope="module")
-def shared() -> Iterator[Sandbox]:
-    with Sandbox.start(flavour="real") as sandbox:
-        yield sandbox
+def shared(fresh: Callable[[str], Sandbox]) -> Sandbox:
+    return fresh("real")
 
 
 @pytest.fixture
