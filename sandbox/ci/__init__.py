@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The CI server of the sandbox [W4.4, ci-0]."""
+"""The CI server of the sandbox [W4.4, ci-0]. Its commands over SSH do not import the service."""
 
 from __future__ import annotations
 
-from sandbox.ci.service import CiService
+from importlib import import_module
+from typing import Any
 
-SERVICE = CiService
 
-__all__ = ["SERVICE", "CiService"]
+def __getattr__(name: str) -> Any:
+    if name == "SERVICE":
+        return import_module("sandbox.ci.service").CiService
+    raise AttributeError(name)

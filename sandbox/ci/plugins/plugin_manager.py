@@ -7,10 +7,12 @@ version` (an update is installed and needs a restart) and `fails_to_load: true`.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sandbox.ci.formats.exports import Exported, constants
-from sandbox.context import Context
+
+if TYPE_CHECKING:
+    from sandbox.context import Context
 
 _PLUGINS = "ci.plugin"
 _OWN = ("update_waiting", "fails_to_load", "comes_with_restart")
