@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,55 +25,41 @@ DEMO = Path(__file__).resolve().parents[3] / "tools" / "demo.yml"
 PLAYBOOK = "delivery.toolchain.release"
 PROMOTED = ("Promote the builds", "Promote the container images")
 RECAP = re.compile(r"^localhost\s*:\s*(?P<counts>.*)$", re.MULTILINE)
-#: A single step, and the number of its tasks that change something in the seeded sandbox.
+BUNDLES: dict[str, Any] = {
+    "release_bundles": [
+        {
+            "name": "suite",
+            "version": "1",
+            "sources": {"bundles": [{"name": "agent", "version": "1.10.1"}]},
+            "environment": "QA",
+        },
+        {
+            "name": "suite",
+            "version": "1",
+            "environment": "PROD",
+            "included_repositories": ["generic-release-local"],
+            "distribute": True,
+        },
+    ]
+}
+#: Steps alone, and the number of their tasks that change something in the seeded sandbox.
 STEPS: dict[str, tuple[dict[str, Any], int]] = {
     "build": (
         {"release_jobs": [{"job": "no-parameters"}], "release_connections": {"ci": None}},
         1,
     ),
-    "an input": (
-        {"release_inputs": [{"job": "long-history", "parameters": {"TARGET": "live"}}]},
-        0,
-    ),
-    "promotion": (
-        {"release_builds": [{"build_name": "agent", "build_number": "12", "status": "tried"}]},
-        1,
-    ),
-    "a release bundle": (
+    "several": (
         {
-            "release_bundles": [
-                {
-                    "name": "suite",
-                    "version": "1",
-                    "sources": {"bundles": [{"name": "agent", "version": "1.10.1"}]},
-                    "environment": "QA",
-                },
-                {
-                    "name": "suite",
-                    "version": "1",
-                    "environment": "PROD",
-                    "included_repositories": ["generic-release-local"],
-                    "distribute": True,
-                },
-            ]
-        },
-        3,
-    ),
-    "a role": (
-        {
+            "release_inputs": [{"job": "long-history", "parameters": {"TARGET": "live"}}],
+            "release_builds": [{"build_name": "agent", "build_number": "12", "status": "tried"}],
             "release_analysis_roles": [
                 {"name": "tester", "create_project": True, "change_issue_status": False}
-            ]
-        },
-        1,
-    ),
-    "a module": (
-        {
+            ],
             "release_analysis_modules": [
                 {"project": "toolchain", "name": "a", "new_name": "b", "paths": ["**/b/*"]}
-            ]
+            ],
         },
-        1,
+        3,
     ),
     "notes": ({"release_jql": "project = REL", "release_space": "REL", "release_title": "N"}, 1),
 }
@@ -135,6 +121,15 @@ def demo_of(sandbox: Sandbox, folder: Path) -> dict[str, Any]:
     }
 
 
+def withdraw(sandbox: Sandbox, folder: Path, build: Mapping[str, str]) -> None:
+    promotion = {**build, "status": "withdrawn", "comment": "promoted by mistake"}
+    moved = {"source_repo": "generic-release-local", "target_repo": "generic-snapshot-local"}
+    task = playbook.task("build_promote", {**promotion, **moved, "copy": False}, "Withdraw")
+    defaults = connections.module_defaults(sandbox.urls, repo={"dialect": "jfrog"})
+    done = playbook.run(folder, [playbook.play([task], module_defaults=defaults)])
+    assert done.event("Withdraw").result["changed"], done.output
+
+
 def environment_of(urls: Mapping[str, str]) -> dict[str, str]:
     """Return the connections as environment variables, like a credential of AWX."""
     return {
@@ -144,31 +139,68 @@ def environment_of(urls: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def test_release_is_predicted_on_an_empty_server(fresh: Fresh, tmp_path: Path) -> None:
-    sandbox = fresh("real")
-    demo = demo_of(sandbox, tmp_path)
-    mark = sandbox.mark()
-    predicted = release(tmp_path, {"demo": demo}, "--check", "--diff")
-    assert predicted.code == 0, predicted.output
-    assert sandbox.requests(writes=True, since=mark) == []
-    assert "[ERROR]" not in predicted.output
+@dataclass(frozen=True)
+class Demo:
+    """A sandbox with the release of the demo, in check mode and then done."""
+
+    sandbox: Sandbox
+    folder: Path
+    variables: dict[str, Any]
+    predicted: Release
+    done: Release
+    #: The writes of check mode.
+    sent: list[dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+    folder = tmp_path_factory.mktemp("demo")
+    with Sandbox.start(flavour="real") as sandbox:
+        variables = {"demo": demo_of(sandbox, folder)}
+        mark = sandbox.mark()
+        predicted = release(folder, variables, "--check", "--diff")
+        sent = sandbox.requests(writes=True, since=mark)
+        done = release(folder, variables)
+        yield Demo(sandbox, folder, variables, predicted, done, sent)
+
+
+@pytest.mark.first
+def test_release_is_predicted_on_an_empty_server(demo: Demo) -> None:
+    assert demo.predicted.code == 0, demo.predicted.output
+    assert demo.sent == []
+    assert "[ERROR]" not in demo.predicted.output
     for task in PROMOTED:
-        assert "changed: [localhost]" in predicted.told(task)
-    done = release(tmp_path, {"demo": demo})
-    assert done.code == 0, done.output
-    assert predicted.counts["changed"] == done.counts["changed"]
+        assert "changed: [localhost]" in demo.predicted.told(task)
+    assert demo.done.code == 0, demo.done.output
+    assert demo.predicted.counts["changed"] == demo.done.counts["changed"]
     for line in (
         "/ci/job/delivery/job/package/1/",
         "promoted to docker-release-local",
         "version: ",
     ):
-        assert line in done.told("Summarise the release")
-    assert "nothing was changed" in predicted.told("Summarise the release")
-    mark = sandbox.mark()
-    for arguments in ((), ("--check",)):
-        again = release(tmp_path, {"demo": demo}, *arguments)
-        assert (again.code, again.counts["changed"]) == (0, 0), again.output
-    assert sandbox.requests(writes=True, since=mark) == []
+        assert line in demo.done.told("Summarise the release")
+    assert "nothing was changed" in demo.predicted.told("Summarise the release")
+
+
+@pytest.mark.first
+def test_repeated_release_changes_nothing(demo: Demo) -> None:
+    mark = demo.sandbox.mark()
+    again = release(demo.folder, demo.variables)
+    assert (again.code, again.counts["changed"]) == (0, 0), again.output
+    assert demo.sandbox.requests(writes=True, since=mark) == []
+
+
+def test_withdrawn_build_with_the_number_of_a_ci_build_writes_nothing(demo: Demo) -> None:
+    withdraw(demo.sandbox, demo.folder, {"build_name": "toolchain", "build_number": "1"})
+    mark = demo.sandbox.mark()
+    # another job of the release has no build yet, and would be started first
+    jobs = [{"job": "delivery/toolchain", "parameters": {"VERSION": "0.1.0", "PUBLISH": True}}]
+    variables = {**demo.variables, "release_jobs": [*jobs, {"job": "no-parameters"}]}
+    for given in (demo.variables, variables):
+        failed = release(demo.folder, given)
+        assert failed.code == 2, failed.output
+        assert "was withdrawn" in failed.output
+    assert demo.sandbox.requests(writes=True, since=mark) == []
 
 
 def test_release_with_moving_stages_is_predicted_and_done_once(
@@ -199,13 +231,12 @@ def test_release_with_moving_stages_is_predicted_and_done_once(
     by_properties = {key: variables[key] for key in variables if key != "release_build_publish"}
     marks = {"build.name": "app", "build.number": "1"}
     by_properties["release_files"] = [{**variables["release_files"][0], "properties": marks}]
-    for known in (variables, by_properties):
-        again = release(tmp_path, known, environment=environment)
+    for known, arguments in ((variables, ("--check",)), (by_properties, ())):
+        again = release(tmp_path, known, *arguments, environment=environment)
         assert (again.code, again.counts["changed"]) == (0, 0), again.output
     assert sandbox.requests(writes=True, since=mark) == []
 
 
-@pytest.mark.parametrize("arguments", [(), ("--check",)])
 @pytest.mark.parametrize(
     "entry",
     [
@@ -223,25 +254,19 @@ def test_release_with_moving_stages_is_predicted_and_done_once(
     ],
 )
 def test_objects_not_created_by_the_release_must_exist(
-    fresh: Fresh, tmp_path: Path, entry: dict[str, Any], arguments: tuple[str, ...]
+    fresh: Fresh, tmp_path: Path, entry: dict[str, Any]
 ) -> None:
     urls = fresh("real").urls
-    failed = release(tmp_path, entry, *arguments, environment=environment_of(urls))
+    failed = release(tmp_path, entry, "--check", environment=environment_of(urls))
     assert failed.code != 0, failed.output
     assert "not_found" in failed.output
 
 
-@pytest.mark.parametrize("arguments", [(), ("--check",)])
-def test_release_bundle_is_created_once(
-    fresh: Fresh, tmp_path: Path, arguments: tuple[str, ...]
-) -> None:
-    variables, changed = STEPS["a release bundle"]
+def test_release_bundle_is_created_once(fresh: Fresh, tmp_path: Path) -> None:
     environment = environment_of(fresh("real").urls)
-    first = release(tmp_path, variables, *arguments, environment=environment)
-    assert (first.code, first.counts["changed"]) == (0, changed), first.output
-    again = release(tmp_path, variables, environment=environment)
-    expected = changed if arguments else 0
-    assert (again.code, again.counts["changed"]) == (0, expected), again.output
+    for arguments, changed in ((("--check",), 3), ((), 3), ((), 0)):
+        done = release(tmp_path, BUNDLES, *arguments, environment=environment)
+        assert (done.code, done.counts["changed"]) == (0, changed), done.output
 
 
 @pytest.mark.parametrize("step", STEPS)

@@ -3,30 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from sandbox.client import Sandbox
 from tests.helpers import connections, playbook
-from tests.integration.release.test_release import Fresh, demo_of, environment_of, release
+from tests.integration.release.test_release import Fresh, environment_of, release, withdraw
 
 BUILD = {"build_name": "app", "build_number": "1"}
 STAGES = [
     {**BUILD, "status": "tested", "target_repo": "generic-snapshot-local"},
     {**BUILD, "status": "released", "target_repo": "generic-release-local"},
 ]
-
-
-def _withdraw(sandbox: Sandbox, folder: Path, build: Mapping[str, str]) -> None:
-    promotion = {**build, "status": "withdrawn", "comment": "promoted by mistake"}
-    moved = {"source_repo": "generic-release-local", "target_repo": "generic-snapshot-local"}
-    task = playbook.task("build_promote", {**promotion, **moved, "copy": False}, "Withdraw")
-    defaults = connections.module_defaults(sandbox.urls, repo={"dialect": "jfrog"})
-    done = playbook.run(folder, [playbook.play([task], module_defaults=defaults)])
-    assert done.event("Withdraw").result["changed"], done.output
 
 
 def _variables(folder: Path) -> dict[str, Any]:
@@ -55,7 +42,7 @@ def test_withdrawn_release_is_repeated_on_purpose_only(fresh: Fresh, tmp_path: P
     environment, variables = environment_of(sandbox.urls), _variables(tmp_path)
     first = release(tmp_path, variables, environment=environment)
     assert first.code == 0, first.output
-    _withdraw(sandbox, tmp_path, BUILD)
+    withdraw(sandbox, tmp_path, BUILD)
     mark = sandbox.mark()
     for arguments in ((), ("--check",)):
         failed = release(tmp_path, variables, *arguments, environment=environment)
@@ -75,52 +62,33 @@ def test_withdrawn_release_is_repeated_on_purpose_only(fresh: Fresh, tmp_path: P
     assert sandbox.requests(writes=True, since=mark) == []
 
 
-def test_withdrawn_build_with_the_number_of_a_ci_build_writes_nothing(
-    fresh: Fresh, tmp_path: Path
-) -> None:
-    sandbox = fresh("real")
-    demo = {"demo": demo_of(sandbox, tmp_path)}
-    first = release(tmp_path, demo)
-    assert first.code == 0, first.output
-    _withdraw(sandbox, tmp_path, {"build_name": "toolchain", "build_number": "1"})
-    mark = sandbox.mark()
-    # another job of the release has no build yet, and would be started first
-    jobs = [{"job": "delivery/toolchain", "parameters": {"VERSION": "0.1.0", "PUBLISH": True}}]
-    variables = {**demo, "release_jobs": [*jobs, {"job": "no-parameters"}]}
-    for given in (demo, variables):
-        failed = release(tmp_path, given)
-        assert failed.code == 2, failed.output
-        assert "was withdrawn" in failed.output
-    assert sandbox.requests(writes=True, since=mark) == []
-
-
-@pytest.mark.parametrize("again", [False, True])
 def test_role_promotes_nothing_if_one_of_its_builds_was_withdrawn(
-    fresh: Fresh, tmp_path: Path, again: bool
+    fresh: Fresh, tmp_path: Path
 ) -> None:
     sandbox = fresh("real")
     environment = environment_of(sandbox.urls)
     assert release(tmp_path, _variables(tmp_path), environment=environment).code == 0
-    _withdraw(sandbox, tmp_path, BUILD)
-    mark = sandbox.mark()
-    role = {
-        "ansible.builtin.include_role": {"name": "delivery.toolchain.release_promote"},
-        "vars": {
-            "release_promote_builds": [
-                {"build_name": "agent", "build_number": "12", "status": "tried"},
-                *STAGES,
-            ],
-            "release_promote_again": again,
-        },
-    }
+    withdraw(sandbox, tmp_path, BUILD)
     defaults = connections.module_defaults(sandbox.urls, repo={"dialect": "jfrog"})
-    done = playbook.run(tmp_path, [playbook.play([role], module_defaults=defaults)])
-    writes = sandbox.requests(writes=True, since=mark)
-    assert (done.code, len(writes)) == ((0, 3) if again else (2, 0)), done.output
-    kinds = {
-        item["error"]["kind"]
-        for event in done.events
-        for item in event.result.get("results", ())
-        if item.get("failed")
-    }
-    assert kinds == (set() if again else {"conflict"})
+    for again, code, sent, expected in ((False, 2, 0, {"conflict"}), (True, 0, 3, set())):
+        mark = sandbox.mark()
+        role = {
+            "ansible.builtin.include_role": {"name": "delivery.toolchain.release_promote"},
+            "vars": {
+                "release_promote_builds": [
+                    {"build_name": "agent", "build_number": "12", "status": "tried"},
+                    *STAGES,
+                ],
+                "release_promote_again": again,
+            },
+        }
+        done = playbook.run(tmp_path, [playbook.play([role], module_defaults=defaults)])
+        writes = sandbox.requests(writes=True, since=mark)
+        assert (done.code, len(writes)) == (code, sent), done.output
+        kinds = {
+            item["error"]["kind"]
+            for event in done.events
+            for item in event.result.get("results", ())
+            if item.get("failed")
+        }
+        assert kinds == expected
