@@ -1,29 +1,28 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Test the role `login_rotation` in playbooks. `tests/faults/rotation.py` has a fault at every
-request of a rotation.
+"""Test the role `login_rotation` in playbooks.
+
+`tests/faults/rotation.py` has a fault at every request of a rotation, also runs that are killed, and
+two runs at the same time.
 """
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sandbox.client import Sandbox
-from tests.helpers import issuers, playbook, programs
+from tests.helpers import issuers, playbook
 
 Fresh = Callable[[str], Sandbox]
 
-_SECONDS = 120
-#: Seconds for which a server holds back a response; the run is killed before.
-_HELD_BACK = 60.0
+ROLE = {"name": "delivery.toolchain.login_rotation"}
+
+
+def _named(variables: Mapping[str, Any]) -> dict[str, Any]:
+    return {f"login_rotation_{name}": value for name, value in variables.items()}
 
 
 class Servers:
@@ -34,45 +33,35 @@ class Servers:
         self.issuer = issuers.Issuer(sandbox, issuer, **login)
         self.issuer.prepare()
 
-    def _play(self, variables: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
-        return {
-            "hosts": "localhost",
-            "gather_facts": False,
-            "module_defaults": self.issuer.module_defaults(**options),
-            "roles": [{"role": "delivery.toolchain.login_rotation"}],
-            "vars": {**self.issuer.variables, **variables},
-        }
+    def _play(
+        self, tasks: Sequence[Mapping[str, Any]], variables: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        return playbook.play(
+            tasks,
+            module_defaults=self.issuer.module_defaults(),
+            vars={**self.issuer.variables, **variables},
+        )
 
-    def run(
-        self, *arguments: str, options: Mapping[str, Any] | None = None, **changes: Any
-    ) -> playbook.Run:
-        """Run the role; `options` are further options of the connections."""
-        play = self._play(changes, options or {})
-        return playbook.run(self.folder, [play], arguments=["-vv", *arguments])
+    def run(self, *arguments: str, times: int = 1, **changes: Any) -> playbook.Run:
+        """Run the role in one play, or several."""
+        plays = [self._play([{"ansible.builtin.include_role": ROLE}], changes)] * times
+        return playbook.run(self.folder, plays, arguments=["-vv", *arguments])
 
-    def kill(self, fault: Mapping[str, Any]) -> None:
-        """Run the role, and kill all of its processes while a server holds back a response."""
-        path = self.folder / "killed.json"
-        path.write_text(json.dumps([self._play({}, {})]), encoding="utf-8")
-        self.sandbox.fault(**fault, late=_HELD_BACK)
-        environment = playbook.environment(self.folder)
-        del environment["ANSIBLE_CALLBACKS_ENABLED"]
-        with subprocess.Popen(
-            [str(Path(sys.executable).parent / "ansible-playbook"), str(path)],
-            cwd=self.folder,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        ) as process:
-            try:
-                deadline = time.monotonic() + _SECONDS
-                while self.sandbox.pending_faults() and process.poll() is None:
-                    assert time.monotonic() < deadline
-                    time.sleep(0.02)
-                assert process.poll() is None
-            finally:
-                programs.kill(process.pid)
+    def run_each(self, changes: Sequence[Mapping[str, Any]]) -> playbook.Run:
+        """Run the role with each set of variables. A task `Failure N` shows why the Nth failed."""
+        tasks = [
+            {
+                "block": [{"ansible.builtin.include_role": ROLE, "vars": _named(one)}],
+                "rescue": [
+                    {
+                        "name": f"Failure {number}",
+                        "ansible.builtin.debug": {"msg": "{{ ansible_failed_result | to_json }}"},
+                    }
+                ],
+            }
+            for number, one in enumerate(changes)
+        ]
+        return playbook.run(self.folder, [self._play(tasks, {})])
 
     def add_token(self, name: str = issuers.NAME) -> str:
         return str(self.issuer.add(name=name)["id"])
@@ -93,16 +82,6 @@ class Servers:
     def held(self) -> list[str]:
         return self.issuer.held()
 
-    def require_rotated(self, old: str, runs: int = 2) -> None:
-        """Verify that the next runs end with exactly one token, which all credentials hold."""
-        for _run in range(runs):
-            run = self.run()
-            assert run.code == 0, run.output
-            self.require_sound()
-            if self.issuer.unfinished(old) is None:
-                return
-        assert self.issuer.unfinished(old) is None
-
     def require_sound(self) -> None:
         """Verify that a token is valid, and that no credential holds a revoked one."""
         assert self.issuer.unsound() is None
@@ -113,56 +92,70 @@ def servers(fresh: Fresh, tmp_path: Path) -> Servers:
     return Servers(fresh("real"), tmp_path)
 
 
-@pytest.mark.parametrize("issuer", issuers.LISTS)
-def test_login_is_rotated_and_then_unchanged(fresh: Fresh, tmp_path: Path, issuer: str) -> None:
-    servers = Servers(fresh("real"), tmp_path, issuer)
-    old, other = servers.add_token(), servers.add_token(name="ci-deployer-2")
+def test_rotation_is_predicted(servers: Servers) -> None:
+    old = servers.add_token()
     checked = servers.run("--check")
     assert checked.code == 0, checked.output
     assert (servers.tokens(), servers.held()) == ([old], [])
+
+
+@pytest.mark.parametrize("issuer", issuers.LISTS)
+def test_login_is_rotated_and_then_unchanged(fresh: Fresh, tmp_path: Path, issuer: str) -> None:
+    """`tests/faults/test_rotation.py` runs the role again for every issuer."""
+    servers = Servers(fresh("real"), tmp_path, issuer)
+    old, other = servers.add_token(), servers.add_token(name="ci-deployer-2")
     begin = servers.sandbox.mark()
-    run = servers.run()
+    run = servers.run(times=2 if issuer == "repo" else 1)
     assert run.code == 0, run.output
+    # the second run has written nothing
     assert servers.steps(begin) == ["create", "distribute", "prove", "revoke"]
     (token,) = servers.tokens()
     assert token != old
     assert servers.held() == [token, token]
     assert not issuers.SECRETS.search(run.output)
-    begin = servers.sandbox.mark()
-    run = servers.run()
-    assert run.code == 0, run.output
-    assert [request for request in servers.sandbox.requests(since=begin) if request["write"]] == []
-    assert servers.tokens() == [token]
     assert servers.tokens("ci-deployer-2") == [other]
 
 
-@pytest.mark.parametrize(
-    ("issuer", "option"), [("tracker", "username"), ("tracker", "scopes"), ("ci", "scopes")]
-)
-def test_options_of_another_issuer_are_refused(servers: Servers, issuer: str, option: str) -> None:
+#: Variables that are rejected, with words of the message: before the first request, and after reads.
+INVALID: list[tuple[dict[str, Any], str]] = [
+    *(
+        (
+            {"issuer": issuer, option: ["reader"]},
+            f"login_rotation_{option} has no effect on a token of '{issuer}'",
+        )
+        for issuer, option in (("tracker", "username"), ("tracker", "scopes"), ("ci", "scopes"))
+    ),
+    ({"credentials": []}, "has nothing to do: set login_rotation_credentials"),
+    ({"credentials": "deployer"}, "login_rotation_credentials"),
+    ({"credentials": [{"id": "x", "usrname": "y"}]}, "usrname"),
+    ({"proof": "nowhere"}, "login_rotation_proof"),
+    ({"renew_befor": "14d"}, "login_rotation_renew_before"),
+]
+NOWHERE: list[tuple[dict[str, Any], str]] = [
+    ({"credentials": [{"id": "x", "folder": "nowhere"}]}, "nowhere"),
+    ({"credentials": [{"id": "x", "domain": "nowhere"}]}, "nowhere"),
+    ({"proof": {"job": "nowhere"}}, "nowhere"),
+]
+
+
+@pytest.mark.parametrize(("cases", "reads"), [(INVALID, False), (NOWHERE, True)])
+def test_missing_place_or_invalid_input_creates_nothing(
+    servers: Servers, cases: list[tuple[dict[str, Any], str]], reads: bool
+) -> None:
+    servers.add_token()
     begin = servers.sandbox.mark()
-    given: dict[str, Any] = {
-        "login_rotation_issuer": issuer,
-        f"login_rotation_{option}": ["reader"],
-    }
-    run = servers.run(**given)
-    assert run.code == 2
-    assert f"login_rotation_{option} has no effect on a token of '{issuer}'" in run.output
-    assert servers.sandbox.requests(since=begin) == []
+    run = servers.run_each([changes for changes, _words in cases])
+    assert run.code == 0, run.output
+    for number, (changes, words) in enumerate(cases):
+        assert words in run.event(f"Failure {number}").result["msg"], changes
+    assert bool(servers.sandbox.requests(since=begin)) is reads
+    assert servers.steps(begin) == []
 
 
 FAULTS: dict[str, dict[str, Any]] = {
     "token": {"service": "repo", "method": "POST", "path": "/tokens"},
     "first credential": {"service": "ci", "write": True, "path": "redential"},
-    "second credential": {"service": "ci", "write": True, "path": "redential", "skip": 1},
 }
-
-
-def test_killed_run_is_continued(servers: Servers) -> None:
-    old = servers.add_token()
-    servers.kill(FAULTS["second credential"])
-    servers.require_sound()
-    servers.require_rotated(old)
 
 
 def test_stopped_run_is_continued(servers: Servers) -> None:
@@ -184,31 +177,7 @@ def test_failed_proof_revokes_nothing(servers: Servers) -> None:
     assert servers.run().code == 2
     servers.require_sound()
     assert len(servers.tokens()) == 2
-    (new,) = set(servers.tokens()) - {old}
-    servers.sandbox.clear_faults()
-    run = servers.run()
-    assert run.code == 0, run.output
-    assert servers.tokens() == [new]
-
-
-def test_missing_place_or_invalid_input_creates_nothing(servers: Servers) -> None:
-    servers.add_token()
-    begin = servers.sandbox.mark()
-    places: list[tuple[dict[str, Any], str]] = [
-        ({"credentials": [{"id": "x", "folder": "nowhere"}]}, "nowhere"),
-        ({"credentials": [{"id": "x", "domain": "nowhere"}]}, "nowhere"),
-        ({"proof": {"job": "nowhere"}}, "nowhere"),
-        ({"credentials": []}, "has nothing to do: set login_rotation_credentials"),
-        ({"credentials": "deployer"}, "login_rotation_credentials"),
-        ({"credentials": [{"id": "x", "usrname": "y"}]}, "usrname"),
-        ({"proof": "nowhere"}, "login_rotation_proof"),
-        ({"renew_befor": "14d"}, "login_rotation_renew_before"),
-    ]
-    for changes, words in places:
-        run = servers.run(**{f"login_rotation_{name}": one for name, one in changes.items()})
-        assert run.code == 2, words
-        assert words in run.output
-    assert servers.steps(begin) == []
+    assert old in servers.tokens()
 
 
 def test_nothing_is_built_without_a_proof(servers: Servers) -> None:
@@ -243,19 +212,3 @@ def test_rotation_keeps_the_token_of_its_login(servers: Servers) -> None:
     assert "because the task is logged in with it" in run.output
     assert made["id"] in servers.tokens()
     assert len(servers.tokens()) == 2
-
-
-def test_concurrent_runs_keep_every_used_token(servers: Servers, tmp_path: Path) -> None:
-    """Verify that neither revokes a token that a credential holds, and that the next run mends."""
-    servers.add_token()
-    folders = [tmp_path / name for name in ("one", "two")]
-    for folder in folders:
-        folder.mkdir()
-    both = [Servers(servers.sandbox, folder) for folder in folders]
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda each: each.run(), both))
-    servers.require_sound()
-    run = servers.run()
-    assert run.code == 0, run.output
-    (token,) = servers.tokens()
-    assert servers.held() == [token, token]
