@@ -32,6 +32,10 @@ def published(sandbox: Sandbox, title: str) -> str:
     return body
 
 
+#: Reads the page after a refusal.
+READ = playbook.task("wiki_page_info", {"space": "REL", "title": "Notes"}, "Read the page")
+
+
 def notes(title: str, jql: str) -> dict[str, Any]:
     return {
         "name": f"Publish {title}",
@@ -100,30 +104,38 @@ def test_no_issues_never_replace_issues(fresh: Fresh, tmp_path: Path, section: s
     if section:
         page = {"id": "1900", "space": "REL", "title": "Notes", "body": "<h1>Changes</h1><p>-</p>"}
         sandbox.seed({"wiki": {"pages": [page]}})
-    none, some = (notes("Notes", jql) for jql in ("summary ~ nothing", "key = REL-1"))
-    for task in (none, some):
-        task["vars"]["release_notes_section"] = section
+    #: The query, whether in check mode, and further variables.
+    none, some = "summary ~ nothing", "key = REL-1"
+    calls: list[tuple[str, bool, dict[str, Any]]] = [
+        (none, False, {}),
+        (none, False, {}),
+        (some, False, {}),
+        (none, True, {}),
+        (none, False, {}),
+        (none, False, {"release_notes_allow_empty": True}),
+    ]
+    tasks = []
+    for jql, check, further in calls:
+        call = notes("Notes", jql)
+        call["vars"] |= {"release_notes_section": section, **further}
+        tasks.append({"block": [call], "rescue": [READ], "check_mode": check})
     defaults = connections.module_defaults(sandbox.urls)
-
-    def publish(task: dict[str, Any], *options: str, code: int = 0) -> Any:
-        plays = [playbook.play([task], module_defaults=defaults)]
-        run = playbook.run(tmp_path, plays, arguments=options)
-        assert run.code == code, run.output
-        return run.event("delivery.toolchain.release_notes : Publish the page").result
-
-    empty = publish(none)
+    run = playbook.run(tmp_path, [playbook.play(tasks, module_defaults=defaults)])
+    assert run.code == 0, run.output
+    empty, again, filled, *refused, wanted = (
+        event.result for event in run.events if event.task.endswith("Publish the page")
+    )
     assert empty["changed"]
     assert "nothing that must_keep matches" in empty["warnings"][0]
-    assert not publish(none)["changed"]
-    assert publish(some)["changed"]
-    for options in (["--check"], []):
-        refused = publish(none, *options, code=2)
-        assert refused["error"]["kind"] == "conflict"
-        assert "contains REL-1, but the new body does not" in refused["msg"]
-        assert "set release_notes_allow_empty" in refused["msg"]
-    assert "REL-1<" in published(sandbox, "Notes")
-    none["vars"]["release_notes_allow_empty"] = True
-    wanted = publish(none)
+    assert not again["changed"]
+    assert filled["changed"]
+    for one in refused:
+        assert one["error"]["kind"] == "conflict"
+        assert "contains REL-1, but the new body does not" in one["msg"]
+        assert "set release_notes_allow_empty" in one["msg"]
+    kept = [event for event in run.events if event.task == READ["name"]]
+    assert len(kept) == len(refused) == 2
+    assert all("REL-1<" in event.result["page"]["body"] for event in kept)
     assert (wanted["changed"], wanted.get("warnings", [])) == (True, [])
     assert "No issues." in published(sandbox, "Notes")
 
