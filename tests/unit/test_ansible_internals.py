@@ -151,6 +151,27 @@ def test_action_without_play_context_runs_in_a_process(
     assert "no play_context" in shown[0]
 
 
+@pytest.mark.parametrize(
+    ("task", "transport", "variables"),
+    [
+        ({"delegate_to": "neighbour"}, "local", {}),
+        ({"become": True}, "local", {}),
+        ({"async_val": 30}, "local", {}),
+        ({}, "ssh", {}),
+        ({}, "local", {"toolchain_in_process": "no"}),
+    ],
+)
+def test_task_that_needs_a_process_does_not_run_in_the_worker(
+    monkeypatch: pytest.MonkeyPatch, task: dict[str, Any], transport: str, variables: dict[str, Any]
+) -> None:
+    shown = _warnings(monkeypatch)
+    for name, value in task.items():
+        monkeypatch.setattr(_Task, name, value)
+    action = _action(connection=SimpleNamespace(transport=transport))
+    assert not action._may_run_in_worker(variables)
+    assert shown == []
+
+
 def test_module_never_runs_without_the_connection_variables(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -42,32 +42,16 @@ IN_WORKER: dict[str, dict[str, Any]] = {
         }
     },
 }
+#: tests/unit/test_ansible_internals.py has further reasons.
 IN_PROCESSES: dict[str, dict[str, Any]] = {
     "switched off": {"vars": {"toolchain_in_process": False}},
-    "switched off as text": {"vars": {"toolchain_in_process": "{{ 'no' }}"}},
     "become": {"become": True},
     "async": {"async": 30, "poll": 1},
-    "delegated": {"delegate_to": "neighbour"},
     "other interpreter": {"vars": {"ansible_python_interpreter": "{{ other_interpreter }}"}},
     "variables of Python": {"environment": {"PYTHONPATH": "/nowhere"}},
-    "other connection": {"vars": {"ansible_connection": "elsewhere"}},
 }
 # Simulation of sudo: drop all arguments before the shell, and start the shell.
 BECOME_PROGRAM = '#!/bin/sh\nwhile [ "$1" != /bin/sh ]; do shift; done\nexec "$@"\n'
-CONNECTION_PLUGIN = """
-from ansible.plugins.connection.local import Connection as Local
-
-DOCUMENTATION = '''
-name: elsewhere
-short_description: The local connection under another name
-description: For a test.
-options: {}
-'''
-
-
-class Connection(Local):
-    transport = "elsewhere"
-"""
 
 
 def _script(path: Path, text: str) -> str:
@@ -92,22 +76,14 @@ def ways(fresh: Fresh, tmp_path_factory: pytest.TempPathFactory) -> playbook.Run
     """Run the same loop in every mode, with a separate task for every mode."""
     folder = tmp_path_factory.mktemp("ways")
     sandbox = fresh("real")
-    (folder / "connection_plugins").mkdir()
-    _script(folder / "connection_plugins" / "elsewhere.py", CONNECTION_PLUGIN)
-    hosts = {
-        "localhost": {
-            "ansible_connection": "local",
-            "ansible_become_exe": _script(folder / "become", BECOME_PROGRAM),
-            "same_interpreter": _link(folder / "python-of-the-tests"),
-            "other_interpreter": _script(
-                folder / "python", f'#!/bin/sh\nexec {sys.executable} "$@"\n'
-            ),
-        },
-        "neighbour": {"ansible_connection": "local"},
+    host = {
+        "ansible_connection": "local",
+        "ansible_python_interpreter": "{{ ansible_playbook_python }}",
+        "ansible_become_exe": _script(folder / "become", BECOME_PROGRAM),
+        "same_interpreter": _link(folder / "python-of-the-tests"),
+        "other_interpreter": _script(folder / "python", f'#!/bin/sh\nexec {sys.executable} "$@"\n'),
     }
-    for host in hosts.values():
-        host.setdefault("ansible_python_interpreter", "{{ ansible_playbook_python }}")
-    (folder / "inventory.json").write_text(json.dumps({"all": {"hosts": hosts}}))
+    (folder / "inventory.json").write_text(json.dumps({"all": {"hosts": {"localhost": host}}}))
     tasks = [
         playbook.task("analysis_role", {"name": "{{ item }}"}, name, loop=LOOP, **keywords)
         for name, keywords in {**IN_WORKER, **IN_PROCESSES}.items()
@@ -118,7 +94,6 @@ def ways(fresh: Fresh, tmp_path_factory: pytest.TempPathFactory) -> playbook.Run
         [play],
         controls={"localhost": sandbox.control},
         arguments=["-i", "inventory.json", "-v"],
-        variables={"ANSIBLE_CONNECTION_PLUGINS": str(folder / "connection_plugins")},
     )
 
 
@@ -295,30 +270,40 @@ if __name__ == "__main__":
 MISDEEDS = ["raise", "return", "exit", "exit with words", "print", "litter"]
 
 
+def _copy(folder: Path) -> Path:
+    """Return a copy of the collection in a folder of collections."""
+    source = playbook.collections_path() / "ansible_collections/delivery/toolchain"
+    copy = folder / "collections/ansible_collections/delivery/toolchain"
+    for part in ("plugins", "meta"):
+        unwanted = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(source / part, copy / part, ignore=unwanted)
+    return copy
+
+
 @pytest.fixture(scope="module")
 def misbehaving(tmp_path_factory: pytest.TempPathFactory) -> playbook.Run:
     """Run a module that misbehaves, in a copy of the collection, in both modes."""
     folder = tmp_path_factory.mktemp("misbehaving")
-    source = playbook.collections_path() / "ansible_collections/delivery/toolchain"
-    copy = folder / "collections/ansible_collections/delivery/toolchain"
-    shutil.copytree(
-        source / "plugins", copy / "plugins", ignore=shutil.ignore_patterns("__pycache__")
-    )
+    copy = _copy(folder)
     (copy / "plugins" / "modules" / f"{PROBE}.py").write_text(PROBE_MODULE, encoding="utf-8")
     action = (copy / "plugins" / "action" / "analysis_role.py").read_text(encoding="utf-8")
     (copy / "plugins" / "action" / f"{PROBE}.py").write_text(
         action.replace("analysis_role", PROBE), encoding="utf-8"
     )
-    loop = [how for misdeed in MISDEEDS for how in (misdeed, "report")]
+    loops = {
+        "in process": [how for misdeed in MISDEEDS for how in (misdeed, "report")],
+        # of which each is alone in its process
+        "separate": [*MISDEEDS, "report"],
+    }
     tasks = [
         playbook.task(
             PROBE,
             {"how": "{{ item }}", "secret": "{{ 'hush-hush' if item == 'litter' else omit }}"},
             way,
             loop=loop,
-            vars={"toolchain_in_process": in_process},
+            vars={"toolchain_in_process": way == "in process"},
         )
-        for way, in_process in (("in process", True), ("separate", False))
+        for way, loop in loops.items()
     ]
     return playbook.run(folder, [playbook.play(tasks)], collections=folder / "collections")
 
@@ -326,18 +311,14 @@ def misbehaving(tmp_path_factory: pytest.TempPathFactory) -> playbook.Run:
 def test_unknown_core_runs_separately_with_one_warning(fresh: Fresh, tmp_path: Path) -> None:
     """Verify the ordinary mode and a single warning if a private part of Ansible is missing."""
     sandbox = fresh("real")
-    source = playbook.collections_path() / "ansible_collections/delivery/toolchain"
-    copy = tmp_path / "collections/ansible_collections/delivery/toolchain"
-    for folder in ("plugins", "meta"):
-        unwanted = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(source / folder, copy / folder, ignore=unwanted)
+    copy = _copy(tmp_path)
     internals = copy / "plugins" / "plugin_utils" / "_lib" / "ansible_internals.py"
     text = internals.read_text(encoding="utf-8")
     assert "_global_warnings" in text
     internals.write_text(text.replace("_global_warnings", "_that_is_gone"), encoding="utf-8")
     tasks = [
-        playbook.task("analysis_role", {"name": "{{ item }}"}, name, loop=LOOP)
-        for name in ("first", "second")
+        playbook.task("analysis_role", {"name": "{{ item }}"}, name, loop=loop)
+        for name, loop in (("first", LOOP), ("second", LOOP[:1]))
     ]
     play = playbook.play(tasks, module_defaults=connections.module_defaults(sandbox.urls))
     ran = playbook.run(
@@ -346,9 +327,9 @@ def test_unknown_core_runs_separately_with_one_warning(fresh: Fresh, tmp_path: P
         controls={"localhost": sandbox.control},
         collections=tmp_path / "collections",
     )
-    for name in ("first", "second"):
+    for name, count in (("first", len(LOOP)), ("second", 1)):
         assert ran.event(name).status == "ok", ran.output
-        assert len(set(_ports(ran.event(name)))) == len(LOOP)
+        assert len(set(_ports(ran.event(name)))) == count
     assert ran.output.count("_that_is_gone") == 1, ran.output
     assert "Traceback" not in ran.output
 
@@ -372,8 +353,9 @@ def test_too_old_python_is_reported(tmp_path: Path, older: str, named: bool) -> 
     assert ("SyntaxError" not in run.output + run.recorded) is named, run.output
 
 
-def _pairs(run: playbook.Run, way: str) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
-    items = run.event(way).items
+def _pairs(run: playbook.Run) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
+    """Return the result of each misdeed in the worker, and that of the item after it."""
+    items = run.event("in process").items
     return dict(zip(MISDEEDS, zip(items[::2], items[1::2], strict=True), strict=True))
 
 
@@ -381,7 +363,7 @@ def _pairs(run: playbook.Run, way: str) -> dict[str, tuple[dict[str, Any], dict[
 def test_misbehaving_module_does_not_end_the_worker(
     misbehaving: playbook.Run, misdeed: str
 ) -> None:
-    pairs = _pairs(misbehaving, "in process")
+    pairs = _pairs(misbehaving)
     item, report = pairs[misdeed]
     assert item.get("failed", False) is (misdeed != "litter"), item
     first = pairs[MISDEEDS[0]][1]
@@ -392,20 +374,20 @@ def test_misbehaving_module_does_not_end_the_worker(
 def test_misbehaving_module_does_not_affect_the_next_item(
     misbehaving: playbook.Run, misdeed: str
 ) -> None:
-    _item, report = _pairs(misbehaving, "in process")[misdeed]
-    _other_item, other_report = _pairs(misbehaving, "separate")[misdeed]
+    _item, report = _pairs(misbehaving)[misdeed]
     assert report["litter"] is None
     assert report["secret_given"] is False
     assert "warnings" not in report
     assert "deprecations" not in report
-    assert _without_pid(report) == _without_pid(other_report)
+    assert _without_pid(report) == _without_pid(misbehaving.event("separate").items[-1])
 
 
 @pytest.mark.parametrize("misdeed", MISDEEDS)
 def test_misbehaviour_is_reported_equally_in_both_modes(
     misbehaving: playbook.Run, misdeed: str
 ) -> None:
-    item, other = (_pairs(misbehaving, way)[misdeed][0] for way in ("in process", "separate"))
+    item, _report = _pairs(misbehaving)[misdeed]
+    other = misbehaving.event("separate").items[MISDEEDS.index(misdeed)]
     assert _without_pid(item) == _without_pid(other)
 
 
@@ -477,13 +459,13 @@ def queried(fresh: Fresh, tmp_path_factory: pytest.TempPathFactory) -> playbook.
                 "artifact_info",
                 {"pattern": "{{ item }}"},
                 f"loop {way}",
-                loop=[options["pattern"]] * 2,
+                loop=[options["pattern"]],
                 **kept,
             ),
             {
                 "name": f"use loop {way}",
                 "ansible.builtin.assert": {
-                    "that": f"found.results | map(attribute='results') == [{ROWS!r}] * 2"
+                    "that": f"found.results | map(attribute='results') == [{ROWS!r}]"
                 },
             },
             playbook.task("artifact_info", options, f"hidden {way}", no_log=True, **kept),
@@ -505,7 +487,7 @@ def test_results_are_found_by_module_name(queried: playbook.Run, way: bool) -> N
     for name in (f"use {way}", f"use loop {way}", f"use hidden {way}"):
         assert queried.event(name).status == "ok", queried.output
     assert queried.event(f"query {way}").result["results"] == ROWS
-    assert [item["results"] for item in queried.event(f"loop {way}").items] == [ROWS] * 2
+    assert [item["results"] for item in queried.event(f"loop {way}").items] == [ROWS]
     assert "ansible_module_results" not in queried.output
 
 
@@ -536,14 +518,12 @@ def test_large_result_is_masked_equally_in_both_modes(tmp_path: Path) -> None:
                 f"{name} {way}",
                 vars={"toolchain_in_process": way},
             )
-            for name in ("clean", "leaked")
-            for way in (True, False)
+            for name, way in (("clean", True), ("leaked", True), ("leaked", False))
         ]
         ran = playbook.run(tmp_path, [playbook.play(tasks)])
-    for name in ("clean", "leaked"):
-        here, there = (_plain(ran.event(f"{name} {way}").result) for way in (True, False))
-        assert here == there
-        assert list(here) == list(there)
+    here, there = (_plain(ran.event(f"leaked {way}").result) for way in (True, False))
+    assert here == there
+    assert list(here) == list(there)
     assert ran.event("clean True").result["issues"] == issues
     # masked by the module, or by the controller since ansible-core 2.22
     masked = ("Leaked: ********", "Leaked: $REDACTED$")
