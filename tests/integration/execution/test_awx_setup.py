@@ -274,10 +274,9 @@ def test_slices_enforce_the_plans_of_all_slices(
         artifacts.update(json.loads(reported[reported.index("{") : reported.rindex("}") + 1]))
     plans = {name: each for name, each in artifacts.items() if "plan" in name}
     assert sorted(plan["hosts"] for plan in plans.values()) == [["a", "b"], ["c"]]
-    for hosts in (["a", "c"], ["b"]):
-        run = _slice(sandbox, tmp_path, enforce, hosts, **artifacts)
-        assert run.code == 0, run.output
-        assert f"Applied: {len(hosts)} created" in run.output
+    run = _slice(sandbox, tmp_path, enforce, ["a", "c"], **artifacts)
+    assert run.code == 0, run.output
+    assert "Applied: 2 created" in run.output
 
 
 def test_misspelt_variable_is_reported_before_anything_is_created(

@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -39,6 +40,7 @@ def _outcome(folder: Path) -> list[str]:
     return [re.sub(times, "", line.replace(str(folder), "")) for line in lines]
 
 
+@pytest.mark.first
 def test_output_results_and_files_are_those_of_the_program(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -53,29 +55,33 @@ def test_a_play_that_takes_too_long_ends(tmp_path: Path) -> None:
         playbook.run(tmp_path, [playbook.play([wait])], seconds=2)
 
 
-@pytest.mark.parametrize(("ended", "error"), [("tests", KeyboardInterrupt), ("server", EOFError)])
-def test_a_play_ends_with_the_tests_or_its_server(
-    tmp_path: Path, ended: str, error: type[BaseException]
-) -> None:
+def test_a_play_ends_with_the_tests(tmp_path: Path) -> None:
     parent = "PPid: {{ lookup('pipe', 'echo $PPID') }}"
     wait = f"echo {parent} > play; until test -e end; do sleep 0.1; done"
 
     def end() -> int:
         play = _play_in(tmp_path)
-        if ended == "tests":
-            os.kill(os.getpid(), signal.SIGINT)
-        else:
-            os.kill(_parent(_status(play)), signal.SIGKILL)
+        os.kill(os.getpid(), signal.SIGINT)
         return play
 
     with ThreadPoolExecutor(1) as pool:
         ending = pool.submit(end)
-        with pytest.raises(error):
+        with pytest.raises(KeyboardInterrupt):
             playbook.run(tmp_path, [playbook.play([{"ansible.builtin.shell": wait}])])
     play = ending.result()
     _wait(lambda: not _status(play) or "State:\tZ" in _status(play))
     (tmp_path / "end").touch()
     assert playbook.run(tmp_path, [playbook.play(_TASKS[:1])]).code == 0
+
+
+def test_server_that_ends_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "python"
+    program.write_text("#!/bin/sh\nread line\n", encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(program))
+    variables = playbook.environment(tmp_path)
+    with pytest.raises(EOFError):
+        PlayServer(tmp_path, variables).run(["ansible-playbook"], tmp_path, variables, 60)
 
 
 def _play_in(folder: Path) -> int:
