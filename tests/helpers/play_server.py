@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Run `ansible-playbook` in forks of a process that has imported Ansible and the collection.
 
-A fork runs the same code as the program and saves the imports, which take up to half of the
-processor time of a short play. Python and Ansible read most of their settings during the start.
+A fork runs the code of the program and saves the imports, which take up to half of the processor
+time of a short play. `serve_plays.py` names what it saves, too. Python and Ansible read most of their settings during the start.
 Therefore the process runs only plays with the settings that it was started with.
 """
 
@@ -30,6 +30,7 @@ _OF_A_PLAY = (
     "ANSIBLE_HOME",
     "ANSIBLE_REMOTE_TEMP",
     "ANSIBLE_SHOW_CUSTOM_STATS",
+    "ANSIBLE_STDOUT_CALLBACK",
 )
 
 

@@ -248,7 +248,10 @@ def _play(
         for opened, standard in ((nothing, 0), (file, 1), (file, 2)):
             os.dup2(opened.fileno(), standard)
     # the last one creates the temporary folder of this play and removes it at exit
-    for name in ("CALLBACKS_ENABLED", "ANSIBLE_HOME", "DEFAULT_LOCAL_TMP"):
+    for name in (
+        *("CALLBACKS_ENABLED", "DEFAULT_STDOUT_CALLBACK"),
+        *("ANSIBLE_HOME", "DEFAULT_LOCAL_TMP"),
+    ):
         value = constants.config.get_config_value(name, variables=vars(constants))
         setattr(constants, name, value)
     tasks_here.use()

@@ -18,6 +18,7 @@ import pytest
 from sandbox.client import Sandbox
 from tests.helpers import connections, in_process, playbook
 from tests.helpers.cases import CASES
+from tests.helpers.edits import EMPTY, FILLED, FOUND
 
 #: A line of a difference that was removed or added.
 SIGN = re.compile(r"[+-](?![+-])")
@@ -146,6 +147,7 @@ class Servers:
         exporting = {
             "export_folder": "state",
             "export_connections": self._logins,
+            "export_jobs": [*NAMES["job"], "plain"],
             "export_wiki_trees": [{"space": "REL"}],
         }
         self._run({"import_playbook": "delivery.toolchain.export", "vars": exporting})
@@ -200,10 +202,12 @@ class Servers:
             git, cwd=self._folder / "state", check=True, capture_output=True, text=True
         ).stdout
 
-    def edit(self, edits: Sequence[Edit]) -> None:
-        for module, options, *_finding in edits:
-            login = self._logins[CASES[module]["service"]]
-            assert in_process.run(module, {**options, **login})["changed"], module
+    def changes(self, module: str, options: dict[str, Any], **internal: Any) -> bool:
+        """Run a module in this process; return whether it has changed its object."""
+        login = self._logins[CASES[module]["service"]]
+        result = in_process.run(module, {**options, **login, **internal})
+        assert not result.get("failed"), result
+        return bool(result["changed"])
 
     def _run(self, play: dict[str, Any]) -> None:
         run = playbook.run(self._folder, [play], seconds=900)
@@ -220,15 +224,20 @@ def test_adopted_state_is_edited_and_enforced(seed: int, fresh: Fresh, tmp_path:
     sandbox = fresh("real")
     sandbox.seed(OBJECTS)
     servers = Servers(sandbox, tmp_path)
+    assert all(servers.changes(*one) for one in EMPTY)
     servers.export()
     servers.add_secrets()
     edits = [*_edits(seed), SPACE]
-    servers.edit(edits)
+    by_hand = [*((module, options) for module, options, *_finding in edits), *FILLED]
+    for one in by_hand:
+        assert servers.changes(*one), one
     report = servers.apply("drift")
     # one credential is edited
     assert report["counts"]["unknown"] == len(NAMES["credential"]) - 1
     assert report["counts"]["ok"] >= sum(map(len, NAMES.values())) - len(edits)
-    found = {finding["name"]: finding for finding in compared(report) if finding["name"]}
+    texts = {finding["text"] for finding in report["findings"]}
+    assert texts >= FOUND
+    found = {one["name"]: one for one in compared(report) if one["text"] not in FOUND}
     # the other object of each kind, and all seeds, are as exported
     assert sorted(found) == sorted({name for _module, _options, name, *_sides in edits})
     for _module, _options, name, before, after in edits:
@@ -236,8 +245,8 @@ def test_adopted_state_is_edited_and_enforced(seed: int, fresh: Fresh, tmp_path:
         assert after in str(found[name]["before"]), found[name]
         assert before in str(found[name]["after"]), found[name]
     # of these servers only the wiki says who changed an object last
-    known = {name: record["changed_by"] for name, record in found.items() if record["changed_at"]}
-    pages = {name for module, _options, name, *_sides in edits if module == "wiki_page"}
+    known = {one["name"]: one["changed_by"] for one in report["findings"] if one.get("changed_at")}
+    pages = {f"REL/{options['title']}" for module, options in by_hand if module == "wiki_page"}
     assert (set(known), "" in known.values()) == (pages, False)
 
     # one of the two objects of each kind is adopted, and enforce restores the other one
@@ -255,5 +264,9 @@ def test_adopted_state_is_edited_and_enforced(seed: int, fresh: Fresh, tmp_path:
     assert len(changed) == 2 * len(listed), changed
     for _module, _options, _name, _before, after in listed:
         assert any(line[0] == "+" and after in line for line in changed), changed
-    servers.apply("enforce")
-    assert compared(servers.apply("drift")) == []
+    counts = servers.apply("enforce")["counts"]
+    assert counts["failed"] == 0
+    # the same edits would change what was restored, and only that
+    for module, options in by_hand:
+        kept = any(edit[:2] == (module, options) for edit in adopted)
+        assert servers.changes(module, options, _ansible_check_mode=True) is not kept, options

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -11,12 +12,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 import requests
 import yaml
 
 from sandbox.client import Sandbox
 from tests.faults.permissions import LOGINS, allow
-from tests.helpers import connections, playbook
+from tests.helpers import connections, in_process, playbook
+from tests.helpers.cases import CASES
+from tests.helpers.edits import EMPTY
 from tests.unit.stub import Reply, Stub
 from tools import permissions
 
@@ -119,12 +123,14 @@ def _describe(folder: Path, **files: str) -> None:
         (folder / "desired" / f"{name}.yml").write_text(text, encoding="utf-8")
 
 
-def test_all_services_may_be_in_one_variable(fresh: Fresh, tmp_path: Path) -> None:
+@pytest.mark.first
+def test_all_services_are_compared_adopted_and_enforced(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     _describe(tmp_path, analysis=ANALYSIS, ci=CI, repo=REPO, tracker=TRACKER + PARTS, wiki=WIKI)
     (tmp_path / "desired/desired.xml").write_text(XML, encoding="utf-8")
     (tmp_path / "desired/team").mkdir()
     (tmp_path / "desired/team/index.xml").write_text("<h1>Team</h1>", encoding="utf-8")
+    # a single variable has the logins of all services
     variables = {
         "desired_state_folder": "desired",
         "enforce_connections": _logins(sandbox),
@@ -156,10 +162,18 @@ def test_all_services_may_be_in_one_variable(fresh: Fresh, tmp_path: Path) -> No
     ]
     stats = run.event("Summarise findings, and seal the plan").result["findings"]
     assert len(stats) == len(report["findings"])
+    chosen = {"adopt_findings": [{"name": "REL/client"}]}
+    assert sandbox.requests(writes=True) == []
+    _run(tmp_path, "adopt", {**variables, **chosen})
+    adopted = (tmp_path / "desired/tracker.yml").read_text("utf-8")
+    assert adopted != TRACKER + PARTS
     assert _run(tmp_path, "enforce", variables).shows(secrets) == []
-    assert _report(tmp_path)["counts"] == report["counts"]
-    run = _run(tmp_path, "drift", variables)
-    assert "Result: as wanted" in run.output
+    counts = report["counts"]
+    changed = {**counts, "drift": counts["drift"] - 1, "ok": counts["ok"] + 1}
+    assert _report(tmp_path)["counts"] == changed
+    begin = sandbox.mark()
+    run = _run(tmp_path, "enforce", variables)
+    assert sandbox.requests(since=begin, writes=True) == []
     # no server returns these passwords
     assert [(one["text"], one["status"]) for one in _report(tmp_path)["findings"]] == [
         ("user eve: cannot compare password", "unknown"),
@@ -167,64 +181,46 @@ def test_all_services_may_be_in_one_variable(fresh: Fresh, tmp_path: Path) -> No
     ]
 
 
-def test_access_to_the_repository_manager_is_managed_in_order(fresh: Fresh, tmp_path: Path) -> None:
-    """Verify that groups come before users and both before permissions, in check mode too."""
-    sandbox = fresh("real")
-    _describe(tmp_path, repo=ACCESS)
-    admin = {**_logins(sandbox)["repo"], "token": "repo-admin-token-1234567890"}
-    variables = {
-        "desired_state_folder": "desired",
-        "enforce_connections": {"repo": admin},
-        "drift_report": "report",
-        "tester_password": "pass-word-12345",
-    }
-    assert _run(tmp_path, "drift", variables).shows(["pass-word-12345"]) == []
-    found = [
-        (finding["kind"], finding["name"], finding["status"])
-        for finding in _report(tmp_path)["findings"]
-    ]
-    assert sorted(found) == [
-        ("group", "testers", "drift"),
-        ("permission", "tests", "drift"),
-        ("repository", "tests-local", "drift"),
-        ("user", "tester", "drift"),
-    ]
-    assert _run(tmp_path, "enforce", variables).shows(["pass-word-12345"]) == []
-    _run(tmp_path, "drift", variables)
-    texts = [finding["text"] for finding in _report(tmp_path)["findings"]]
-    assert texts == ["user tester: cannot compare user_password"]
+def test_objects_of_a_service_are_managed_in_order(fresh: Fresh, tmp_path: Path) -> None:
+    """Verify that what others need comes before them, in check mode too.
 
-
-def test_ci_objects_are_managed_in_order(fresh: Fresh, tmp_path: Path) -> None:
-    """Verify that a folder comes before its credentials, in check mode too, and views last."""
+    Groups of the repository manager come before users, and both before permissions; a folder of the
+    CI server before its credentials, and views last.
+    """
     sandbox = fresh("real")
-    _describe(tmp_path, ci=CI_CONFIGURATION)
+    _describe(tmp_path, ci=CI_CONFIGURATION, repo=ACCESS)
     text = (
         "unclassified: {location: {adminAddress: team@example.org, url: 'https://ci.example.org/'}}"
     )
     (tmp_path / "desired/casc.txt").write_text(text, encoding="utf-8")
     (tmp_path / "desired/desired.xml").write_text(XML, encoding="utf-8")
+    secrets = {"team_password": "team-password-12345", "tester_password": "pass-word-12345"}
     variables = {
         "desired_state_folder": "desired",
         "enforce_connections": _logins(sandbox),
         "drift_report": "report",
-        "team_password": "team-password-12345",
+        **secrets,
     }
     run = _run(tmp_path, "drift", variables)
-    assert run.shows(["team-password-12345"]) == []
+    assert run.shows([*secrets.values()]) == []
     kept = [one.result for one in run.events if one.task.endswith("Keep the results of the kind")]
-    assert ["censored" in result for result in kept] == [True] * 6
+    assert ["censored" in result for result in kept] == [True] * 10
     report = _report(tmp_path)
-    assert sorted((finding["kind"], finding["name"]) for finding in report["findings"]) == [
-        ("configuration", "jenkins"),
-        ("configuration", "unclassified"),
-        ("credential", "team/login"),
-        ("job", "team"),
-        ("job", "team/desired"),
-        ("node", "linux-1"),
-        ("view", "Team"),
+    found = [(one["kind"], one["name"], one["status"]) for one in report["findings"]]
+    assert sorted(found) == [
+        ("configuration", "jenkins", "drift"),
+        ("configuration", "unclassified", "drift"),
+        ("credential", "team/login", "drift"),
+        ("group", "testers", "drift"),
+        ("job", "team", "drift"),
+        ("job", "team/desired", "drift"),
+        ("node", "linux-1", "drift"),
+        ("permission", "tests", "drift"),
+        ("repository", "tests-local", "drift"),
+        ("user", "tester", "drift"),
+        ("view", "Team", "drift"),
     ]
-    assert _run(tmp_path, "enforce", variables).shows(["team-password-12345"]) == []
+    assert _run(tmp_path, "enforce", variables).shows([*secrets.values()]) == []
     assert _report(tmp_path)["counts"] == report["counts"]
     written = [
         request["path"].rpartition("/")[2] for request in sandbox.requests("ci", writes=True)
@@ -239,12 +235,15 @@ def test_ci_objects_are_managed_in_order(fresh: Fresh, tmp_path: Path) -> None:
     begin = sandbox.mark()
     run = _run(tmp_path, "drift", {**variables, "desired_state_unmanaged": "report"})
     report = _report(tmp_path)
-    others = [finding["text"] for finding in report["findings"]]
-    assert "credential git-login: not managed" in others
-    assert "node (built-in): not managed" in others
-    assert [text for text in others if text.startswith("view")] == []
-    assert {(finding["status"], finding["server"]) for finding in report["findings"]} == {
-        ("unmanaged", sandbox.urls["ci"])
+    (unknown, *others) = report["findings"]
+    assert unknown["text"] == "user tester: cannot compare user_password"
+    texts = [finding["text"] for finding in others]
+    assert "credential git-login: not managed" in texts
+    assert "node (built-in): not managed" in texts
+    assert [text for text in texts if text.startswith("view")] == []
+    assert {(finding["status"], finding["server"]) for finding in others} == {
+        ("unmanaged", sandbox.urls["ci"]),
+        ("unmanaged", sandbox.urls["repo"]),
     }
     assert (report["result"], report["counts"]["unmanaged"]) == ("as wanted", len(others))
     assert sandbox.requests(since=begin, writes=True) == []
@@ -296,6 +295,9 @@ def test_environment_and_unmanaged_objects_are_supported(fresh: Fresh, tmp_path:
     assert {one["since"] for one in report["findings"]} == {"still"}
     stats = run.event("Set the findings as statistics").result["ansible_stats"]["data"]
     assert (stats["drift_result"], len(stats["drift_findings"])) == ("unmanaged", 3)
+    # a summary of this report fails, too
+    summary = {"summary_reports": ["report"], "summary_folder": "all"}
+    assert "Result: unmanaged" in _run(tmp_path, "drift_summary", summary, code=2).output
     accepted: dict[str, Any] = {**failing, "drift_ignore": [{"kind": "version", "name": "REL/*"}]}
     assert "Result: as wanted" in _run(tmp_path, "drift", accepted).output
     accepted["drift_ignore"][0]["name"] = "REL/1.*"
@@ -306,32 +308,20 @@ def test_environment_and_unmanaged_objects_are_supported(fresh: Fresh, tmp_path:
     assert "has no environment 'tset': it has test" in run.output
 
 
-def test_pipeline_of_the_guide_fails_for_unmanaged_objects(fresh: Fresh, tmp_path: Path) -> None:
-    """Verify the documented script, and that a summary of its report fails, too."""
-    sandbox = fresh("real")
-    _describe(tmp_path, tracker="versions: [{project: REL, name: 1.0.0}]\n")
-    variables: dict[str, Any] = {
-        "desired_state_folder": "desired",
-        "desired_state_unmanaged": "fail",
-        "enforce_connections": {"tracker": _logins(sandbox)["tracker"]},
-    }
+@pytest.mark.parametrize(
+    ("result", "code"), [("as wanted", 0), ("differs", 10), ("unmanaged", 10), ("failed", 20)]
+)
+def test_pipeline_of_the_guide_ends_with_the_result(result: str, code: int, tmp_path: Path) -> None:
+    """Verify the documented script with a program that leaves such a report."""
     guide = (Path(__file__).resolve().parents[3] / "docs/drift-operation.md").read_text("utf-8")
     (script,) = re.findall(r"```sh\n(ansible-playbook[^`]*\ncase [^`]*)```", guide)
-    environment = playbook.environment(tmp_path)
-    path = f"{Path(sys.executable).parent}:{environment['PATH']}"
-
-    def code() -> int:
-        (tmp_path / "desired.yml").write_text(json.dumps(variables), encoding="utf-8")
-        return subprocess.run(
-            ["sh", "-c", script], cwd=tmp_path, env={**environment, "PATH": path}, check=False
-        ).returncode
-
-    assert code() == 10
-    assert _report(tmp_path)["result"] == "unmanaged"
-    summary = {"summary_reports": ["report"], "summary_folder": "all"}
-    assert "Result: unmanaged" in _run(tmp_path, "drift_summary", summary, code=2).output
-    variables["drift_ignore"] = [{"kind": "version", "until": "2999-12-31"}]
-    assert code() == 0
+    program = tmp_path / "ansible-playbook"
+    report = json.dumps({"result": result})
+    program.write_text(f"#!/bin/sh\nmkdir report\necho '{report}' >report/report.json\nexit 2\n")
+    program.chmod(0o755)
+    path = f"{tmp_path}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+    run = subprocess.run(["sh", "-c", script], cwd=tmp_path, env={"PATH": path}, check=False)
+    assert run.returncode == code
 
 
 #: Objects that an export leaves out: jobs of branches, secrets, sections that another list describes.
@@ -343,7 +333,7 @@ LEFT_OUT = {
         "unclassified.mailer.authentication.password",
         "git-login",
     ],
-    "artifact repository manager": ["admin", "deployer", "reader"],
+    "artifact repository manager": ["admin", "deployer", "plain", "reader"],
 }
 
 
@@ -353,6 +343,9 @@ def test_exported_state_has_no_drift(fresh: Fresh, tmp_path: Path) -> None:
     folder = tmp_path / "exported"
     for name, content in ATTACHED.items():
         _attach(sandbox, name, content)
+    for module, options in EMPTY:
+        login = logins[CASES[module]["service"]]
+        assert in_process.run(module, {**options, **login})["changed"]
     begin = sandbox.mark()
     exporting = {
         "export_folder": str(folder),
@@ -399,110 +392,6 @@ def test_exported_state_has_no_drift(fresh: Fresh, tmp_path: Path) -> None:
     images = [file for file in folder.rglob("wiki/**/*") if file.suffix in (".png", ".bin")]
     assert sorted(file.read_bytes() for file in images) == sorted(ATTACHED.values())
     assert {file.name[:5] for file in images} == {"1002-"}
-
-
-#: Objects with empty fields before the export. `ADDED` changes them by hand.
-BEFORE: list[tuple[str, dict[str, Any]]] = [
-    ("tracker_version", {"project": "REL", "name": "7.7"}),
-    ("tracker_version", {"project": "REL", "name": "7.8", "release_date": "2026-05-31"}),
-    ("analysis_role", {"name": "empty"}),
-    ("analysis_group", {"name": "empty"}),
-    ("analysis_view", {"project": "toolchain", "name": "empty", "query": "severity:1"}),
-    ("analysis_module", {"project": "toolchain", "name": "plain", "paths": ["src/**"]}),
-    ("ci_job", {"job": "plain", "config": "<project><builders/></project>"}),
-    ("wiki_page", {"space": "REL", "title": "Plain", "body": "<p>x</p>", "parent_id": "1002"}),
-    ("wiki_page", {"space": "REL", "title": "Bare", "body": "", "parent_id": "1002"}),
-    ("repo_repository", {"key": "plain", "rclass": "local", "package_type": "docker"}),
-    ("repo_group", {"name": "plain"}),
-    (
-        "repo_user",
-        {"name": "plain", "email": "x@example.org", "user_password": "Plain-1234", "groups": []},
-    ),
-]
-ADDED: list[tuple[str, dict[str, Any]]] = [
-    ("tracker_version", {"project": "REL", "name": "7.7", "description": "soon"}),
-    (
-        "tracker_version",
-        {"project": "REL", "name": "7.8", "start_date": "2026-05-01", "release_date": "none"},
-    ),
-    ("analysis_role", {"name": "empty", "permissions": {"create_build": True}}),
-    ("analysis_group", {"name": "empty", "users": ["analyst"]}),
-    ("analysis_view", {"project": "toolchain", "name": "empty", "tags": ["new"]}),
-    (
-        "analysis_module",
-        {"project": "toolchain", "name": "plain", "paths": ["src/**", "lib/**"]},
-    ),
-    (
-        "ci_job",
-        {
-            "job": "plain",
-            "config": f"<project>{'<description>x</description>'}<builders/></project>",
-        },
-    ),
-    ("wiki_page", {"space": "REL", "title": "Plain", "labels": ["added"]}),
-    ("wiki_page", {"space": "REL", "title": "Bare", "body": "<p>added</p>"}),
-    ("repo_repository", {"key": "plain", "notes": "x", "settings": {"maxUniqueTags": 7}}),
-    ("repo_repository", {"key": "generic", "default_deployment_repo": ""}),
-    ("repo_group", {"name": "plain", "external_id": "uuid-1"}),
-    ("repo_user", {"name": "plain", "groups": ["developers"]}),
-    (
-        "repo_permission",
-        {
-            "name": "releases",
-            "mode": "add",
-            "resources": {"artifact": {"users": {"reader": ["read"]}}},
-        },
-    ),
-]
-
-
-def test_object_added_after_an_export_is_drift(fresh: Fresh, tmp_path: Path) -> None:
-    sandbox = fresh("real")
-    logins = _logins(sandbox)
-    exporting = {
-        "export_folder": str(tmp_path / "exported"),
-        "export_connections": logins,
-        "export_wiki_trees": [{"space": "REL"}],
-    }
-    drifting = {
-        "desired_state_folder": str(tmp_path / "exported"),
-        "enforce_connections": logins,
-        "drift_report": "report",
-    }
-    defaults = {f"group/delivery.toolchain.{name}": login for name, login in logins.items()}
-
-    def play(tasks: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
-        made = [playbook.task(*task, "By hand", ignore_errors=False) for task in tasks]
-        return playbook.play(made, module_defaults=defaults)
-
-    def run(*plays: dict[str, Any]) -> None:
-        finished = playbook.run(tmp_path, plays)
-        assert finished.code == 0, finished.output
-
-    drift = {"import_playbook": "delivery.toolchain.drift", "vars": drifting}
-    run(play(BEFORE))
-    run({"import_playbook": "delivery.toolchain.export", "vars": exporting})
-    run(drift)
-    assert _report(tmp_path)["findings"] == []
-    run(play(ADDED))
-    run(drift)
-    texts = {finding["text"] for finding in _report(tmp_path)["findings"]}
-    assert texts == {
-        "version REL/7.7: differs in description",
-        "version REL/7.8: differs in start_date, release_date",
-        "role empty: differs in permissions",
-        "group empty: differs in users",
-        "view toolchain/empty: differs in tags",
-        "module toolchain/plain: differs in paths",
-        "job plain: differs in description",
-        "page REL/Plain: differs in labels",
-        "page REL/Bare: differs in body",
-        "repository plain: differs in notes, settings.maxUniqueTags",
-        "repository generic: differs in default_deployment_repo",
-        "group plain: differs in external_id",
-        "user plain: differs in groups",
-        "permission releases: differs in artifact",
-    }
 
 
 def _attach(sandbox: Sandbox, name: str, content: bytes) -> None:
