@@ -4,15 +4,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 from sandbox.client import Sandbox
-from tests.helpers import connections, playbook
+from tests.helpers import connections, in_process, playbook
 
 Fresh = Callable[[str], Sandbox]
 
@@ -48,13 +46,14 @@ def _run(
     *,
     code: int = 0,
     settings: dict[str, str] | None = None,
+    arguments: Sequence[str] = (),
 ) -> playbook.Run:
     logins = _logins(sandbox)
     play = {
         "import_playbook": f"delivery.toolchain.{name}",
         "vars": {**variables, "enforce_connections": logins},
     }
-    run = playbook.run(folder, [play], variables=settings)
+    run = playbook.run(folder, [play], variables=settings, arguments=arguments)
     assert run.code == code, run.output
     return run
 
@@ -104,64 +103,7 @@ def test_one_report_contains_all_services(fresh: Fresh, tmp_path: Path) -> None:
     assert len(suites.findall(".//testcase")) == 11
     assert len(suites.findall(".//failure")) == 6
     assert "group quality: differs in users" in (tmp_path / "drift/report.md").read_text("utf-8")
-
-
-def test_no_file_contains_a_secret(fresh: Fresh, tmp_path: Path) -> None:
-    sandbox = fresh("real")
-    name = "analysis_config"
-    user_info = {"url": sandbox.urls["ci"].replace("://", "://builder:other-secret-123@")}
-    logins = {**_logins(sandbox), "ci": user_info}
-    variables = {**CONFIG, **MORE, "drift_report": "drift", "enforce_connections": logins}
-    play = {"import_playbook": "delivery.toolchain.drift", "vars": variables}
-    run = playbook.run(tmp_path, [play], arguments=["--diff", "-vvv"])
-    assert run.code == 2, run.output
-    report = _read(tmp_path / "drift")
-    assert {finding["server"] for finding in report["findings"] if finding["service"] == "ci"} == {
-        sandbox.urls["ci"]
-    }
-    secrets = [secret for login in logins.values() for secret in connections.secrets(login)]
-    for file in (tmp_path / "drift").iterdir():
-        text = file.read_text("utf-8")
-        assert [each for each in (*secrets, PASSWORD, "other-secret") if each in text] == [], name
-
-
-def test_unreadable_service_is_a_finding(fresh: Fresh, tmp_path: Path) -> None:
-    sandbox = fresh("real")
-    wrong = {**_logins(sandbox)["analysis"], **connections.WRONG_LOGINS["analysis"]}
-    play = {
-        "import_playbook": "delivery.toolchain.drift",
-        "vars": {
-            **CONFIG,
-            **MORE,
-            "enforce_connections": {**_logins(sandbox), "analysis": wrong},
-        },
-    }
-    place = {"TOOLCHAIN_REPORT": str(tmp_path / "made/by itself")}
-    run = playbook.run(tmp_path, [play], variables=place)
-    assert run.code == 2, run.output
-    report = _read(tmp_path / "made/by itself")
-    url = sandbox.urls["analysis"]
-    assert _short(report)[0] == ("analysis", "server", url, "none", "failed")
-    text = f"server {url}: login refused (401); 3 objects not compared"
-    assert [report["findings"][0][key] for key in ("server", "text")] == [url, text]
-    assert report["counts"] == {
-        "ok": 4,
-        "drift": 3,
-        "failed": 1,
-        "unmanaged": 0,
-        "unknown": 0,
-        "ignored": 0,
-    }
-    cases = ElementTree.parse(tmp_path / "made/by itself/report.xml").getroot()
-    assert [case.get("type") for case in cases.findall(".//error")] == ["none"]
-
-
-def test_rejected_variable_of_a_role_ends_the_run_without_a_report(
-    fresh: Fresh, tmp_path: Path
-) -> None:
-    """Nothing was compared, so an earlier report stays."""
-    sandbox = fresh("real")
-    _run(sandbox, tmp_path, "drift", {**CONFIG, "drift_report": "drift"})
+    # a run that compares nothing keeps an earlier report
     before = (tmp_path / "drift/report.json").read_text("utf-8")
     wrong = {**CONFIG, "analysis_config_max_deletions": "many", "drift_report": "drift"}
     since = sandbox.mark()
@@ -169,6 +111,37 @@ def test_rejected_variable_of_a_role_ends_the_run_without_a_report(
     assert "analysis_config_max_deletions" in run.output
     assert sandbox.requests("analysis", since=since) == []
     assert (tmp_path / "drift/report.json").read_text("utf-8") == before
+
+
+def test_unreadable_service_is_a_finding_and_no_file_contains_a_secret(
+    fresh: Fresh, tmp_path: Path
+) -> None:
+    sandbox = fresh("real")
+    logins = _logins(sandbox)
+    logins["analysis"].update(connections.WRONG_LOGINS["analysis"])
+    logins["ci"] = {"url": sandbox.urls["ci"].replace("://", "://builder:other-secret-123@")}
+    variables = {**CONFIG, **MORE, "enforce_connections": logins}
+    play = {"import_playbook": "delivery.toolchain.drift", "vars": variables}
+    folder = tmp_path / "made/by itself"
+    place = {"TOOLCHAIN_REPORT": str(folder)}
+    run = playbook.run(tmp_path, [play], variables=place, arguments=["--diff", "-vvv"])
+    assert run.code == 2, run.output
+    report = _read(folder)
+    url = sandbox.urls["analysis"]
+    assert _short(report)[0] == ("analysis", "server", url, "none", "failed")
+    text = f"server {url}: login refused (401); 3 objects not compared"
+    assert [report["findings"][0][key] for key in ("server", "text")] == [url, text]
+    of_ci = [finding for finding in report["findings"] if finding["service"] == "ci"]
+    assert {finding["server"] for finding in of_ci} == {sandbox.urls["ci"]}
+    assert ("repo", "build", "nightly/101", "delete", "drift") in _short(report)
+    cases = ElementTree.parse(folder / "report.xml").getroot()
+    errors = [case.get("type") for case in cases.findall(".//error")]
+    assert errors == ["none"] * report["counts"]["failed"]
+    secrets = [secret for login in logins.values() for secret in connections.secrets(login)]
+    for file in folder.iterdir():
+        written = file.read_text("utf-8")
+        shown = [each for each in (*secrets, PASSWORD, "other-secret") if each in written]
+        assert shown == [], file.name
 
 
 def test_enforce_reports_its_changes_and_then_none(fresh: Fresh, tmp_path: Path) -> None:
@@ -201,11 +174,8 @@ def test_enforce_reports_both_sides_like_drift(fresh: Fresh, tmp_path: Path) -> 
     sandbox = fresh("real")
     login = connections.connection("tracker", sandbox.urls["tracker"])
     make = {"project": "REL", "name": "8.1", "description": "one"}
-    tasks = [
-        playbook.task("tracker_version", {**make, **login, "name": name}, "Make it")
-        for name in ("8.1", "8.2")
-    ]
-    assert playbook.run(tmp_path, [playbook.play(tasks)]).code == 0
+    for name in ("8.1", "8.2"):
+        assert in_process.run("tracker_version", {**make, **login, "name": name})["changed"]
     variables = {
         "desired_state_versions": [
             {**make, "description": "two"},
@@ -288,49 +258,14 @@ def test_folder_that_cannot_be_created_fails_the_run_first(fresh: Fresh, tmp_pat
     assert str(tmp_path / "file") in run.output
 
 
-def test_unreadable_history_is_renamed(fresh: Fresh, tmp_path: Path) -> None:
-    (tmp_path / "drift").mkdir()
-    (tmp_path / "drift/history.json").write_text("[{", encoding="utf-8")
-    run = _run(fresh("real"), tmp_path, "drift", {**CONFIG, "drift_report": "drift"})
-    assert (tmp_path / "drift/history.json.unreadable").read_text("utf-8") == "[{"
-    assert len(json.loads((tmp_path / "drift/history.json").read_text("utf-8"))) == 1
-    assert "is not a history of reports" in " ".join(run.output.split())
-
-
-def test_stats_contain_findings_with_both_sides(fresh: Fresh, tmp_path: Path) -> None:
-    run = _run(
-        fresh("real"),
-        tmp_path,
-        "drift",
-        {**CONFIG},
-        settings={"ANSIBLE_SHOW_CUSTOM_STATS": "true"},
-    )
-    reported = run.output.split("CUSTOM STATS")[1]
-    assert '"drift_findings"' in reported
-    assert '"name": "quality"' in reported
-    assert '"status": "drift"' in reported
-    # without the folder of a report
-    assert '"drift_plan"' in reported
-
-
 def test_playbook_needs_no_configuration(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     values = {**CONFIG, "enforce_connections": _logins(sandbox), "drift_report": "drift"}
     (tmp_path / "values.json").write_text(json.dumps(values), encoding="utf-8")
-    program = Path(sys.executable).parent / "ansible-playbook"
-    run = subprocess.run(
-        [str(program), "delivery.toolchain.drift", "-e", "@values.json", "-e", "drift_fail=true"],
-        cwd=tmp_path,
-        env={
-            name: value
-            for name, value in playbook.environment(tmp_path).items()
-            if name != "ANSIBLE_CALLBACKS_ENABLED"
-        },
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    environment = playbook.environment(tmp_path)
+    del environment["ANSIBLE_CALLBACKS_ENABLED"]
+    arguments = ["delivery.toolchain.drift", "-e", "@values.json", "-e", "drift_fail=true"]
+    run = playbook.execute(arguments, tmp_path, environment)
     assert run.returncode == 2, run.stdout
     report = _read(tmp_path / "drift")
     assert report["playbook"] == "delivery.toolchain.drift"
@@ -348,14 +283,16 @@ def test_wiki_summary_changes_only_with_the_findings(fresh: Fresh, tmp_path: Pat
     sandbox = fresh("real")
     page = {"drift_page": {"space": "REL", "title": "Drift"}}
 
-    def publish(**variables: Any) -> dict[str, Any]:
+    def publish(**variables: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the results of the page and of the statistics."""
         logins = {**_logins(sandbox), "wiki": connections.connection("wiki", sandbox.urls["wiki"])}
         variables = {**page, **CONFIG, "enforce_connections": logins, **variables}
         play = {"import_playbook": "delivery.toolchain.drift", "vars": variables}
         run = playbook.run(tmp_path, [play])
-        return run.event("Publish what differs").result
+        stats = run.event("Set the findings as statistics").result["ansible_stats"]["data"]
+        return run.event("Publish what differs").result, stats
 
-    first = publish(drift_report="drift")
+    first, _stats = publish(drift_report="drift")
     assert first["changed"] is True
     assert "group quality: differs in users" in first["diff"]["after"]
     assert _read(tmp_path / "drift")["counts"] == {
@@ -366,10 +303,16 @@ def test_wiki_summary_changes_only_with_the_findings(fresh: Fresh, tmp_path: Pat
         "unknown": 0,
         "ignored": 0,
     }
-    assert publish()["changed"] is False
+    again, stats = publish()
+    assert again["changed"] is False
+    # the statistics contain the plan also without the folder of a report
+    assert len(stats["drift_plan"]["entries"]) == 3
+    assert {(one["name"], one["status"]) for one in stats["drift_findings"]} >= {
+        ("quality", "drift")
+    }
     wrong = {**_logins(sandbox), "wiki": connections.connection("wiki", sandbox.urls["wiki"])}
     wrong["analysis"].update(connections.WRONG_LOGINS["analysis"])
-    failed = publish(enforce_connections=wrong)
+    failed, _stats = publish(enforce_connections=wrong)
     assert failed["changed"] is True
     assert "1 server not read (3 objects)." in failed["diff"]["after"]
 
@@ -378,9 +321,14 @@ def test_second_night_separates_new_persistent_resolved_and_ignored_findings(
     fresh: Fresh, tmp_path: Path
 ) -> None:
     sandbox = fresh("real")
-    accept = [{"kind": "module", "reason": "goes with the next release", "until": "2999-12-31"}]
-    variables = {**CONFIG, "drift_report": "drift", "drift_fail": True, "drift_ignore": accept}
-    first = _run(sandbox, tmp_path, "drift", variables, code=2)
+    reason = "goes with the next release"
+    accept = [{"kind": "module", "reason": reason, "until": "2999-12-31"}]
+    # YAML reads it as a date
+    dated = f"drift_ignore: [{{kind: module, reason: {reason}, until: 2999-12-31}}]\n"
+    (tmp_path / "ignore.yml").write_text(dated, encoding="utf-8")
+    from_file = ["-e", "@ignore.yml"]
+    variables = {**CONFIG, "drift_report": "drift", "drift_fail": True}
+    first = _run(sandbox, tmp_path, "drift", variables, code=2, arguments=from_file)
     assert "2 objects differ: user eve: missing; group quality" in first.output
     assert "Result: differs" in first.output.splitlines()[-1]
     _run(sandbox, tmp_path, "enforce", {key: CONFIG[key] for key in ("analysis_config_users",)})
@@ -391,6 +339,7 @@ def test_second_night_separates_new_persistent_resolved_and_ignored_findings(
         variables,
         code=2,
         settings={"ANSIBLE_SHOW_CUSTOM_STATS": "true"},
+        arguments=from_file,
     )
     report = _read(tmp_path / "drift")
     assert [
@@ -415,28 +364,26 @@ def test_second_night_separates_new_persistent_resolved_and_ignored_findings(
     assert "Result: as wanted" in _run(sandbox, tmp_path, "drift", fine).output
 
 
-def test_survey_replies_reach_the_report(fresh: Fresh, tmp_path: Path) -> None:
+def test_survey_replies_reach_the_report_beside_an_unreadable_history(
+    fresh: Fresh, tmp_path: Path
+) -> None:
     responses = {
         "survey_drift_ignore": "- kind: user\n  until: 2999-12-31\n",
         "survey_drift_report": "told",
         "survey_drift_output": "github",
     }
+    (tmp_path / "told").mkdir()
+    (tmp_path / "told/history.json").write_text("[{", encoding="utf-8")
     run = _run(fresh("real"), tmp_path, "drift", {**CONFIG, **responses})
+    kept = tmp_path / "told/history.json.unreadable"
+    assert kept.rename(tmp_path / "kept").read_text("utf-8") == "[{"
+    assert len(json.loads((tmp_path / "told/history.json").read_text("utf-8"))) == 1
+    assert "is not a history of reports" in " ".join(run.output.split())
     assert _read(tmp_path / "told")["counts"]["ignored"] == 1
     assert "; 1 skipped." in run.output
     reason = "ignored until 2999\\-12\\-31: no reason given"
     assert reason.replace("\\", "") in (tmp_path / "told/report.md").read_text("utf-8")
     assert "::warning title=analysis" in run.output
-
-
-def test_date_in_a_file_is_accepted(fresh: Fresh, tmp_path: Path) -> None:
-    text = "drift_ignore:\n  - kind: user\n    until: 2999-12-31\n    reason: known\n"
-    (tmp_path / "ignore.yml").write_text(text, encoding="utf-8")
-    variables = {**CONFIG, "enforce_connections": _logins(fresh("real")), "drift_report": "told"}
-    play = {"import_playbook": "delivery.toolchain.drift", "vars": variables}
-    run = playbook.run(tmp_path, [play], arguments=["-e", "@ignore.yml"])
-    assert run.code == 0, run.output
-    assert _read(tmp_path / "told")["counts"]["ignored"] == 1
 
 
 def test_invalid_ignored_pattern_is_reported_before_any_request(
@@ -496,25 +443,33 @@ def test_secrets_in_shell_steps_are_in_no_output(fresh: Fresh, tmp_path: Path) -
     sandbox = fresh("real")
     folder = tmp_path / "desired"
     folder.mkdir()
-    (folder / "ci.yml").write_text("jobs:\n  - {job: build, src: build.xml}\n", "utf-8")
+    (folder / "ci.yml").write_text(
+        "jobs:\n  - {job: build, src: build.xml}\n  - {job: other, src: build.xml}\n", "utf-8"
+    )
+    login = _logins(sandbox)["ci"]
+    job = {"job": "build", "config": SHELL.format("canary1")}
+    assert in_process.run("ci_job", {**job, **login})["changed"]
+    (folder / "build.xml").write_text(SHELL.format("canary2"), "utf-8")
     outputs = []
-    for name, secret in (("enforce", "canary1"), ("drift", "canary2"), ("enforce", "canary2")):
-        (folder / "build.xml").write_text(SHELL.format(secret), "utf-8")
-        logins = {"ci": _logins(sandbox)["ci"]}
+    for name in ("drift", "enforce"):
         play = {
             "import_playbook": f"delivery.toolchain.{name}",
             "vars": {
                 "desired_state_folder": "desired",
                 "drift_report": name,
-                "enforce_connections": logins,
+                "enforce_connections": {"ci": login},
             },
         }
         run = playbook.run(tmp_path, [play], arguments=["--diff", "-vvv"])
         assert run.code == 0, run.output
         outputs.append(run.output)
     report = json.loads((tmp_path / "drift/report.json").read_text("utf-8"))
-    (finding,) = report["findings"]
-    assert (finding["kind"], finding["name"], finding["action"]) == ("job", "build", "update")
+    found = {finding["name"]: finding for finding in report["findings"]}
+    assert {name: one["action"] for name, one in found.items()} == {
+        "build": "update",
+        "other": "create",
+    }
+    finding = found["build"]
     assert "--password=*** (new)" in finding["after"]
     files = [
         path.read_text("utf-8")

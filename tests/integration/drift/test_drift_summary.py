@@ -4,12 +4,18 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import bookkeeping
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report import summary
 from sandbox.client import Sandbox
 from tests.helpers import connections, playbook
+from tests.unit.arguments import run_of
 
 Fresh = Callable[[str], Sandbox]
 
@@ -39,14 +45,22 @@ def _drift(sandbox: Sandbox, folder: Path, host: str, **more: Any) -> None:
     _run(folder, "drift", variables)
 
 
-def test_one_report_contains_all_hosts(fresh: Fresh, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def reports(fresh: Fresh, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the reports of two hosts."""
+    folder = tmp_path_factory.mktemp("hosts")
     sandbox = fresh("real")
     for host in ("web1", "web2"):
-        _drift(sandbox, tmp_path, host)
-    summary = {"summary_reports": "reports", "summary_folder": "reports/all"}
+        _drift(sandbox, folder, host)
+    return folder / "reports"
+
+
+def test_one_report_contains_all_hosts(reports: Path, tmp_path: Path) -> None:
+    shutil.copytree(reports, tmp_path / "reports")
+    given = {"summary_reports": "reports", "summary_folder": "reports/all"}
     # the summary folder is below the reports; the second run must not read it as a report
     for _time in range(2):
-        run = _run(tmp_path, "drift_summary", {**summary, "summary_max_age": "1h"})
+        run = _run(tmp_path, "drift_summary", {**given, "summary_max_age": "1h"})
         assert "Both objects differ on 1 server." in run.output
         assert "+ version REL/9.web1: missing (host web1)" in run.output
     folder = tmp_path / "reports/all"
@@ -63,19 +77,19 @@ def test_one_report_contains_all_hosts(fresh: Fresh, tmp_path: Path) -> None:
     assert len(json.loads((folder / "history.json").read_text("utf-8"))) == 2
     stats = run.event("Set the findings as statistics").result["ansible_stats"]["data"]
     assert [finding["host"] for finding in stats["drift_findings"]] == ["web1", "web2"]
-    differing = _run(tmp_path, "drift_summary", {**summary, "drift_fail": True}, code=2)
+    differing = _run(tmp_path, "drift_summary", {**given, "drift_fail": True}, code=2)
     assert "2 objects differ: version REL/9.web1: missing; version" in differing.output
 
 
-def test_missing_report_fails_and_the_others_count(fresh: Fresh, tmp_path: Path) -> None:
-    _drift(fresh("real"), tmp_path, "web1")
+def test_missing_report_fails_and_the_others_count(reports: Path, tmp_path: Path) -> None:
+    shutil.copytree(reports / "web1", tmp_path / "reports/web1")
     (tmp_path / "reports/cut").mkdir()
-    summary = {
+    given = {
         "summary_reports": ["reports/web1", "reports/cut"],
         "summary_folder": "all",
         "summary_expected": ["web1", "web2"],
     }
-    run = _run(tmp_path, "drift_summary", summary, code=2)
+    run = _run(tmp_path, "drift_summary", given, code=2)
     report = json.loads((tmp_path / "all/report.json").read_text("utf-8"))
     assert report["counts"] == {
         "ok": 0,
@@ -90,27 +104,30 @@ def test_missing_report_fails_and_the_others_count(fresh: Fresh, tmp_path: Path)
 
 
 def test_invalid_input_is_reported_in_one_sentence(tmp_path: Path) -> None:
-    given = {"summary_reports": "reports", "summary_folder": "all"}
+    place = str(tmp_path / "reports")
+    given = {"summary_reports": place, "summary_folder": str(tmp_path / "all")}
     slips: list[tuple[dict[str, Any], str]] = [
-        ({"summary_reports": "reports"}, "Cannot summarise reports without summary_reports and"),
-        ({"summary_folder": "all"}, "Cannot summarise reports without summary_reports and"),
-        (
-            {**given, "summary_age": "1d"},
-            "does not know summary_age (did you mean summary_max_age?)",
-        ),
-        ({**given, "drift_workers": "local"}, "does not know drift_workers"),
-        (given, f"cannot read the folder {tmp_path}/reports: No such file or directory."),
+        ({"summary_reports": place}, "Cannot summarise reports without summary_reports and"),
+        ({"summary_folder": place}, "Cannot summarise reports without summary_reports and"),
+        (given, f"cannot read the folder {place}: No such file or directory"),
         ({**given, "summary_folder": "/proc/all"}, "Cannot write the report to /proc/all: No such"),
         ({**given, "summary_folder": ["all"]}, "the report to '['all']': it is not a path"),
+        (
+            {**given, "summary_reports": [place], "summary_max_age": 0},
+            "summary_max_age: '0' is not an age",
+        ),
     ]
     for variables, words in slips:
-        run = _run(tmp_path, "drift_summary", variables, code=2)
-        assert words in " ".join(run.output.split()), words
+        with pytest.raises((bookkeeping.StepError, summary.SummaryError)) as raised:
+            bookkeeping.perform("summarise", run_of(**variables), {})
+        assert words in str(raised.value)
+    # the playbook shows these sentences
+    misspelt = {**given, "summary_age": "1d"}
+    run = _run(tmp_path, "drift_summary", misspelt, code=2)
+    words = "does not know summary_age (did you mean summary_max_age?)"
+    assert words in " ".join(run.output.split())
     (tmp_path / "reports").mkdir()
     assert "there are no reports" in _run(tmp_path, "drift_summary", given, code=2).output
-    wrong = {**given, "summary_reports": ["reports"], "summary_max_age": 0}
-    run = _run(tmp_path, "drift_summary", wrong, code=2)
-    assert "summary_max_age: '0' is not an age" in " ".join(run.output.split())
 
 
 def test_removed_lookup_is_refused_by_name(tmp_path: Path) -> None:

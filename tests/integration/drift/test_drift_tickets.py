@@ -9,6 +9,10 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report import since, writing
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report.contents import (
+    Contents,
+)
 from sandbox.client import Sandbox
 from tests.helpers import connections, in_process, playbook
 
@@ -38,11 +42,32 @@ class Nights:
         assert run.code == code, run.output
         return run
 
-    def night(self, names: list[str], code: int = 0, **variables: Any) -> playbook.Run:
-        """Look for these versions, which REL does not have, and keep the issues."""
-        versions = [{"project": "REL", **_version(name)} for name in names]
-        self.run("drift", code, desired_state_versions=versions, **variables)
+    def night(self, names: list[str], **variables: Any) -> playbook.Run:
+        """Look for these versions in the project REL, and keep the issues."""
+        folder = self.folder / "report"
+        contents = Contents("delivery.toolchain.drift", check=True, hosts=["localhost"])
+        for name in names:
+            contents.add(host="localhost", service="tracker", **self._compared(_version(name)))
+        writing.write(folder, contents.since(since.last_run(folder)))
         return self.run("drift_tickets", **{**TICKETS, **variables})
+
+    def _compared(self, version: dict[str, str]) -> dict[str, Any]:
+        """Compare a version in this process; return the finding that the playbook drift makes."""
+        arguments = {"project": "REL", **version, **self.login, "_ansible_check_mode": True}
+        differs = in_process.run("tracker_version", arguments)["changed"]
+        action, words = (
+            ("update", "differs in description")
+            if "description" in version
+            else ("create", "missing")
+        )
+        return {
+            "server": self.login["url"],
+            "kind": "version",
+            "name": f"REL/{version['name']}",
+            "action": action if differs else "none",
+            "text": f"version REL/{version['name']}: {words if differs else 'as wanted'}",
+            "status": "drift" if differs else "ok",
+        }
 
     def version(self, name: str, **options: Any) -> None:
         arguments = {"project": "REL", "name": name, **options, **self.login}
@@ -109,7 +134,9 @@ def test_every_finding_keeps_one_issue_over_five_nights(fresh: Fresh, tmp_path: 
 
 def test_issue_of_a_server_follows_its_findings(fresh: Fresh, tmp_path: Path) -> None:
     nights = Nights(fresh("real"), tmp_path, tickets_per="server")
-    nights.night(["8.1", "8.2"])
+    versions = [{"project": "REL", "name": name} for name in ("8.1", "8.2")]
+    nights.run("drift", desired_state_versions=versions)
+    nights.run("drift_tickets", **TICKETS)
     assert nights.issues() == [("drift", "Open", 0)]
     nights.version("8.1")
     nights.night(["8.1", "8.2"])
