@@ -9,10 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from sandbox.client import Sandbox
-from tests.helpers import connections, playbook
+from tests.helpers import connections, in_process, playbook
 
 Fresh = Callable[[str], Sandbox]
+KINDS = Path(__file__).resolve().parents[3] / "roles/desired_state/vars/main.yml"
 
 ANALYSIS = """
 groups: [{name: quality, users: []}, {name: kept, users: [eve]}]
@@ -93,18 +96,52 @@ def _describe(folder: Path, files: dict[str, str]) -> None:
         (folder / f"{name}.yml").write_text(text, encoding="utf-8")
 
 
+def _logins(sandbox: Sandbox) -> dict[str, dict[str, Any]]:
+    logins = {name: connections.connection(name, url) for name, url in sandbox.urls.items()}
+    logins["repo"]["token"] = "repo-admin-token-1234567890"
+    return logins
+
+
 def _run(
     sandbox: Sandbox, folder: Path, name: str, code: int = 0, **variables: Any
 ) -> playbook.Run:
-    logins = {name: connections.connection(name, url) for name, url in sandbox.urls.items()}
-    logins["repo"]["token"] = "repo-admin-token-1234567890"
     play = {
         "import_playbook": f"delivery.toolchain.{name}",
-        "vars": {**variables, "enforce_connections": logins, "drift_report": "report"},
+        "vars": {
+            **variables,
+            "enforce_connections": _logins(sandbox),
+            "drift_report": "report",
+        },
     }
     run = playbook.run(folder, [play], controls={"localhost": sandbox.control}, arguments=["-v"])
     assert run.code == code, run.output
     return run
+
+
+def _apply(sandbox: Sandbox, folder: Path) -> None:
+    """Create what a folder describes, in this process: the modules in the order of the role."""
+    kinds = yaml.safe_load(KINDS.read_text("utf-8"))["desired_state_kinds"]
+    tasks = [("analysis_config", [_described(folder, "analysis")])]
+    for kind in kinds:
+        service = kind["module"].split("_")[0]
+        entries = _described(folder, service).get(kind["list"], [])
+        if "folders" in kind:
+            entries = [one for one in entries if one.get("folder", False) is kind["folders"]]
+        at_once = kind.get("at_once") and entries
+        tasks.append((kind["module"], [{"entries": entries}] if at_once else entries))
+    for module, runs in tasks:
+        login = _logins(sandbox)[module.split("_")[0]]
+        for options in runs:
+            assert in_process.run(module, {**options, **login})["changed"], options
+
+
+def _described(folder: Path, service: str) -> dict[str, Any]:
+    """Return the lists of a service, with the values of secrets and the paths of files."""
+    text = (folder / f"{service}.yml").read_text("utf-8").replace("job.xml", f"{folder}/job.xml")
+    for name, value in SECRETS.items():
+        text = text.replace(f"{{from: {name}}}", value)
+    found: dict[str, Any] = yaml.safe_load(text)
+    return found
 
 
 def _report(folder: Path) -> dict[str, Any]:
@@ -168,15 +205,11 @@ def test_removed_objects_are_deleted_and_no_others(fresh: Fresh, tmp_path: Path)
     sandbox = fresh("real")
     _describe(tmp_path / "before", BEFORE)
     _describe(tmp_path / "after", AFTER)
-    _run(sandbox, tmp_path, "enforce", desired_state_folder="before", **SECRETS)
+    _apply(sandbox, tmp_path / "before")
     for service, text in OTHERS.items():
         (tmp_path / f"before/{service}").mkdir()
         (tmp_path / f"before/{service}/others.yml").write_text(text, encoding="utf-8")
     both: dict[str, Any] = {"desired_state_folder": "after", "desired_state_previous": "before"}
-
-    limited = _run(sandbox, tmp_path, "enforce", 2, **both, desired_state_max_deletions=18)
-    assert "19 objects that are not in the folder any more would be deleted" in limited.output
-    assert _writes(limited) == []
 
     both["desired_state_max_deletions"] = "19"
     drift = _run(sandbox, tmp_path, "drift", **both)
@@ -210,7 +243,7 @@ def test_object_that_moves_to_another_host_stays(fresh: Fresh, tmp_path: Path) -
     (tmp_path / "hosts.json").write_text(inventory, encoding="utf-8")
     logins = {"analysis": connections.connection("analysis", sandbox.urls["analysis"])}
 
-    def enforce(*arguments: str, **variables: str) -> playbook.Run:
+    def enforce(*arguments: str, code: int = 0, **variables: str) -> playbook.Run:
         given = {**variables, "enforce_hosts": "all", "enforce_connections": logins}
         play = {"import_playbook": "delivery.toolchain.enforce", "vars": given}
         run = playbook.run(
@@ -219,14 +252,20 @@ def test_object_that_moves_to_another_host_stays(fresh: Fresh, tmp_path: Path) -
             controls=dict.fromkeys(groups, sandbox.control),
             arguments=["-i", "hosts.json", *arguments],
         )
-        assert run.code == 0, run.output
+        assert run.code == code, run.output
         return run
 
-    enforce(desired_state_folder="before/{{ part }}")
+    for name in ("moves", "gone", "stays"):
+        group = {"name": name, **logins["analysis"]}
+        assert in_process.run("analysis_group", group)["changed"]
     both = {
         "desired_state_folder": "after/{{ part }}",
         "desired_state_previous": "before/{{ part }}",
     }
+    begin = sandbox.mark()
+    refused = enforce("--limit", "one", **both, desired_state_max_deletions="0", code=2)
+    assert "not in the folder any more would be deleted" in " ".join(refused.output.split())
+    assert sandbox.requests(since=begin, writes=True) == []
     limited = enforce("--limit", "one", **both)
     assert _deleted(limited) == ["gone"], limited.output
     run = enforce(**both)
