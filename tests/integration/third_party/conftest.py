@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.helpers import groovy, hudson, nginx
+from tests.helpers import groovy, hudson, nginx, strangers
 
 
 @pytest.fixture(scope="session")
@@ -26,4 +26,10 @@ def plain_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[nginx.Stor
 def evaluate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[groovy.Evaluate]:
     """Return a function that runs the drivers of folders in a Groovy."""
     with groovy.running(tmp_path_factory.mktemp("groovy")) as run:
+        yield run
+
+
+@pytest.fixture(scope="session")
+def in_java(tmp_path_factory: pytest.TempPathFactory) -> Iterator[strangers.RunClient]:
+    with strangers.java(tmp_path_factory.mktemp("java")) as run:
         yield run

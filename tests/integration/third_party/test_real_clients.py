@@ -32,8 +32,8 @@ FLAVOUR = "real"
 
 
 @java
-def test_jfrog_client_for_java(sandbox: Sandbox) -> None:
-    found = strangers.in_java("jfrog", sandbox.urls["repo"], "deployer", "deployer-password")
+def test_jfrog_client_for_java(sandbox: Sandbox, in_java: strangers.RunClient) -> None:
+    found = in_java("jfrog", sandbox.urls["repo"], "deployer", "deployer-password")
     gone = found.pop("moved away"), found.pop("deleted")
     assert all("status code: 404" in each for each in gone), gone
     assert found == {
@@ -64,8 +64,8 @@ def test_jfrog_client_for_java(sandbox: Sandbox) -> None:
 
 
 @java
-def test_jfrog_library_of_ci_plugins(sandbox: Sandbox) -> None:
-    found = strangers.in_java("build-info", sandbox.urls["repo"], "deployer", "deployer-password")
+def test_jfrog_library_of_ci_plugins(sandbox: Sandbox, in_java: strangers.RunClient) -> None:
+    found = in_java("build-info", sandbox.urls["repo"], "deployer", "deployer-password")
     assert found == {
         "version": "7.77.5",
         "upload": f"/lib/a.txt 5 {SHA256}",
@@ -79,8 +79,8 @@ def test_jfrog_library_of_ci_plugins(sandbox: Sandbox) -> None:
 
 
 @java
-def test_jenkins_rest(sandbox: Sandbox) -> None:
-    assert strangers.in_java("jenkins-rest", sandbox.urls["ci"], *BUILDER) == {
+def test_jenkins_rest(sandbox: Sandbox, in_java: strangers.RunClient) -> None:
+    assert in_java("jenkins-rest", sandbox.urls["ci"], *BUILDER) == {
         "version": "2.479.3",
         "crumb": "true",
         "jobs": "delivery no-parameters",
@@ -107,8 +107,8 @@ def test_jenkins_rest(sandbox: Sandbox) -> None:
 
 
 @java
-def test_jenkins_client_for_java(sandbox: Sandbox) -> None:
-    assert strangers.in_java("jenkins-client", sandbox.urls["ci"], *BUILDER) == {
+def test_jenkins_client_for_java(sandbox: Sandbox, in_java: strangers.RunClient) -> None:
+    assert in_java("jenkins-client", sandbox.urls["ci"], *BUILDER) == {
         "running": "true",
         "version": "2.479.3",
         "jobs": "delivery no-parameters",
