@@ -76,7 +76,7 @@ class Target:
     url: str
     options: Mapping[str, Any]
     repo: str
-    empty: Callable[[], None]
+    empty: Callable[[], object]
     counts: Callable[[], Counts | None]
     #: Seconds to store a file; None: without an artificial delay.
     delay: float | None = None
