@@ -35,19 +35,29 @@ def tests(path: str) -> Iterator[tuple[int, str]]:
     reached = _reached(path)
     for file, distance in reached.items():
         yield from _tests_of(file, distance)
-    played = _played_files(path, reached)
-    for file in played:
-        plays = sorted(times.load().played[file], key=times.cost)
-        yield from enumerate(plays, int(file != path and path in played))
-    if path.startswith(("playbooks/", "roles/")):
-        name = Path(path).parts[1].removesuffix(".yml")
-        yield from ((1, test) for test in _using(f"delivery.toolchain.{name}"))
-    scenario = re.match(rf"(?:roles|{SCENARIOS[:-1]})/(\w+)/", path)
-    if scenario and (tree.ROOT / SCENARIOS / scenario[1] / "molecule.yml").exists():
-        yield int(bool(played)), f"molecule-{scenario[1]}"
+    known = times.load().played
+    for file in _played_files(path, reached):
+        plays = sorted(known.get(file, ()), key=times.cost)
+        yield from enumerate(plays, 0 if path.startswith(_PLAYED) else 1)
+        name = re.match(r"(?:playbooks|roles)/(\w+)", file)
+        for test in _using(f"delivery.toolchain.{name[1]}") if name else ():
+            yield (2 if plays else 1), test
+    yield from ((int(path in known), scenario) for scenario in _scenarios(path))
     folders = list(map(str, Path(path).parents))[:-1][:2]
     for distance, folder in enumerate(folders if not path.endswith(".py") else (), 2):
         yield from ((distance, test) for test in _naming_folder(folder))
+
+
+def _scenarios(path: str) -> list[str]:
+    """Return the Molecule scenarios of a role; all of them, if they share a file."""
+    changed = re.match(rf"(?:roles|{SCENARIOS[:-1]})/(\w+)", path)
+    if not changed:
+        return []
+    shared = changed[1] in ("default", "inventory")
+    folders = (tree.ROOT / SCENARIOS).glob("*/molecule.yml" if shared else f"{changed[1]}/m*.yml")
+    return sorted(
+        f"molecule-{file.parent.name}" for file in folders if file.parent.name != "default"
+    )
 
 
 def _tests_of(file: str, distance: int) -> Iterator[tuple[int, str]]:
@@ -110,20 +120,33 @@ def _known_ends() -> Counter[str]:
 
 
 def _played_files(path: str, reached: Collection[str]) -> list[str]:
-    """Return files of playbooks and roles that tests play, and that use a changed file."""
+    """Return files of playbooks and roles that use a changed file, and itself."""
     known = times.load().played
+    if path in known:
+        return [path]
+    found = [path] if path.startswith(_PLAYED) and path.endswith(".yml") else []
     steps = [each for each in reached if each.startswith(f"{Path(_STEPS).parent}/steps/")]
     defined = {name for file in steps for name in re.findall(r"^def ([a-z]\w+)", text(file), re.M)}
-    found = [file for file in known if defined & {*re.findall(r"\bstep: (\w+)", text(file))}]
+    found += [file for step in defined for file in _with_step().get(step, ())]
     if any("/callback_plugins/" in each for each in reached):
         found += [file for file in known if re.fullmatch(r"playbooks/\w+\.yml", file)]
-    if path in known or not path.startswith(_PLAYED):
-        return [*found, path] if path in known else found
-    # else the files that name it, or those that are played in the nearest folder
-    found += [file for file in known if Path(path).name in text(file) and file != path]
+    if not path.startswith(_PLAYED):
+        return found
+    # it was not played itself: the files that name it, or those in the nearest folder
+    users = [file for file in known if Path(path).name in text(file)]
     for folder in map(str, Path(path).parents[:-1]):
         if f"{folder}/" not in _PLAYED[1:]:
-            found = found or [file for file in known if file.startswith(f"{folder}/")]
+            users = users or [file for file in known if file.startswith(f"{folder}/")]
+    return [*found, *users]
+
+
+@cache
+def _with_step() -> dict[str, list[str]]:
+    """Map the steps of the action `bookkeeping` to the files of playbooks and roles with them."""
+    found = defaultdict(list)
+    for file in files():
+        for step in re.findall(r"\bstep: (\w+)", text(file)) if file.startswith(_PLAYED) else ():
+            found[step].append(file)
     return found
 
 

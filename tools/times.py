@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import statistics
 import xml.etree.ElementTree as ET
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -59,12 +60,15 @@ class Times:
         _FILE.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
     def of(self, test: str) -> float:
-        """Return the seconds of a test, or the average of its file or folder."""
+        """Return the seconds of a test, or an average of its functions, its file or its folder."""
         if test in self.seconds:
             return self.seconds[test]
         path, _, function = test.partition("::")
         if function:
             return self.of(path) / max(len(functions(path)), 1)
+        parts = [f"{path}::{name}" for name in functions(path)]
+        if timed := [self.seconds[part] for part in parts if part in self.seconds]:
+            return sum(timed) / len(timed) * len(parts)
         for folder in Path(path).parents[:-1]:
             known = [
                 seconds
@@ -72,7 +76,7 @@ class Times:
                 if "::" not in each and each.startswith(f"{folder}/")
             ]
             if known:
-                return sum(known) / len(known)
+                return statistics.median(known)
         return 1.0
 
 

@@ -26,7 +26,7 @@ def test_every_file_selects_what_runs_it_within_the_budget() -> None:
     wrong = []
     for path in near.files():
         chosen = set(_selected(path))
-        if sum(map(times.cost, chosen)) > quick.BUDGET:
+        if sum(map(times.cost, chosen)) > quick.BUDGET + 0.01:
             wrong.append(f"{path}: too expensive")
         wrong += [f"{path}: {lacks}" for lacks in _lacking(path, chosen)]
     assert wrong == []
@@ -48,8 +48,11 @@ def _lacking(path: str, chosen: set[str]) -> list[str]:
         folders = {str(Path(test).parent) for test in chosen}
         wanted = {_CASES[:-1], "tests/integration/sandbox"}
         lacking += [f"no test in {folder}" for folder in wanted - folders]
-    if near.is_test(path) and not path.endswith("/test_contract.py"):
-        lacking += [] if path in {test.split("::")[0] for test in chosen} else ["not itself"]
+    # a single test that costs more than the budget is left to `make test-all`
+    parts = [f"{path}::{name}" for name in times.functions(path)] or [path]
+    if near.is_test(path) and min(map(times.cost, parts)) <= quick.BUDGET:
+        files = {test.partition("::")[0] for test in chosen}
+        lacking += [] if path in files or path == near.CONTRACT else ["not itself"]
     return lacking
 
 
@@ -72,7 +75,7 @@ def test_helper_selects_modules_that_import_it_indirectly() -> None:
 
 def test_core_selects_its_unit_tests_and_a_case_and_names_the_rest() -> None:
     chosen, left = quick.tests({"plugins/module_utils/_lib/core/http/transport.py"})
-    assert chosen[0].startswith(_CASES)
+    assert any(test.startswith(_CASES) for test in chosen)
     assert "tests/unit/core/test_transport.py" in chosen
     assert len(left) > 100
     assert not {*chosen} & {*left}
