@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Run `ansible-playbook` in forks of this process, which has imported Ansible and the collection.
 
-Some tasks run in the process of the play: see `_run_in_play`.
-
 Started by `play_server.py`, which describes the limits. Each line of standard input is a JSON
 object with the arguments of `_play`. The process ID of the play, and then its exit code, are lines
 on standard output.
@@ -11,7 +9,6 @@ on standard output.
 from __future__ import annotations
 
 import atexit
-import copy
 import gc
 import hashlib
 import importlib
@@ -32,10 +29,8 @@ from unittest import mock
 import jinja2
 from ansible import constants, template
 from ansible.cli import playbook
-from ansible.executor.task_executor import TaskExecutor
 from ansible.parsing.dataloader import DataLoader
-from ansible.plugins import loader, strategy
-from ansible.release import __version__
+from ansible.plugins import loader
 from ansible.utils.path import cleanup_tmp_file
 
 from tests.helpers import tasks_here
@@ -65,15 +60,6 @@ _LOADERS = (
     loader.test_loader,
 )
 
-# They only set the variables of a play, include tasks, or fail.
-_OF_PLAYS = {
-    f"ansible.builtin.{name}"
-    for name in (
-        *("assert", "debug", "fail", "include_role", "include_tasks", "set_fact", "set_stats"),
-        "validate_argument_spec",
-    )
-}
-
 
 def main() -> None:
     """Import everything, then run a play for each line of the input."""
@@ -84,9 +70,6 @@ def main() -> None:
     _load_plugins()
     _read_files()
     _compile_once(Path.cwd())
-    # the classes that pass results have other names before and, perhaps, after
-    if __version__.startswith("2.19."):
-        _run_in_play()
     # every play initializes the loader again
     warnings.filterwarnings("ignore", "AnsibleCollectionFinder has already been configured")
     # the parent removes the temporary folder of this process; a play must not
@@ -187,52 +170,6 @@ def _compile_once(folder: Path) -> None:
         return code
 
     mock.patch.object(jinja2.Environment, "compile", compile_once).start()
-
-
-def _run_in_play() -> None:
-    """Let the process of a play run the tasks of `_OF_PLAYS` in the collection.
-
-    A fork for each of them takes a third of the processor time of a play. Tasks of a test, which
-    may contain lookups, and modules and actions of the collection still have a process of their
-    own: it ends with the secrets that they mask.
-    """
-    root = str(Path(importlib.import_module(_PLUGINS).__path__[0]).parent)
-    raw_result = vars(importlib.import_module("ansible.executor.task_result"))["_RawTaskResult"]
-    task_context = importlib.import_module("ansible._internal._task").TaskContext
-
-    class InPlay:
-        exitcode = 0
-
-        def __init__(self, given: Mapping[str, Any]) -> None:
-            self._given = given
-
-        def is_alive(self) -> bool:
-            return False
-
-        def close(self) -> None:
-            """End nothing: it has no process."""
-
-        def start(self) -> None:
-            given = {**self._given}
-            queue, variables = given["final_q"], given.pop("task_vars")
-            del given["worker_id"], given["cliargs"]
-            # as in a fork, changes stay here
-            task = given["task"] = copy.copy(given["task"])
-            host = given["host"] = copy.copy(given["host"])
-            with task_context(task):
-                data = TaskExecutor(job_vars=variables, **given).run()
-                fields = task.dump_attrs()
-                result = raw_result(host=host, task=task, return_data=data, task_fields=fields)
-                queue.send_task_result(result)
-
-    forked = strategy.WorkerProcess
-
-    def worker(**given: Any) -> Any:
-        task = given["task"]
-        in_play = task.action in _OF_PLAYS and task.get_path().startswith(root)
-        return InPlay(given) if in_play else forked(**given)
-
-    mock.patch.object(strategy, "WorkerProcess", worker).start()
 
 
 def _play(

@@ -132,7 +132,8 @@ def _apply(sandbox: Sandbox, folder: Path) -> None:
     for module, runs in tasks:
         login = _logins(sandbox)[module.split("_")[0]]
         for options in runs:
-            assert in_process.run(module, {**options, **login})["changed"], options
+            result = in_process.run(module, {**options, **login})
+            assert not result.get("failed"), result
 
 
 def _described(folder: Path, service: str) -> dict[str, Any]:
