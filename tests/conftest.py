@@ -44,7 +44,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--every-step",
         action="store_true",
-        help="run every step of the contract cases also in a separate process",
+        help="run every step of the contract cases also in Ansible",
     )
     parser.addoption(
         "--specs",

@@ -53,6 +53,7 @@ _ON_ANSIBLE = (
 )
 _FEATURES = "tests/integration/execution/test_features.py"
 _EXPORT = "tests/integration/drift/test_desired_state.py::test_exported_state_has_no_drift"
+_SEPARATE = "tests/integration/execution/test_separate_processes.py"
 #: Unit tests of the service packages: with the same Python, every core has the same results.
 _SERVICES = ("analysis", "ci", "repo", "tracker", "wiki")
 #: A whole matrix takes hours, and the machine also runs other work meanwhile.
@@ -167,7 +168,7 @@ def commands(pair: Pair, part: str = "") -> dict[str, list[str]]:
     return {
         "sanity": ["python", "-m", "tools.sanity", *without],
         "unit": [*pytest, "tests/unit", *_left_out(pair)],
-        "contract": [*pytest, "tests/contract", _EXPORT],
+        "contract": [*pytest, "tests/contract", _SEPARATE, _EXPORT],
         "demo": demo,
         "loop": ["python", "-m", "tests.benchmarks.once"],
     }

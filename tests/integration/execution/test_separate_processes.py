@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Run the first step of each case of the contract in a separate process, instead of in the worker.
+
+The step returns the same as the module that the contract test calls. `pytest --every-step` runs all
+steps of the case of each module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from sandbox.client import Sandbox
+from tests.helpers import connections, playbook, steps
+from tests.helpers.cases import CASES
+from tests.helpers.selection import parameters
+from tests.helpers.steps import OWN, Step, comparable
+
+
+def chosen_steps(request: pytest.FixtureRequest, name: str) -> list[Step]:
+    """Return the steps of a case to run: the first one, or every step."""
+    if request.config.getoption("--every-step"):
+        return steps.steps_of(CASES[name])
+    return [step for step in steps.first_steps(CASES[name]) if not step.check]
+
+
+@pytest.fixture(scope="session")
+def separate(
+    request: pytest.FixtureRequest,
+    fresh: Callable[[str], Sandbox],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> dict[str, playbook.Run]:
+    """Return the runs of the selected modules in separate processes."""
+    chosen = {
+        name: chosen_steps(request, name)
+        for name in sorted(parameters(request.session, "name") & set(OWN))
+    }
+    sandboxes = {flavour: fresh(flavour) for flavour in map(steps.flavour_in_ansible, chosen)}
+    folder = tmp_path_factory.mktemp("separate")
+    return steps.run_in_ansible(chosen, sandboxes, folder, in_process=False)
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_separate_process_returns_the_result_of_the_module(
+    request: pytest.FixtureRequest,
+    separate: dict[str, playbook.Run],
+    fresh: Callable[[str], Sandbox],
+    tmp_path_factory: pytest.TempPathFactory,
+    name: str,
+) -> None:
+    case, flavour = CASES[name], steps.flavour_in_ansible(name)
+    direct = steps.run(name, fresh(flavour), flavour, tmp_path_factory.mktemp(name))
+    run = separate[name]
+    assert "EXEC /bin/sh" in run.output
+    for step in chosen_steps(request, name):
+        one, other = (
+            comparable(name, each.event(step.name, flavour).result) for each in (direct, run)
+        )
+        assert one == other, step.name
+        event = run.event(step.name, flavour)
+        assert event.status == ("failed" if step.changed is None else "ok"), event.result
+        assert not (event.writes and step.check), step.name
+    secrets = list(case.get("secrets", []))
+    if "service" in case:
+        secrets += connections.secrets(connections.LOGINS[case["service"]])
+        secrets += connections.secrets(connections.WRONG_LOGINS[case["service"]])
+    assert run.shows(secrets) == []
