@@ -12,6 +12,7 @@ arguments of processes. The program exits with 1 if any sink shows a secret.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import html
 import importlib
 import itertools
@@ -413,17 +414,14 @@ class Arguments(threading.Thread):
     def run(self) -> None:
         while not self._over.wait(0.1):
             parents: dict[int, int] = {}
-            commands: dict[int, str] = {}
-            for process in Path("/proc").glob("[0-9]*"):
-                try:
-                    status = (process / "stat").read_text(errors="replace")
-                    command = (process / "cmdline").read_text(errors="replace")
-                except OSError:
-                    continue  # the process has ended meanwhile
-                number = int(process.name)
-                parents[number] = int(status.rpartition(")")[2].split()[1])
-                commands[number] = command
-            self.seen |= {commands[parent] for parent in parents if _is_below(parent, parents)}
+            for process in filter(str.isdigit, os.listdir("/proc")):
+                # the process may have ended meanwhile
+                with contextlib.suppress(OSError), open(f"/proc/{process}/stat", "rb") as status:
+                    parents[int(process)] = int(status.read().rpartition(b")")[2].split()[1])
+            for child in [each for each in parents if _is_below(each, parents)]:
+                with contextlib.suppress(OSError):
+                    command = Path(f"/proc/{child}/cmdline").read_text(errors="replace")
+                    self.seen.add(command)
 
     def __enter__(self) -> Arguments:
         self.start()

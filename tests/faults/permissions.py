@@ -165,11 +165,8 @@ def play(
     """
     service = operation.service
     if not again:
-        sandbox.reset()
+        sandbox.reset(settings(operation.case), seed(operation.case))
         shutil.rmtree(folder / "RUN", ignore_errors=True)
-        for name, changes in settings(operation.case).items():
-            sandbox.settings(name, **changes)
-        sandbox.seed(seed(operation.case))
     allow(sandbox, service, granted)
     mark = sandbox.mark()
     given = {**operation.given(sandbox.urls[service], folder), "_ansible_check_mode": check}

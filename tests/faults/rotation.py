@@ -207,8 +207,8 @@ def two_runs(servers: Servers) -> list[TwoRuns]:
 
 
 def sample(servers: Servers) -> list[Cell]:
-    """Return the faults of all kinds for the writes of tokens, those of changing kinds for the other
-    requests, and two runs that stop before each write.
+    """Return the faults of all kinds for the writes of tokens, those of changing kinds for each other
+    request that differs from the earlier ones, and two runs that stop before each write.
 
     A renewal contributes only the requests that a first rotation lacks. Each issuer but the first
     contributes the writes of its tokens, of all kinds.
@@ -224,10 +224,15 @@ def sample(servers: Servers) -> list[Cell]:
 
 
 def _in_turn(faults_: Sequence[Fault]) -> list[Fault]:
+    first: dict[str, int] = {}
     return [
         cell
         for cell in faults_
-        if _TOKEN_WRITE.search(cell.request) or cell.kind == KINDS[cell.number % len(KINDS)]
+        if _TOKEN_WRITE.search(cell.request)
+        or (
+            first.setdefault(cell.request, cell.number) == cell.number
+            and cell.kind == KINDS[cell.number % len(KINDS)]
+        )
     ]
 
 

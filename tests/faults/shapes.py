@@ -124,7 +124,7 @@ SHAPES = {
     "redirected to a file": Shape({"redirect": "file:///etc/passwd"}, ("protocol", "rejected")),
 }
 BOUNDS = {
-    "a bomb": Shape({"status": 200, "bomb": 300}, ("protocol",), timeout=20),
+    "a bomb": Shape({"status": 200, "bomb": 300}, ("protocol",), timeout=50),
     "a trickle": Shape({"status": 200, "body": "x" * 9999, "trickle": 0.05}, ("timeout",)),
     # The response to a HEAD request has no body.
     "a trickling refusal": Shape(

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from sandbox.client import Sandbox
+from tests.faults.turns import in_turn, of_every_service
 from tests.helpers import connections, forked, playbook
 from tests.helpers.cases import CASES, MODULES, connection_options, first_arguments
 from tests.helpers.sentences import assert_one_sentence
@@ -23,7 +24,7 @@ SECOND_LOGINS: dict[str, dict[str, str]] = {
     "ci": {"url": f"http://somebody:{SECRET}@127.0.0.1:1/ci"},
     "analysis": {"ltoken_file": "/nowhere/ltoken"},
 }
-#: Connection options that every module rejects, by the URL of its service; and words of the
+#: Connection options that a module rejects, by the URL of its service; and words of the
 #: message.
 CONNECTIONS: dict[str, Callable[[str], tuple[dict[str, Any], str]]] = {
     "no address": lambda url: ({"url": ""}, "url"),
@@ -217,22 +218,24 @@ ARGUMENT_CHECK = (
     "one of the following is required",
     "state is present but any of the following are missing",
 )
-CASES_OF_MODULES = [(module, what) for module in MODULES for what in CONNECTIONS]
+#: All modules share the code that checks the connection options.
+IN_TURN = in_turn(CONNECTIONS, 2, MODULES)
+pytestmark = pytest.mark.first
 
 
 @pytest.fixture(scope="module")
 def refused(
     fresh: Callable[[str], Sandbox], tmp_path_factory: pytest.TempPathFactory
 ) -> playbook.Run:
-    """Run all cases in a single playbook. Retries are on, so that an unexpected request is noticed."""
+    """Run all cases in a single play. Retries are on, so that an unexpected request is noticed."""
     sandbox = fresh(FLAVOUR)
     tasks = []
+    for module, what in IN_TURN:
+        changed, _words = CONNECTIONS[what](sandbox.urls[CASES[module]["service"]])
+        arguments = {**first_arguments(module), **connection_options(module, FLAVOUR), **changed}
+        tasks.append(playbook.task(module, arguments, f"{module}: {what}"))
     for module in MODULES:
-        url = sandbox.urls[CASES[module]["service"]]
         arguments = {**first_arguments(module), **connection_options(module, FLAVOUR)}
-        for what, of in CONNECTIONS.items():
-            changed, _words = of(url)
-            tasks.append(playbook.task(module, {**arguments, **changed}, f"{module}: {what}"))
         second = {**arguments, **SECOND_LOGINS[CASES[module]["service"]]}
         tasks.append(playbook.task(module, second, f"{module}: two logins"))
     for what, (module, arguments, _words) in OPTIONS.items():
@@ -254,7 +257,11 @@ def _assert_refused(event: playbook.Event, words: str) -> None:
         assert message.startswith(ARGUMENT_CHECK), message
 
 
-@pytest.mark.parametrize(("module", "what"), CASES_OF_MODULES)
+def test_every_service_has_every_connection() -> None:
+    assert of_every_service(IN_TURN, CONNECTIONS, MODULES)
+
+
+@pytest.mark.parametrize(("module", "what"), IN_TURN)
 def test_invalid_address_is_rejected(refused: playbook.Run, module: str, what: str) -> None:
     _changed, words = CONNECTIONS[what]("")
     _assert_refused(refused.event(f"{module}: {what}"), words)

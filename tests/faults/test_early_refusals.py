@@ -97,9 +97,6 @@ def test_invalid_value_is_rejected_before_any_request(
     name: str, server: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(time, "sleep", lambda _seconds: None)  # before another read
-    service = CASES[name]["service"]
-    server.reset()
-    server.settings(service, **settings(name)[service])
-    server.seed(seed(name))
+    server.reset(settings(name), seed(name))
     late = list(refused_late(name, server, tmp_path))
     assert not late, "\n".join(late)

@@ -2,9 +2,12 @@
 """Test every module with misbehaving servers: right kind of error, no repeated write, no partial
 change.
 
-One play has all faults of a module. First come the faults of every request, one after the
+One play has all selected faults of a module. First come the faults of every request, one after the
 other. All modules share the transport that recognizes these, so a module has only a part of them, but
-a service has them all. Then come the faults of its write, each from the state of the seeds.
+a service has them all. Then come the faults of its write, each from the state of the seeds: a part of
+the rejections, and all lost responses.
+
+`-m first` selects all faults of every service, and a lost response of every module that writes.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from typing import Any
 import pytest
 
 from sandbox.client import Sandbox
+from tests.faults.turns import in_turn, marked, of_every_service
 from tests.faults.writes import WRITERS, arguments
 from tests.helpers import connections, forked, playbook
 from tests.helpers.cases import (
@@ -29,6 +33,7 @@ from tests.helpers.cases import (
     seed,
     settings,
 )
+from tests.helpers.selection import combinations
 from tests.helpers.sentences import assert_one_sentence
 
 FLAVOUR = "real"
@@ -125,21 +130,26 @@ LOST_ANSWERS = {
 ON_WRITE = {**WRITE_TROUBLES, **LOST_ANSWERS}
 
 
-def _in_turn(names: Collection[str], count: int) -> list[tuple[str, str]]:
-    """Return `count` names for each module, so that every service has all names."""
-    known, found = [*names], []
-    for service in connections.LOGINS:
-        modules = [name for name in FAULT_CASES if CASES[name]["service"] == service]
-        for number, module in enumerate(modules):
-            turns = range(number * count, (number + 1) * count)
-            found += [(module, known[turn % len(known)]) for turn in turns]
-    return found
-
-
 NOWHERE = {"nobody listens": "port", "a host without a name": "host name", "a wrong path": ""}
-TROUBLED = _in_turn(TROUBLES, 3)
-UNREACHABLE = _in_turn(NOWHERE, 1)
-HICCUPED = _in_turn(HICCUPS, 1)
+TROUBLED = in_turn(TROUBLES, 3)
+UNREACHABLE = in_turn(NOWHERE, 1)
+HICCUPED = in_turn(HICCUPS, 1)
+REJECTED = sorted({*in_turn(WRITE_TROUBLES, 2, WRITERS), *KINDS})
+#: All of them for each module; the first one of a module belongs to the tests that run first.
+UNANSWERED = [
+    (module, [*LOST_ANSWERS][(number + turn) % len(LOST_ANSWERS)])
+    for number, module in enumerate(WRITERS)
+    for turn in range(len(LOST_ANSWERS))
+]
+#: Modules whose tests about all of their faults run first.
+LEADING = {pair.values[0] for pair in marked(TROUBLED) if pair.marks}
+each_module = pytest.mark.parametrize(
+    "module",
+    [
+        pytest.param(name, marks=[pytest.mark.first] if name in LEADING else [])
+        for name in FAULT_CASES
+    ],
+)
 
 
 def _closed_port() -> int:
@@ -150,7 +160,10 @@ def _closed_port() -> int:
         return port
 
 
-def _tasks(module: str, url: str) -> list[dict[str, Any]]:
+def _tasks(module: str, url: str, chosen: Collection[str]) -> list[dict[str, Any]]:
+    """Return the tasks of a module: those of the chosen faults, and one before and after those of
+    every request.
+    """
     given = arguments(module)
     fresh = {"sandbox_reset": settings(module), "sandbox_seed": seed(module)}
 
@@ -192,37 +205,38 @@ def _tasks(module: str, url: str) -> list[dict[str, Any]]:
         one(name, [{**each.fault, "write": True}], each.options, **fresh)
         for name, each in (ON_WRITE if module in WRITERS else {}).items()
     ]
-    return [
-        calm("before", **fresh),
-        *troubles,
-        *nowhere,
-        calm("after"),
-        *hiccups,
-        *on_write,
-    ]
+    found = [calm("before", **fresh), *troubles, *nowhere, calm("after"), *hiccups, *on_write]
+    return [task for task in found if task["name"] in {*chosen, "before", "after"}]
 
 
 Troubled = Callable[[str], playbook.Run]
 
 
-def _play(module: str, urls: Mapping[str, str]) -> dict[str, Any]:
+def _play(module: str, urls: Mapping[str, str], chosen: Collection[str]) -> dict[str, Any]:
     service = CASES[module]["service"]
     options = {"retries": 0, **connection_options(module, FLAVOUR)}
     defaults = connections.module_defaults(urls, **{service: options})
-    return playbook.play(_tasks(module, urls[service]), module_defaults=defaults)
+    return playbook.play(_tasks(module, urls[service], chosen), module_defaults=defaults)
 
 
 @pytest.fixture(scope="session")
-def troubled(fresh: Callable[[str], Sandbox], tmp_path_factory: pytest.TempPathFactory) -> Troubled:
-    """Return a function that runs a module with all its faults, once per session."""
+def troubled(
+    request: pytest.FixtureRequest,
+    fresh: Callable[[str], Sandbox],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Troubled:
+    """Return a function that runs a module with all selected faults, once per session."""
     folder = tmp_path_factory.mktemp("faults")
     runs: dict[str, playbook.Run] = {}
+    selected = combinations(request.session, "module", "name")
 
     def once(module: str) -> playbook.Run:
         if module not in runs:
             sandbox = fresh(FLAVOUR)
             (folder / module).mkdir()
-            runs[module] = forked.run(folder / module, _play(module, sandbox.urls), sandbox)
+            chosen = {str(name) for each, name in selected if each == module}
+            play = _play(module, sandbox.urls, chosen)
+            runs[module] = forked.run(folder / module, play, sandbox)
         return runs[module]
 
     return once
@@ -236,14 +250,15 @@ def _assert_failed(event: playbook.Event, trouble: Trouble) -> None:
     assert_one_sentence(event.result, event.task)
 
 
+@pytest.mark.first
 def test_every_service_has_every_fault() -> None:
     for pairs, names in ((TROUBLED, TROUBLES), (UNREACHABLE, NOWHERE), (HICCUPED, HICCUPS)):
-        found = {(CASES[module]["service"], name) for module, name in pairs}
-        assert found == {(service, name) for service in connections.LOGINS for name in names}
-        assert {module for module, _name in pairs} == set(FAULT_CASES)
+        assert of_every_service(pairs, names)
+    assert of_every_service(REJECTED, WRITE_TROUBLES, WRITERS)
+    assert of_every_service(UNANSWERED, LOST_ANSWERS, WRITERS)
 
 
-@pytest.mark.parametrize(("module", "name"), TROUBLED)
+@pytest.mark.parametrize(("module", "name"), marked(TROUBLED))
 def test_fault_has_its_error_kind(troubled: Troubled, module: str, name: str) -> None:
     event = troubled(module).event(name)
     _assert_failed(event, TROUBLES[name])
@@ -251,7 +266,7 @@ def test_fault_has_its_error_kind(troubled: Troubled, module: str, name: str) ->
     assert event.result["http"]["retries"] == 0
 
 
-@pytest.mark.parametrize(("module", "name"), UNREACHABLE)
+@pytest.mark.parametrize(("module", "name"), marked(UNREACHABLE))
 def test_unreachable_address_is_reported(troubled: Troubled, module: str, name: str) -> None:
     event = troubled(module).event(name)
     if name == "a wrong path":
@@ -261,13 +276,13 @@ def test_unreachable_address_is_reported(troubled: Troubled, module: str, name: 
         assert event.requests == []
 
 
-@pytest.mark.parametrize("module", FAULT_CASES)
+@each_module
 def test_fault_leaves_no_partial_change(troubled: Troubled, module: str) -> None:
     before, after = (troubled(module).event(name).result for name in ("before", "after"))
     assert (after["changed"], after["diff"]) == (before["changed"], before["diff"])
 
 
-@pytest.mark.parametrize(("module", "name"), HICCUPED)
+@pytest.mark.parametrize(("module", "name"), marked(HICCUPED))
 def test_temporary_fault_is_retried(troubled: Troubled, module: str, name: str) -> None:
     run = troubled(module)
     event = run.event(name)
@@ -287,8 +302,7 @@ def test_case_writes_exactly_if_its_descriptor_says_so() -> None:
     assert writing - set(FOLDERS) == set(WRITERS)
 
 
-@pytest.mark.parametrize("name", WRITE_TROUBLES)
-@pytest.mark.parametrize("module", WRITERS)
+@pytest.mark.parametrize(("module", "name"), marked(REJECTED))
 def test_rejected_write_is_sent_once(troubled: Troubled, module: str, name: str) -> None:
     event = troubled(module).event(name)
     trouble = WRITE_TROUBLES[name]
@@ -298,8 +312,7 @@ def test_rejected_write_is_sent_once(troubled: Troubled, module: str, name: str)
     assert event.result["changed"] is False
 
 
-@pytest.mark.parametrize("name", LOST_ANSWERS)
-@pytest.mark.parametrize("module", WRITERS)
+@pytest.mark.parametrize(("module", "name"), marked(UNANSWERED, every_module=True))
 def test_unanswered_write_is_not_resent(troubled: Troubled, module: str, name: str) -> None:
     event = troubled(module).event(name)
     sent = Counter((each["path"], each["query"], each["body"]) for each in event.writes)
@@ -313,7 +326,7 @@ def test_unanswered_write_is_not_resent(troubled: Troubled, module: str, name: s
         assert name != "a write cut off"
 
 
-@pytest.mark.parametrize("module", FAULT_CASES)
+@each_module
 def test_no_secret_is_shown(troubled: Troubled, module: str) -> None:
     case = CASES[module]
     login = connections.LOGINS[case["service"]]

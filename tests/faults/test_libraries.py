@@ -3,30 +3,47 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.helpers import connections, playbook
+from tests.helpers import connections, forked, playbook
 from tests.helpers.cases import CASES, MODULES, first_arguments
 from tests.helpers.sentences import assert_one_sentence
 
 URLS = dict.fromkeys(connections.LOGINS, "http://127.0.0.1:1")
 WAYS = {"in process": True, "separate": False}
+#: A module of each service: in Ansible, all modules share the same entry point.
+SOME = {CASES[name]["service"]: name for name in MODULES}.values()
+RUN_MODULES = """
+import json, sys
+from tools import tree
+tree.make_importable()
+from tests.helpers import in_process
+for module, arguments in json.load(sys.stdin):
+    print(json.dumps(in_process.run(module, arguments)))
+"""
 
 
 @pytest.fixture(scope="module")
-def without_requests(tmp_path_factory: pytest.TempPathFactory) -> playbook.Run:
-    """Run all modules in both modes, with an `import requests` that fails."""
-    folder = tmp_path_factory.mktemp("libraries")
-    hiding = folder / "hiding"
-    hiding.mkdir()
-    (hiding / "requests.py").write_text(
+def hiding(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return a value of `PYTHONPATH` with which `import requests` fails."""
+    folder = tmp_path_factory.mktemp("hiding")
+    (folder / "requests.py").write_text(
         "raise ImportError(\"No module named 'requests'\")\n", encoding="utf-8"
     )
-    # All modules share the same entry point: one module per service is enough for the slow mode.
-    separate = {CASES[name]["service"]: name for name in MODULES}
+    return os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))
+
+
+@pytest.fixture(scope="module")
+def without_requests(hiding: str, tmp_path_factory: pytest.TempPathFactory) -> playbook.Run:
+    """Run a module of each service in both modes, with an `import requests` that fails."""
+    folder = tmp_path_factory.mktemp("libraries")
     tasks = [
         playbook.task(
             module,
@@ -35,7 +52,7 @@ def without_requests(tmp_path_factory: pytest.TempPathFactory) -> playbook.Run:
             vars={"toolchain_in_process": in_process},
         )
         for way, in_process in WAYS.items()
-        for module in (MODULES if in_process else separate.values())
+        for module in SOME
     ]
     lookup = {
         "name": "lookup",
@@ -46,18 +63,47 @@ def without_requests(tmp_path_factory: pytest.TempPathFactory) -> playbook.Run:
         "ignore_errors": True,
     }
     play = playbook.play([*tasks, lookup], module_defaults=connections.module_defaults(URLS))
-    path = os.pathsep.join(filter(None, [str(hiding), os.environ.get("PYTHONPATH")]))
-    return playbook.run(folder, [play], variables={"PYTHONPATH": path})
+    return playbook.run(folder, [play], variables={"PYTHONPATH": hiding})
 
 
-def test_missing_library_is_named(without_requests: playbook.Run) -> None:
+def _assert_named(result: dict[str, Any], label: str) -> None:
+    assert result["failed"], label
+    assert result["error"]["kind"] == "invalid", label
+    assert "(requests)" in result["msg"], label
+    assert_one_sentence(result, label)
+
+
+def test_every_module_names_the_missing_library(hiding: str, tmp_path: Path) -> None:
+    tasks = [
+        (
+            module,
+            {
+                **connections.connection(CASES[module]["service"], "http://127.0.0.1:1"),
+                **forked.rendered(first_arguments(module)),
+            },
+        )
+        for module in MODULES
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", RUN_MODULES],
+        cwd=Path(__file__).parents[2],
+        env={**playbook.environment(tmp_path), "PYTHONPATH": hiding},
+        input=json.dumps(tasks),
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    results = [json.loads(line) for line in done.stdout.splitlines()]
+    for (module, _arguments), result in zip(tasks, results, strict=True):
+        _assert_named(result, module)
+
+
+def test_ansible_reports_the_missing_library(without_requests: playbook.Run) -> None:
     events = [event for event in without_requests.events if event.task != "lookup"]
-    assert len(events) == len(MODULES) + len(connections.LOGINS), without_requests.output
+    assert len(events) == len(WAYS) * len(connections.LOGINS), without_requests.output
     for event in events:
         assert event.status == "failed", event.task
-        assert event.result["error"]["kind"] == "invalid", event.task
-        assert "(requests)" in event.result["msg"], event.task
-        assert_one_sentence(event.result, event.task)
+        _assert_named(event.result, event.task)
 
 
 def test_lookup_names_the_missing_library(without_requests: playbook.Run) -> None:

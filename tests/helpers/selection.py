@@ -10,10 +10,15 @@ import pytest
 
 def parameters(session: pytest.Session, name: str) -> set[str]:
     """Return the values of a parameter in the tests of this session."""
+    return {str(values[0]) for values in combinations(session, name)}
+
+
+def combinations(session: pytest.Session, *names: str) -> set[tuple[object, ...]]:
+    """Return the values of several parameters in the tests of this session that have all of them."""
     return {
-        str(item.callspec.params[name])
+        tuple(item.callspec.params[name] for name in names)
         for item in session.items
         if isinstance(item, pytest.Function)
         and hasattr(item, "callspec")
-        and name in item.callspec.params
+        and item.callspec.params.keys() >= set(names)
     }
