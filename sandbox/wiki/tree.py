@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
@@ -33,23 +34,34 @@ def children(pages: Pages, space: str, parent: str | None) -> list[Json]:
 
     :param parent: id of the page; None means the top of the space
     """
-    found = [
-        page
-        for page in pages.store.values("wiki.page")
-        if page["space"] == space
-        and page.get("parent") == parent
-        and page["status"] == "current"
-        and page["type"] == "page"
-        and pages.access.sees(page)
-    ]
-    return sorted(found, key=_display_order)
+    found = [page for page in _current(pages, space) if page.get("parent") == parent]
+    return _displayed(pages, found)
 
 
 def descendants(pages: Pages, page: Json) -> Iterator[Json]:
     """Yield the descendants of a page, each page before its children."""
-    for child in children(pages, page["space"], page["id"]):
-        yield child
-        yield from descendants(pages, child)
+    by_parent: dict[str | None, list[Json]] = defaultdict(list)
+    for other in _current(pages, page["space"]):
+        by_parent[other.get("parent")].append(other)
+
+    def below(parent: str) -> Iterator[Json]:
+        for child in _displayed(pages, by_parent[parent]):
+            yield child
+            yield from below(child["id"])
+
+    return below(page["id"])
+
+
+def _current(pages: Pages, space: str) -> list[Json]:
+    return [
+        page
+        for page in pages.store.values("wiki.page")
+        if page["space"] == space and page["status"] == "current" and page["type"] == "page"
+    ]
+
+
+def _displayed(pages: Pages, siblings: list[Json]) -> list[Json]:
+    return sorted(filter(pages.access.sees, siblings), key=_display_order)
 
 
 def move(pages: Pages, page: Json, position: str, target: Json) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from urllib.parse import urlencode
@@ -348,24 +349,25 @@ def _properties(page: Json) -> list[Json]:
     ]
 
 
-def _below(pages: Pages, page: Json, depth: int, level: int = 1) -> Iterator[Json]:
+def _below(pages: Pages, page: Json, depth: int) -> Iterator[Json]:
     """Yield the JSON of pages and folders below a page, each before its children.
 
     :param depth: number of levels
     """
-    children = [
-        child
-        for _key, child in sorted(pages.store.items("wiki.page"))
-        if child.get("parent") == page["id"]
-        and child["status"] in ("current", "archived")
-        and pages.access.sees(child)
-    ]
-    for number, child in enumerate(children):
-        names = ("id", "status", "title", "type")
-        position = {"parentId": page["id"], "depth": level, "childPosition": number}
-        yield {**{name: child[name] for name in names}, **position}
-        if level < depth:
-            yield from _below(pages, child, depth, level + 1)
+    by_parent: dict[str | None, list[Json]] = defaultdict(list)
+    for _key, other in sorted(pages.store.items("wiki.page")):
+        if other["status"] in ("current", "archived"):
+            by_parent[other.get("parent")].append(other)
+
+    def below(parent: str, level: int) -> Iterator[Json]:
+        for number, child in enumerate(filter(pages.access.sees, by_parent[parent])):
+            names = ("id", "status", "title", "type")
+            position = {"parentId": parent, "depth": level, "childPosition": number}
+            yield {**{name: child[name] for name in names}, **position}
+            if level < depth:
+                yield from below(child["id"], level + 1)
+
+    return below(page["id"], 1)
 
 
 def _words(request: Request, name: str) -> list[str]:
