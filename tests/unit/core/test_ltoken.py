@@ -88,6 +88,7 @@ def test_file_of_environment_precedes_the_home_folder(
     home = tmp_path / ".klocwork"
     home.mkdir()
     (home / "ltoken").write_text("host.example;8443;me;from-home\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
     assert login_of_token_file(URL, "me", None) == ("me", "from-home")
     monkeypatch.setenv("KLOCWORK_LTOKEN", file)
     assert login_of_token_file(URL, "me", None) == ("me", "t1")
