@@ -411,8 +411,11 @@ def test_netrc_file_is_read_only_without_other_credential(tmp_path: Path) -> Non
     assert held(connection) == {"token"}
 
 
-def test_default_netrc_file_is_never_read(tmp_path: Path, netrc: Path) -> None:
+def test_default_netrc_file_is_never_read(
+    tmp_path: Path, netrc: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     netrc.rename(tmp_path / ".netrc")
+    monkeypatch.setenv("HOME", str(tmp_path))
     assert not resolve().has_credentials
 
 
