@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import json
-import random
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,7 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report imp
     sealed as sealed_plans,
 )
 from sandbox.client import Sandbox
-from tests.helpers import connections, forked, playbook
-from tests.helpers.cases import CASES
+from tests.helpers import connections, in_process, playbook
 
 Fresh = Callable[[str], Sandbox]
 Planned = Callable[[Path], dict[str, Any]]
@@ -52,6 +51,7 @@ def _run(
     *,
     code: int = 0,
     environment: dict[str, str] | None = None,
+    before: Sequence[dict[str, Any]] = (),
 ) -> playbook.Run:
     logins = {"enforce_connections": _logins(sandbox)}
     play = {
@@ -60,7 +60,11 @@ def _run(
     }
     controls = {"localhost": sandbox.control}
     run = playbook.run(
-        folder, [play], controls=controls, arguments=arguments or [], variables=environment
+        folder,
+        [*before, play],
+        controls=controls,
+        arguments=arguments or [],
+        variables=environment,
     )
     assert run.code == code, run.output
     return run
@@ -115,15 +119,14 @@ def planned(fresh: Fresh, tmp_path_factory: pytest.TempPathFactory) -> Planned:
 
 
 PLAN = {"enforce_plan": "report/plan.json"}
-REPORT = {"drift_report": "report"}
 ADMIN = "repo-admin-token-1234567890"
 
 
-def _version(sandbox: Sandbox, folder: Path, name: str, **options: Any) -> None:
+def _version(sandbox: Sandbox, name: str, **options: Any) -> None:
     """Change a version behind the back of the plan."""
     login = connections.connection("tracker", sandbox.urls["tracker"])
     version = {"project": "REL", "name": name, **options, **login}
-    assert forked.module_result("tracker_version", version, folder)["changed"]
+    assert in_process.run("tracker_version", version)["changed"]
 
 
 def test_unchanged_server_accepts_the_complete_plan_once(
@@ -157,26 +160,39 @@ def test_unchanged_server_accepts_the_complete_plan_once(
     assert [(finding["kind"], finding["reason"]) for finding in mended] == [
         (entry["kind"], "OPS-7") for entry in plan["entries"]
     ]
-    again = _run(sandbox, tmp_path, "enforce", {**PLAN, "enforce_plan": plan}, code=2)
-    assert "conflict" in again.output
-    assert "gone: version REL/8.1" in again.output
+    given = {**PLAN, "enforce_plan": plan}
+    again = _run(sandbox, tmp_path, "enforce", given, ["--check"], code=2)
+    reported = " ".join(again.output.split())
+    assert "conflict: the servers differ from the sealed plan, and nothing was written" in reported
+    assert "gone: version REL/8.1" in reported
     assert _writes(again) == []
 
 
-def test_changed_server_is_a_conflict_before_any_write(fresh: Fresh, tmp_path: Path) -> None:
+def test_change_of_the_servers_or_of_the_desired_state_is_a_conflict(
+    fresh: Fresh, tmp_path: Path
+) -> None:
+    """Verify it for a run that has written something before: its message does not deny that."""
     sandbox = fresh("real")
-    _version(sandbox, tmp_path, "8.2", description="one")
+    _version(sandbox, "8.2", description="one")
     _sealed(sandbox, tmp_path)
-    _version(sandbox, tmp_path, "8.2", description="three")
-    _version(sandbox, tmp_path, "8.1")
-    # the first run only checks
-    for arguments in (["--check"], []):
-        run = _run(sandbox, tmp_path, "enforce", PLAN, code=2, arguments=arguments)
-        assert _writes(run) == []
+    _version(sandbox, "8.2", description="three")
+    users = [{"name": "eve", "password": f"{PASSWORD}-2"}, {"name": "adam", "password": PASSWORD}]
+    login = connections.connection("tracker", sandbox.urls["tracker"])
+    version = playbook.task("tracker_version", {"project": "REL", "name": "8.1", **login}, "x")
+    changed = {**PLAN, "analysis_config_users": users}
+    before = playbook.play([version])
+    run = _run(sandbox, tmp_path, "enforce", changed, code=2, before=[before])
+    assert len(_writes(run)) == 1
     reported = " ".join(run.output.split())
-    assert "conflict: the servers differ from the sealed plan, and nothing was written" in reported
-    assert "different: version REL/8.2" in reported
-    assert "gone: version REL/8.1" in reported
+    for words in (
+        "conflict: the servers differ from the sealed plan: different:",
+        "version REL/8.2",
+        "different: version REL/8.1",
+        "user eve",
+        "new: user adam",
+    ):
+        assert words in reported
+    assert "othing was written" not in reported
     report = json.loads((tmp_path / "report/report.json").read_text("utf-8"))
     (page,) = [one["id"] for one in report["findings"] if one["kind"] == "page"]
     chosen = _run(sandbox, tmp_path, "enforce", {**PLAN, "enforce_only": page})
@@ -203,31 +219,11 @@ def test_plan_is_applied_with_a_list_of_unmanaged_objects(fresh: Fresh, tmp_path
     ignored = [{"kind": "version", "name": "REL/8.2"}]
     plan = _sealed(sandbox, tmp_path, **folder, drift_ignore=ignored)
     assert [entry["name"] for entry in plan["entries"]] == ["REL/8.1"]
-    _version(sandbox, tmp_path, "8.9")  # a new unmanaged object does not change the plan
+    _version(sandbox, "8.9")  # a new unmanaged object does not change the plan
     run = _run(sandbox, tmp_path, "enforce", {**folder, **PLAN})
     assert "Applied: 1 created, 0 updated, 0 deleted; failed: 0, skipped: 1." in run.output
     assert "? version REL/8.9: not managed" in run.output
     assert "othing was written" not in run.output
-
-
-def test_message_after_an_earlier_write_does_not_deny_it(
-    planned: Planned, fresh: Fresh, tmp_path: Path
-) -> None:
-    sandbox = fresh("real")
-    planned(tmp_path)
-    login = connections.connection("tracker", sandbox.urls["tracker"])
-    version = playbook.task("tracker_version", {"project": "REL", "name": "8.1", **login}, "x")
-    enforce = {
-        "import_playbook": "delivery.toolchain.enforce",
-        "vars": {"enforce_connections": _logins(sandbox), **CONFIG, **PLAN},
-    }
-    run = playbook.run(tmp_path, [playbook.play([version]), enforce])
-    assert run.code == 2
-    reported = " ".join(run.output.split())
-    assert (
-        "conflict: the servers differ from the sealed plan: different: version REL/8.1" in reported
-    )
-    assert "othing was written" not in reported
 
 
 def test_failed_drift_leaves_no_older_plan(planned: Planned, fresh: Fresh, tmp_path: Path) -> None:
@@ -240,45 +236,31 @@ def test_failed_drift_leaves_no_older_plan(planned: Planned, fresh: Fresh, tmp_p
     assert _writes(run) == []
 
 
-def test_changed_desired_state_is_a_conflict(
+def test_unusable_plan_is_reported_before_any_request(
     planned: Planned, fresh: Fresh, tmp_path: Path
 ) -> None:
-    sandbox = fresh("real")
-    planned(tmp_path)
-    users = [{"name": "eve", "password": f"{PASSWORD}-2"}, {"name": "adam", "password": PASSWORD}]
-    run = _run(sandbox, tmp_path, "enforce", {**PLAN, "analysis_config_users": users}, code=2)
-    reported = " ".join(run.output.split())
-    assert "different: user eve" in reported
-    assert "new: user adam" in reported
-    assert _writes(run) == []
-    skip = {**PLAN, "enforce_plan_rest": "skip", "analysis_config_users": users}
-    run = _run(sandbox, tmp_path, "enforce", {**skip, "analysis_config_groups": []})
-    assert [write for write in _writes(run) if "analysis" in write] == []
-
-
-#: `tests/unit/test_sealed_plan.py` has more of them.
-SLIPS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
-    "server": (
-        {},
-        {"enforce_connections": {"tracker": {"url": "https://other.example.com/x/"}}},
-        "but this run connects to https://other.example.com/x: use the same connections as drift",
-    ),
-    "server of a variable": (
-        {},
-        {"enforce_connections": {}, "toolchain_tracker_url": "https://other.example.com"},
-        "but this run connects to https://other.example.com: use the same connections as drift",
-    ),
-}
-
-
-def test_unusable_plan_is_reported_in_one_sentence(
-    planned: Planned, fresh: Fresh, tmp_path: Path
-) -> None:
+    """`tests/unit/test_sealed_plan.py` has more reasons."""
     sandbox = fresh("real")
     plan = planned(tmp_path)
-    file = tmp_path / "report/plan.json"
-    for changes, variables, words in SLIPS.values():
-        file.write_text(json.dumps({**plan, **changes}), encoding="utf-8")
+    old = {**plan, "created": "2026-01-01T00:00:00Z"}
+    old["digest"] = sealed_plans._digest(old)
+    other = "but this run connects to https://other.example.com"
+    own = "use the same connections as drift"
+    slips: list[tuple[dict[str, Any], str]] = [
+        (
+            {"enforce_connections": {"tracker": {"url": "https://other.example.com/x/"}}},
+            f"{other}/x: {own}",
+        ),
+        (
+            {"enforce_connections": {}, "toolchain_tracker_url": "https://other.example.com"},
+            f"{other}: {own}",
+        ),
+        (
+            {"enforce_plan": old, "enforce_plan_max_age": "30m"},
+            "minutes old, more than enforce_plan_max_age allows",
+        ),
+    ]
+    for variables, words in slips:
         run = _run(sandbox, tmp_path, "enforce", {**PLAN, **variables}, code=2)
         assert words in " ".join(run.output.split())
         assert _asked(run) == 0, words
@@ -322,85 +304,42 @@ def test_failed_comparison_on_one_host_stops_all(fresh: Fresh, tmp_path: Path) -
 
 
 def test_sealed_plan_requires_its_key(fresh: Fresh, tmp_path: Path) -> None:
+    """Verify a key in a variable and in the environment, with modules in processes of their own.
+
+    A run without a key takes a plan with a seal.
+    """
     sandbox = fresh("real")
     own_process = {"toolchain_in_process": False, "enforce_roles": "desired_state"}
     plan = _sealed(sandbox, tmp_path, drift_plan_key="a long key", **own_process)
     assert len(plan["seal"]) == 64
     assert "a long key" not in json.dumps(plan)
-    wrong = _run(sandbox, tmp_path, "enforce", {**PLAN, "enforce_plan_key": "x"}, code=2)
-    assert "has a seal that does not match the key" in " ".join(wrong.output.split())
-    assert _asked(wrong) == 0
-    run = _run(
-        sandbox, tmp_path, "enforce", {**PLAN, **own_process, "enforce_plan_key": "a long key"}
-    )
-    assert "Applied: 3 created" in run.output
-
-
-def test_ci_configuration_is_compared_with_the_plan(fresh: Fresh, tmp_path: Path) -> None:
-    sandbox = fresh("real")
-    state = {"jenkins": {"systemMessage": "Planned"}}, {"unclassified": {"location": {"url": "x"}}}
-    variables = {
-        **{name: [] for name in CONFIG if name.startswith("desired")},
-        "desired_state_configuration": [{"config": each} for each in state],
-        "enforce_roles": "desired_state",
-    }
-    planned, _cost = _found(sandbox, tmp_path, variables)
-    assert sorted(one["name"] for one in planned.values()) == ["jenkins", "unclassified"]
-    (tmp_path / "now/plan.json").rename(tmp_path / "plan.json")
-    other = {"config": {"jenkins": {"systemMessage": "By hand"}}}
-    _apply(sandbox, tmp_path, {"module": "ci_configuration"}, "update", **other)
-    sealed = {**variables, "enforce_plan": "plan.json"}
-    refused = _run(sandbox, tmp_path, "enforce", sealed, code=2)
-    assert "different: configuration jenkins" in " ".join(refused.output.split())
-    assert _writes(refused) == []
-    _run(sandbox, tmp_path, "enforce", {**sealed, "enforce_plan_rest": "skip"})
-    left, _cost = _found(sandbox, tmp_path, variables)
-    assert [one["before"] for one in left.values()] == [{"jenkins.systemMessage": "By hand"}]
-
-
-def test_key_may_be_in_the_environment(fresh: Fresh, tmp_path: Path) -> None:
-    """Verify it for both playbooks. A run without a key takes a plan with a seal."""
-    sandbox = fresh("real")
-    keys = {each: {"TOOLCHAIN_PLAN_KEY": f"{each} key"} for each in ("right", "wrong")}
-    only: dict[str, Any] = {"enforce_roles": "desired_state", "drift_report": ""}
-    _run(sandbox, tmp_path, "drift", {**only, **REPORT}, environment=keys["right"])
-    given = {**PLAN, **only, "enforce_plan_max_age": "30m"}
-    wrong = _run(sandbox, tmp_path, "enforce", given, code=2, environment=keys["wrong"])
-    assert "has a seal that does not match the key" in " ".join(wrong.output.split())
-    unverified = "[WARNING]: The seal of the plan was not verified, because no key is set"
-    for environment, warned in ((keys["right"], False), (None, True)):
-        run = _run(
-            sandbox, tmp_path, "enforce", given, arguments=["--check"], environment=environment
-        )
-        assert "Plan: 3 to create, 0 to update, 0 to delete." in run.output
-        assert (unverified in " ".join(run.output.split())) == warned
-    for name in ("drift", "enforce"):
-        secret = {"TOOLCHAIN_PLAN_KEY": ""}  # as a CI server sets it in a fork
-        run = _run(sandbox, tmp_path, name, given, code=2, environment=secret)
-        assert "TOOLCHAIN_PLAN_KEY is set, but is empty" in " ".join(run.output.split())
+    given = {**PLAN, **own_process}
+    refused: list[tuple[str, dict[str, Any], str, str]] = [
+        ("enforce", {"enforce_plan_key": "x"}, "none", "has a seal that does not match the key"),
+        ("enforce", {}, "wrong key", "has a seal that does not match the key"),
+        # as a CI server sets it in a fork
+        *(
+            (name, {}, "", "TOOLCHAIN_PLAN_KEY is set, but is empty")
+            for name in ("drift", "enforce")
+        ),
+    ]
+    for name, variables, key, words in refused:
+        environment = {} if key == "none" else {"TOOLCHAIN_PLAN_KEY": key}
+        values = {**given, **variables, "drift_report": "refused"}
+        run = _run(sandbox, tmp_path, name, values, code=2, environment=environment)
+        assert words in " ".join(run.output.split())
         assert _asked(run) == 0
+    unverified = "[WARNING]: The seal of the plan was not verified, because no key is set"
+    checked = _run(sandbox, tmp_path, "enforce", given, arguments=["--check"])
+    assert "Plan: 3 to create, 0 to update, 0 to delete." in checked.output
+    assert unverified in " ".join(checked.output.split())
+    right = {"TOOLCHAIN_PLAN_KEY": "a long key"}
+    run = _run(sandbox, tmp_path, "enforce", given, environment=right)
+    assert "Applied: 3 created" in run.output
+    assert unverified not in " ".join(run.output.split())
 
 
-def test_deleted_items_stay_in_the_trash(fresh: Fresh, tmp_path: Path) -> None:
-    """Verify that the trash is cleaned as planned after a cleanup that fills it."""
-    sandbox = fresh("real")
-    login = connections.connection("repo", sandbox.urls["repo"], token=ADMIN, dialect="jfrog")
-    house: dict[str, Any] = {
-        "enforce_connections": {"repo": login},
-        "enforce_roles": "repo_housekeeping",
-        "repo_housekeeping_rules": [{"repo": "generic-snapshot-local", "name": "1.txt"}],
-        "repo_housekeeping_retention": [{"build_name": "nightly", "count": 3}],
-        "repo_housekeeping_trash": [{"state": "empty"}],
-    }
-    plan = _sealed(sandbox, tmp_path, **house)
-    assert [one["kind"] for one in plan["entries"]] == ["item", "build", "trash"]
-    run = _run(sandbox, tmp_path, "enforce", {**PLAN, **house})
-    assert "Applied: 0 created, 0 updated, 3 deleted; failed: 0, skipped: 2." in run.output
-    left = _sealed(sandbox, tmp_path, **house)["entries"]
-    names = ["artifactory-build-info", "generic-snapshot-local"]
-    assert [(one["kind"], one["name"]) for one in left] == [("trash", name) for name in names]
-
-
+#: Objects of all kinds, some of which need others, and deletions that fill the trash.
 CHAIN: dict[str, Any] = {
     "desired_state_repositories": [
         {"key": "chain-local", "rclass": "local", "package_type": "generic"},
@@ -432,6 +371,10 @@ CHAIN: dict[str, Any] = {
             },
         }
     ],
+    "desired_state_configuration": [
+        {"config": {"jenkins": {"systemMessage": "Planned"}}},
+        {"config": {"unclassified": {"location": {"url": "x"}}}},
+    ],
     "desired_state_jobs": [
         {"job": "chain", "folder": True},
         {"job": "chain/job", "config": "<project><description>chain</description></project>"},
@@ -439,132 +382,59 @@ CHAIN: dict[str, Any] = {
     "desired_state_credentials": [
         {"id": "chain", "folder": "chain", "kind": "secret_text", "secret": "chain-secret-12345"}
     ],
+    "desired_state_nodes": [{"name": "chain", "remote_root": "/srv"}],
     "desired_state_views": [{"name": "chain", "folder": "chain", "jobs": ["job"]}],
+    "desired_state_versions": [{"project": "REL", "name": "8.1"}],
+    "desired_state_components": [{"project": "REL", "name": "chain"}],
+    "desired_state_project_roles": [{"project": "REL", "role": "Developers", "users": ["boris"]}],
     "desired_state_spaces": [{"key": "CHN", "name": "Chain"}],
     "desired_state_pages": [{"space": "CHN", "title": "Above", "body": "<p>above</p>"}],
-    "enforce_roles": "desired_state",
+    "desired_state_trees": [{"src": "", "space": "REL", "mark": False}],
+    "desired_state_restrictions": [
+        {"space": "REL", "title": "Handbook", "update": {"groups": ["writers"]}}
+    ],
+    "repo_housekeeping_rules": [{"repo": "generic-snapshot-local", "name": "1.txt"}],
+    "repo_housekeeping_retention": [{"build_name": "nightly", "count": 3}],
+    "repo_housekeeping_trash": [{"state": "empty"}],
+    "enforce_roles": "desired_state, repo_housekeeping",
     "drift_report": "report",
 }
 
 
-def test_interdependent_objects_are_written_as_planned(fresh: Fresh, tmp_path: Path) -> None:
-    """Verify that the writes of earlier tasks do not change the digests of later tasks, and that
-    the plan costs at most the requests of one more drift, and five for each service.
+def test_objects_of_all_kinds_are_written_as_planned(fresh: Fresh, tmp_path: Path) -> None:
+    """Verify that the writes of earlier tasks do not change the digests of later tasks, that the
+    trash is cleaned as planned after a cleanup that fills it, and what the plan costs: at most the
+    requests of one more drift, and five for each service.
     """
+    kinds = yaml.safe_load((ROOT / "roles/desired_state/vars/main.yml").read_text("utf-8"))
+    lists = {f"desired_state_{kind['list']}" for kind in kinds["desired_state_kinds"]}
+    assert lists == {name for name in CHAIN if name.startswith("desired_state_")}
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree/index.xml").write_text("<h1>Chain tree</h1>", encoding="utf-8")
     sandbox = fresh("real")
     logins = _logins(sandbox)
     logins["repo"] = connections.connection(
         "repo", sandbox.urls["repo"], token=ADMIN, dialect="jfrog"
     )
-    chain = {**CHAIN, "enforce_connections": logins, "desired_state_versions": []}
+    (tree,) = CHAIN["desired_state_trees"]
+    trees = [{**tree, "src": str(tmp_path / "tree")}]
+    chain = {**CHAIN, "desired_state_trees": trees, "enforce_connections": logins}
     plan = _sealed(sandbox, tmp_path, **chain)
     cost = len(sandbox.requests())
     count = sum(len(each) for name, each in CHAIN.items() if isinstance(each, list))
     assert len(plan["entries"]) == count
+    actions = Counter(entry["action"] for entry in plan["entries"])
+    assert actions["delete"] == 3
     run = _run(sandbox, tmp_path, "enforce", {**PLAN, **chain})
-    assert f"Applied: {count} created, 0 updated, 0 deleted; failed: 0, skipped: 0." in run.output
-    assert _sealed(sandbox, tmp_path, **chain)["entries"] == []
+    applied = f"{actions['create']} created, {actions['update']} updated, 3 deleted"
+    assert f"Applied: {applied}; failed: 0, skipped: 2." in run.output
+    left = _sealed(sandbox, tmp_path, **chain)["entries"]
+    names = ["artifactory-build-info", "generic-snapshot-local"]
+    assert [(one["kind"], one["name"]) for one in left] == [("trash", name) for name in names]
     sandbox.reset()
     cost += _asked(_run(sandbox, tmp_path, "enforce", chain))
-    assert 0 < _asked(run) <= cost + 5 * 3
-
-
-def test_old_plan_is_rejected_before_any_request(
-    planned: Planned, fresh: Fresh, tmp_path: Path
-) -> None:
-    sandbox = fresh("real")
-    plan = planned(tmp_path)
-    old = {**plan, "created": "2026-01-01T00:00:00Z"}
-    old["digest"] = sealed_plans._digest(old)
-    given = {"enforce_plan": old, "enforce_plan_max_age": "30m"}
-    run = _run(sandbox, tmp_path, "enforce", given, code=2)
-    assert "minutes old, more than enforce_plan_max_age allows" in " ".join(run.output.split())
-    assert [one for event in run.events for one in event.requests] == []
-
-
-KINDS = yaml.safe_load((ROOT / "roles/desired_state/vars/main.yml").read_text(encoding="utf-8"))[
-    "desired_state_kinds"
-]
-PREFIXES = ("login", "remote", "user")
-SPECS = yaml.safe_load(
-    (ROOT / "roles/desired_state/meta/argument_specs.yml").read_text(encoding="utf-8")
-)["argument_specs"]["main"]["options"]
-#: Kinds with a case that needs only the seeds of the sandbox.
-USABLE = [
-    kind
-    for kind in KINDS
-    if not {"settings", "seed", "login", "dialect"}
-    & {key for key, value in CASES[kind["module"]].items() if value}
-    and "create" in CASES[kind["module"]]
-]
-
-
-def _entry(kind: dict[str, Any]) -> dict[str, Any]:
-    """Return the object of a contract case as an entry of the desired state."""
-    known = SPECS[f"desired_state_{kind['list']}"]["options"]
-    create = CASES[kind["module"]]["create"]
-    # an option with the name of one of the connection has a prefix outside of entries
-    flat = {each: name for name in known for each in (f"{start}_{name}" for start in PREFIXES)}
-    plain = {flat.get(name, name): value for name, value in create.items()}
-    return {name: value for name, value in plain.items() if name in known}
-
-
-def _apply(sandbox: Sandbox, folder: Path, kind: dict[str, Any], step: str, **options: Any) -> None:
-    """Change an object behind the back of the plan, with `options` or those of its contract case."""
-    case = CASES[kind["module"]]
-    login = connections.connection(case["service"], sandbox.urls[case["service"]])
-    arguments = forked.rendered({**(options or case[step]), **login})
-    result = forked.module_result(kind["module"], arguments, folder)
-    assert not result.get("failed"), result
-
-
-def _found(
-    sandbox: Sandbox, folder: Path, variables: dict[str, Any]
-) -> tuple[dict[str, dict[str, Any]], int]:
-    """Return the differences of a drift by their id, and the number of its requests."""
-    run = _run(sandbox, folder, "drift", {**variables, "drift_report": "now"})
-    report = json.loads((folder / "now/report.json").read_text("utf-8"))
-    found = {
-        finding["id"]: {**finding, "first_seen": "", "since": ""}
-        for finding in report["findings"]
-        if finding["status"] != "unknown"
-    }
-    return found, _asked(run)
+    assert 0 < _asked(run) <= cost + 5 * len(SERVICES)
 
 
 def _asked(run: playbook.Run) -> int:
     return sum(len(event.requests) for event in run.events)
-
-
-@pytest.mark.parametrize("seed", [1])
-def test_nothing_outside_of_the_plan_is_written(seed: int, fresh: Fresh, tmp_path: Path) -> None:
-    choice = random.Random(seed)
-    sandbox = fresh("real")
-    kinds = choice.sample(USABLE, choice.randint(2, min(4, len(USABLE))))
-    for kind in kinds:
-        if choice.random() < 0.3:
-            _apply(sandbox, tmp_path, kind, "create")
-    variables: dict[str, Any] = {
-        **{name: [] for name in CONFIG if name.startswith("desired")},
-        **{f"desired_state_{kind['list']}": [_entry(kind)] for kind in kinds},
-        "enforce_roles": "desired_state",
-    }
-    planned, cost = _found(sandbox, tmp_path, variables)
-    (tmp_path / "now/plan.json").rename(tmp_path / "plan.json")
-    for kind in kinds:
-        if seed % 2 and choice.random() < 0.5:
-            _apply(sandbox, tmp_path, kind, "create")
-            if choice.random() < 0.5:
-                _apply(sandbox, tmp_path, kind, "update")
-    now, _cost = _found(sandbox, tmp_path, variables)
-    sealed = {**variables, "enforce_plan": "plan.json", "drift_report": "enforced"}
-    if now != planned:
-        refused = _run(sandbox, tmp_path, "enforce", sealed, code=2)
-        assert _writes(refused) == []
-        assert "conflict" in refused.output
-    run = _run(sandbox, tmp_path, "enforce", {**sealed, "enforce_plan_rest": "skip"})
-    left, _cost = _found(sandbox, tmp_path, variables)
-    # what is new or different is left as it was, and the rest of the plan is applied
-    assert left == {own: one for own, one in now.items() if planned.get(own) != one}
-    if now == planned:
-        assert _asked(run) - len(_writes(run)) <= 3 * cost + 5 * len(SERVICES)
