@@ -321,6 +321,13 @@ def test_worker_returns_the_result_of_the_module(play: Play, name: str) -> None:
 
 
 @each_variant
+def test_sandbox_knows_every_request(play: Play, name: str, flavour: str) -> None:
+    for label, _step, event in play(name).events(flavour):
+        unknown = [each for each in event.requests if not each["routed"]]
+        assert [f"{each['method']} {each['path']}" for each in unknown] == [], label
+
+
+@each_variant
 def test_no_deprecated_part_of_ansible_is_used(play: Play, name: str, flavour: str) -> None:
     for label, _step, event in play(name).events(flavour):
         assert "deprecations" not in event.result, label
