@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.client import Sandbox
+from tests.benchmarks import servers
 from tests.helpers import connections, operations, playbook
 from tests.helpers.sizes import size
 from tools import tree
@@ -137,7 +138,7 @@ def run() -> bool:
     """Run both benchmarks. Return whether the promises are kept."""
     with (
         tempfile.TemporaryDirectory(prefix="toolchain-bench-") as folder,
-        Sandbox.start(flavour="real") as sandbox,
+        servers.sandbox() as sandbox,
     ):
         collections, work = Path(folder) / "collections", Path(folder) / "work"
         tree.link_tree(collections)

@@ -36,7 +36,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sandbox.client import Sandbox
+from tests.benchmarks import servers
 from tests.helpers import connections, deploying, fetching, playbook
 from tests.helpers.discarding import Counts, Server
 from tests.helpers.sizes import size
@@ -269,7 +269,7 @@ def _target_of(server: Server, delay: float) -> Iterator[Target]:
 
 @contextmanager
 def _sandbox() -> Iterator[Target]:
-    with Sandbox.start(flavour="real") as sandbox:
+    with servers.sandbox() as sandbox:
         url = sandbox.urls["repo"]
         options = connections.connection("repo", url, dialect="jfrog")
         repo = "generic-staging-local"

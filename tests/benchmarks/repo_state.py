@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.client import Sandbox
+from tests.benchmarks import servers
 from tests.helpers import connections, playbook
 from tests.helpers.sizes import size
 from tools import tree
@@ -87,7 +88,7 @@ def run() -> bool:
     """Print the table. Return whether the promises are kept."""
     with (
         tempfile.TemporaryDirectory(prefix="toolchain-bench-") as folder,
-        Sandbox.start(flavour="real") as sandbox,
+        servers.sandbox() as sandbox,
     ):
         sandbox.seed({"repo": _seed()})
         events = _measure(Path(folder), sandbox)

@@ -3,11 +3,34 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import multiprocessing
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from multiprocessing.connection import Connection as Pipe
+
+from sandbox.client import Sandbox
+from tests.helpers.sizes import smallest
+
+
+@contextmanager
+def sandbox() -> Iterator[Sandbox]:
+    """Yield a sandbox with its seeds. At the smallest size, benchmarks share one."""
+    if smallest():
+        _shared().reset()
+        yield _shared()
+    else:
+        with Sandbox.start(flavour="real") as started:
+            yield started
+
+
+@functools.cache
+def _shared() -> Sandbox:
+    shared = Sandbox.start(flavour="real")
+    atexit.register(shared.stop)
+    return shared
 
 
 @contextmanager

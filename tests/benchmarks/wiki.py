@@ -36,6 +36,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.pages
     WikiPageOptions,
 )
 from sandbox.client import Sandbox
+from tests.benchmarks import servers
 from tests.helpers import connections, playbook
 from tests.helpers.options import build
 from tests.helpers.sizes import size
@@ -187,7 +188,7 @@ def run() -> bool:
     kept = True
     with (
         tempfile.TemporaryDirectory(prefix="toolchain-bench-") as folder,
-        Sandbox.start(flavour="real") as sandbox,
+        servers.sandbox() as sandbox,
     ):
         tree.link_tree(Path(folder))
         sandbox.seed(_seed())

@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 
 from sandbox.client import Sandbox
+from tests.benchmarks import servers
 from tests.helpers import connections, playbook
 from tests.helpers.sizes import size
 from tools import tree
@@ -64,7 +65,7 @@ def run() -> bool:
     with (
         tempfile.TemporaryDirectory(prefix="toolchain-bench-") as collections,
         tempfile.TemporaryDirectory(prefix="toolchain-bench-") as folder,
-        Sandbox.start(flavour="real") as sandbox,
+        servers.sandbox() as sandbox,
     ):
         tree.link_tree(Path(collections))
         _write_files(Path(folder))
