@@ -235,7 +235,7 @@ def _text(path: Path) -> str:
 def main(arguments: list[str]) -> int:
     """Print the missing parts of the modules; return 1 if there are any."""
     with Sandbox.start(flavour="real") as sandbox:
-        lines = []
+        lines: list[str] = []
         for module in arguments or DESCRIPTORS:
             lines += (f"{module}: {line}" for line in missing(module))
             if _exists(module):

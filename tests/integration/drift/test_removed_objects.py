@@ -259,7 +259,7 @@ def test_object_that_moves_to_another_host_stays(fresh: Fresh, tmp_path: Path) -
     for name in ("moves", "gone", "stays"):
         group = {"name": name, **logins["analysis"]}
         assert in_process.run("analysis_group", group)["changed"]
-    both = {
+    both: dict[str, Any] = {
         "desired_state_folder": "after/{{ part }}",
         "desired_state_previous": "before/{{ part }}",
     }

@@ -115,7 +115,8 @@ def known_keys(
     :param place: location of the entry in the options, such as `modules[0]`
     :param options: dataclass of the known keys
     """
-    spec = argument_spec(options)
+    kind: type = options
+    spec = argument_spec(kind)
     further = {str(name): value for name, value in values.items() if name not in spec}
     for name in further:
         near = difflib.get_close_matches(name.lower(), spec, 1, cutoff=_SIMILARITY)
