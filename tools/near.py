@@ -182,11 +182,7 @@ def _words() -> dict[str, list[str]]:
 @cache
 def files() -> list[str]:
     """Return the files of the checkout."""
-    command = ["git", "-C", str(tree.ROOT), "ls-files", "--cached", "--others"]
-    done = subprocess.run(
-        [*command, "--exclude-standard"], check=True, capture_output=True, text=True
-    )
-    return [path for path in done.stdout.splitlines() if (tree.ROOT / path).is_file()]
+    return [path for path in tree.sources() if (tree.ROOT / path).is_file()]
 
 
 @cache

@@ -36,7 +36,7 @@ def copy_tree(destination: Path) -> Path:
     The copy contains all files that git tracks or would track, with uncommitted changes.
     """
     copy = destination / COLLECTION
-    for name in _sources():
+    for name in sources():
         source = ROOT / name
         if source.is_symlink() or source.exists():
             target = copy / name
@@ -66,15 +66,15 @@ def environment(collections: Path) -> dict[str, str]:
     }
 
 
-def _sources() -> list[str]:
+def sources() -> list[str]:
+    """Return the files of the checkout that git tracks or would track, or those of its copy."""
     # In a container the checkout often belongs to another user; git rejects it by default.
-    command = ["git", "-c", "safe.directory=*", "-C", str(ROOT), "ls-files"]
-    listed = subprocess.run(
-        [*command, "-z", "--cached", "--others", "--exclude-standard"],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
+    git = ["git", "-c", "safe.directory=*", "-C", str(ROOT)]
+    if (ROOT / ".git").exists():
+        command = [*git, "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    else:
+        command = [*git, "grep", "--no-index", "--exclude-standard", "-lz", "-e", ""]
+    listed = subprocess.run(command, check=True, capture_output=True, text=True)
     return [name for name in listed.stdout.split("\0") if name]
 
 
