@@ -14,7 +14,7 @@ help:
 	@echo 'make quick     check what you have changed since main'
 	@echo 'make demo      run the release twice against the sandbox'
 	@echo 'make sandbox   keep the sandbox running for your own playbooks'
-	@echo 'make test      find out within five minutes whether the collection works'
+	@echo 'make test      find out in five minutes whether the collection works'
 	@echo 'make test-all  run everything that a change must pass'
 	@echo 'make lint      run the static checks of make test only'
 	@echo 'make unit      run the unit tests only'
