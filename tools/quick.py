@@ -73,7 +73,8 @@ def tests(paths: Collection[str]) -> tuple[list[str], list[str]]:
         if times.exists(test)
     )
     ordered = [test for *_, test in order]
-    # what runs the file itself; then the nearest test of each kind, before one uses up the time
+    # First come the tests that run the file itself. The nearest test of each kind is next, so that
+    # no kind uses up the time of the others.
     nearest = [test for test in ordered if distances[test] == 0]
     first = {test.split("/")[1]: test for test in reversed(ordered) if _is_affordable(test)}
     chosen: dict[str, None] = {}  # in order

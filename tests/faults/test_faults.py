@@ -135,7 +135,7 @@ TROUBLED = in_turn(TROUBLES, 3)
 UNREACHABLE = in_turn(NOWHERE, 1)
 HICCUPED = in_turn(HICCUPS, 1)
 REJECTED = sorted({*in_turn(WRITE_TROUBLES, 2, WRITERS), *KINDS})
-#: All of them for each module; the first one of a module belongs to the tests that run first.
+#: Each module meets all of them. `make test` runs the first one of each module.
 UNANSWERED = [
     (module, [*LOST_ANSWERS][(number + turn) % len(LOST_ANSWERS)])
     for number, module in enumerate(WRITERS)

@@ -2,7 +2,8 @@
 """Verify for every module that untrusted certificates are rejected, and that their servers receive
 nothing.
 
-All modules share the transport that rejects them: each module meets one of them, each service all.
+All modules share the transport that rejects certificates. A module therefore meets one kind of
+certificate, and the modules of a service together meet all kinds.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Test the checks of what the community package requires: each of them finds a checkout that lacks
-it, and the table names every check.
+"""Test the checks of what the community package requires.
+
+Each check finds a checkout that lacks its requirement. The table names every check.
 """
 
 from __future__ import annotations

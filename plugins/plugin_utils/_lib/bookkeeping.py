@@ -38,12 +38,11 @@ from .steps.table import SUBJECTS
 
 __all__ = ["Run", "StepError", "perform", "run_of"]
 
-#: In the order of the table.
 _FILES = (inputs, folder, deletions, reports, plans, tickets, adoption, builds, exports, rotation)
 _STEPS: Mapping[str, Callable[..., Result]] = {
     step: getattr(file, step)
-    for file, subject in zip(_FILES, SUBJECTS.values(), strict=True)
-    for step in subject.steps
+    for file in _FILES
+    for step in SUBJECTS[file.__name__.rpartition(".")[2]].steps
 }
 
 

@@ -244,12 +244,12 @@ def test_adopted_state_is_edited_and_enforced(seed: int, fresh: Fresh, tmp_path:
         # the finding shows the server before, the folder after
         assert after in str(found[name]["before"]), found[name]
         assert before in str(found[name]["after"]), found[name]
-    # of these servers only the wiki says who changed an object last
+    # only the wiki says who changed an object last
     known = {one["name"]: one["changed_by"] for one in report["findings"] if one.get("changed_at")}
     pages = {f"REL/{options['title']}" for module, options in by_hand if module == "wiki_page"}
     assert (set(known), "" in known.values()) == (pages, False)
 
-    # one of the two objects of each kind is adopted, and enforce restores the other one
+    # there are two objects of each kind: adopt takes the first, and enforce restores the second
     adopted = [*edits[0:-2:2], SPACE]
     servers.commit()
     chosen = [{"name": edit[2]} for edit in adopted]

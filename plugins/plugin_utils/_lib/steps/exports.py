@@ -8,7 +8,7 @@ from typing import Any
 
 from .run import Result, Run
 
-#: Nouns of exported kinds whose names do not say what is counted.
+#: Nouns for the messages, by kind. The name of any other kind is its noun.
 _NOUNS = {"configuration": "configuration sections"}
 
 
