@@ -57,7 +57,7 @@ lint:
 
 unit:
 	@tools/setup test
-	@$(VENV_PYTHON) -m tools.check unit
+	@$(VENV_PYTHON) -m tools.check services unit
 
 faults:
 	@tools/setup test

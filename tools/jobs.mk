@@ -9,7 +9,7 @@
 # The longest come first, so that short jobs fill the gaps at the end. `make test` needs nothing but
 # what `tools/setup test` installs; `make test-all` runs the rest afterwards.
 LINT := mypy mypy-plugins validate-modules yamllint ruff
-TEST := unit contract first $(LINT)
+TEST := services unit contract first $(LINT)
 STATIC := sanity galaxy-importer ansible-lint nox docs antsibull-docs antsibull-changelog licences \
 	inclusion shellcheck
 REST := drift scenarios faults sanity integration molecule core-oldest core-newest benchmarks \
@@ -34,7 +34,13 @@ sanity validate-modules core-oldest core-newest: HOME_OF_JOB :=
 FIRST := $(shell grep -rl 'mark\.first' --include 'test_*.py' tests/faults tests/integration)
 first:
 	$(call run,$(PYTEST) -m first $(or $(FIRST),no-test-is-marked) --junitxml $(OUT)/$@.xml)
-unit contract:
+# The unit tests are two jobs, because one would still run long after all others have ended.
+SERVICES := $(addprefix tests/unit/,analysis ci repo tracker wiki)
+services:
+	$(call run,$(PYTEST) $(SERVICES) --junitxml $(OUT)/$@.xml)
+unit:
+	$(call run,$(PYTEST) tests/$@ $(addprefix --ignore ,$(SERVICES)) --junitxml $(OUT)/$@.xml)
+contract:
 	$(call run,$(PYTEST) tests/$@ --junitxml $(OUT)/$@.xml)
 
 # The other integration tests are three jobs, because as one they would end long after all others.
