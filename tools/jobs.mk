@@ -11,7 +11,7 @@
 LINT := mypy mypy-plugins validate-modules yamllint ruff
 TEST := services unit contract first $(LINT)
 STATIC := sanity galaxy-importer ansible-lint nox docs antsibull-docs antsibull-changelog licences \
-	inclusion shellcheck
+	shellcheck
 REST := drift scenarios faults sanity integration molecule core-oldest core-newest benchmarks \
 	$(filter-out sanity,$(STATIC))
 PYTEST := pytest -q
@@ -102,7 +102,7 @@ antsibull-docs:
 		--skip-rstcheck --validate-collection-refs self .)
 antsibull-changelog:
 	$(call run,antsibull-changelog lint)
-licences inclusion:
+licences:
 	$(call run,python -m tools.$@)
 # 3.10 is the oldest Python that modules run on.
 mypy-plugins:

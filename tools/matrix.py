@@ -43,7 +43,7 @@ _REQUIREMENTS = (
 #: Unit tests of documents and tools: the results are the same on every pair.
 _OF_THE_PROJECT = (
     *("architecture", "build", "citations", "licences", "linear_time", "matrix", "metadata"),
-    *("inclusion", "new_module", "patterns", "quick", "tools"),
+    *("new_module", "patterns", "quick", "tools"),
 )
 #: Unit tests of the code that uses Ansible directly.
 _ON_ANSIBLE = (

@@ -389,6 +389,22 @@ def test_readme_has_the_sections_of_certified_collections() -> None:
     ]
 
 
+def test_readme_has_full_addresses_and_no_dead_link() -> None:
+    # Galaxy and the hub show README without the files next to it
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = re.sub(r"```.*?```|`[^`]*`", "code", readme, flags=re.DOTALL)
+    places = r"\]\(([^)]+)\)|^\[[^\]]+\]: (\S+)|<img [^>]*src=\"([^\"]+)\""
+    links = {"".join(parts) for parts in re.findall(places, text, re.MULTILINE)}
+    own = re.escape(load("galaxy.yml")["repository"]) + r"/(?:blob|tree)/main/([^#]+)"
+    paths = {found[1] for link in links if (found := re.match(own, link))}
+    assert paths
+    assert not [link for link in links if not link.startswith("https://")]
+    assert not [path for path in paths if not (ROOT / path).exists()]
+    defined = {label.lower() for label in re.findall(r"^\[([^\]]+)\]: ", text, re.MULTILINE)}
+    used = re.findall(r"\[([^\]\n]+)\](?:\[([^\]\n]+)\])?(?![(:\[])", text)
+    assert not {(label or words).lower() for words, label in used} - defined
+
+
 def test_changelog_names_existing_plugins() -> None:
     release = load("changelogs/changelog.yaml")["releases"][load("galaxy.yml")["version"]]
     listed = {"modules": release["modules"], **release["plugins"]}
@@ -456,6 +472,15 @@ def test_users_need_only_a_http_client_and_markdown() -> None:
         *("certifi", "charset-normalizer", "idna", "requests", "urllib3"),
         *("markdown-it-py", "mdurl"),
     }
+
+
+@pytest.mark.parametrize("path", ["requirements.txt", "meta/ee-requirements.txt"])
+def test_requirements_of_users_have_no_upper_bound(path: str) -> None:
+    lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
+    wanted = [line for line in lines if line and not line.startswith("#")]
+    assert wanted
+    # Automation Hub refuses ansible-core among them, and bounds exclude the fixes of a library
+    assert not [line for line in wanted if line.startswith("ansible") or re.search("==|<|~=", line)]
 
 
 def test_lock_contains_every_requested_package() -> None:
