@@ -384,7 +384,6 @@ def test_readme_has_the_sections_of_certified_collections() -> None:
         "Communication",
         "Code of Conduct",
         "Release Notes and Roadmap",
-        "Related Information",
         "License Information",
     ]
 
