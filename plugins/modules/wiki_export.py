@@ -133,7 +133,7 @@ left_out:
       description: Reason why the object was not exported.
       type: str
       returned: always
-untold:
+not_exported:
   description: Sentences about data of the service that is never exported.
   returned: success
   type: list

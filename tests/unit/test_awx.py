@@ -98,7 +98,7 @@ def test_survey_asks_for_every_variable_of_the_guides() -> None:
     # secrets, and values that a credential or the inventory has
     not_asked = {"drift_plan_key", "enforce_plan_key", "enforce_connections", "enforce_hosts"}
     # facts
-    reported = {"drift_findings", "drift_mended", "drift_plan", "drift_result"}
+    reported = {"drift_findings", "drift_resolved", "drift_plan", "drift_result"}
     reported |= {"drift_servers", "drift_unread"}
     assert taught - asked == not_asked | reported
     assert {"drift_ignore", "drift_page", "enforce_plan", "desired_state_folder"} <= asked

@@ -418,11 +418,11 @@ def test_export_ends_with_a_line_for_each_service() -> None:
         "ci": {
             "exported": {"jobs": 1200, "configuration": 1, "credentials": 0, "views": 1},
             "left_out": [{}, {}],
-            "untold": ["Scripts stay."],
+            "not_exported": ["Scripts stay."],
         },
-        "repo": {"exported": {"repositories": 1}, "left_out": [], "untold": []},
+        "repo": {"exported": {"repositories": 1}, "left_out": [], "not_exported": []},
         "wiki": {"skipped": True},
-        "tracker": {"exported": {"versions": 0}, "left_out": [], "untold": []},
+        "tracker": {"exported": {"versions": 0}, "left_out": [], "not_exported": []},
     }
     lines = bookkeeping.perform("exported", run, {"place": "/x", "results": results})["lines"]
     assert lines == [

@@ -28,7 +28,7 @@ def one(name: str, status: str = "drift", **values: Any) -> dict[str, Any]:
 
 def report(*findings: dict[str, Any], **more: Any) -> dict[str, Any]:
     row = {"service": "ci", "server": SERVER, "host": "", "failed": 0}
-    return {"findings": list(findings), "mended": [], "unread": [], "servers": [row], **more}
+    return {"findings": list(findings), "resolved": [], "unread": [], "servers": [row], **more}
 
 
 def issue(ticket: dict[str, Any], key: str = "OPS-1") -> dict[str, Any]:
@@ -56,17 +56,17 @@ def test_issue_is_closed_only_with_evidence() -> None:
     there = [issue(ticket)]
     assert planned(report(), there)["ended"] == []
     assert planned(report(unread=[one("a")]), there)["ended"] == []
-    (ended,) = planned(report(mended=[one("a")]), there)["ended"]
+    (ended,) = planned(report(resolved=[one("a")]), there)["ended"]
     assert (ended["key"], ended["comment"]) == ("OPS-1", "resolved: job a: differs")
-    assert planned(report(mended_earlier=[finding_id(one("a"))]), there)["ended"] != []
-    assert planned(report(one("a"), mended_earlier=[finding_id(one("a"))]), there)["ended"] == []
+    assert planned(report(resolved_earlier=[finding_id(one("a"))]), there)["ended"] != []
+    assert planned(report(one("a"), resolved_earlier=[finding_id(one("a"))]), there)["ended"] == []
 
 
 @pytest.mark.parametrize("per", tickets.PER)
 def test_comment_names_the_reason_of_enforce(per: str) -> None:
     (ticket,) = planned(report(one("a")), [], per)["new"]
     there = [issue(ticket)]
-    by_drift = report(mended=[one("a", reason="OPS-7 [x]")])
+    by_drift = report(resolved=[one("a", reason="OPS-7 [x]")])
     by_enforce = report(one("a"), one("b"), check=False, reason="OPS-7 [x]")
     for told in (by_drift, by_enforce):
         found = planned(told, there, per)
@@ -98,21 +98,23 @@ def test_issue_of_a_server_is_closed_from_the_facts_of_drift() -> None:
 
     row = {"service": "ci", "server": SERVER, "host": "", "failed": 0}
     assert ended(drift_servers=[row]) == ["OPS-1"]
-    assert ended(drift_mended=[one("a")]) == ["OPS-1"]
+    assert ended(drift_resolved=[one("a")]) == ["OPS-1"]
     assert ended(drift_servers=[row], drift_unread=[one("b")]) == []
     assert ended() == []
 
 
 def test_names_are_quoted_without_markup() -> None:
     evil = "[~admin] !x.png! {include:x} a|b \\[link]"
-    reported = report(one("a", text=evil, before={"x": "{noformat:a=b}*bold*"}), mended=[one("b")])
+    reported = report(
+        one("a", text=evil, before={"x": "{noformat:a=b}*bold*"}), resolved=[one("b")]
+    )
     (ticket,) = planned(reported, [])["new"]
     quoted = r"\[~admin\] \!x.png\! \{include:x\} a\|b &#92;\[link\]"
     assert ticket["description"].startswith(f"* update: {quoted} (host h)\n")
     assert ticket["description"].count("{noformat") == 2
     closing = issue({**ticket, "label": f"drift-{finding_id(one('b'))}"})
-    mended = report(mended=[one("b", text=evil)])
-    assert planned(mended, [closing])["ended"][0]["comment"] == f"resolved: {quoted}"
+    resolved = report(resolved=[one("b", text=evil)])
+    assert planned(resolved, [closing])["ended"][0]["comment"] == f"resolved: {quoted}"
 
 
 def test_finding_without_server_belongs_to_its_host() -> None:
@@ -123,7 +125,7 @@ def test_finding_without_server_belongs_to_its_host() -> None:
     assert len(ticket["summary"]) == 200
 
 
-@pytest.mark.parametrize("wrong", [{}, [], {"findings": [{}], "mended": []}, "none"])
+@pytest.mark.parametrize("wrong", [{}, [], {"findings": [{}], "resolved": []}, "none"])
 def test_invalid_report_is_rejected(wrong: Any, tmp_path: Path) -> None:
     (tmp_path / "report.json").write_text(json.dumps(wrong), encoding="utf-8")
     with pytest.raises(StepError, match="no readable drift report was found"):

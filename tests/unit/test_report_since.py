@@ -72,8 +72,8 @@ def test_finding_is_new_then_persistent_then_resolved_then_new_again(tmp_path: P
     fourth = night(tmp_path, 4, {"a": "drift", "b": "ok"})
     assert marks(first) == {"a": "new 01"}
     assert marks(second) == {"a": "still 01", "b": "new 02"}
-    assert (marks(third), names(third["mended"])) == ({"b": "still 02"}, ["a"])
-    assert (marks(fourth), names(fourth["mended"])) == ({"a": "new 04"}, ["b"])
+    assert (marks(third), names(third["resolved"])) == ({"b": "still 02"}, ["a"])
+    assert (marks(fourth), names(fourth["resolved"])) == ({"a": "new 04"}, ["b"])
     ids = {finding["id"] for report in (first, second, fourth) for finding in report["findings"]}
     assert len(ids) == 2
     assert [report["result"] for report in (first, third)] == ["differs", "failed"]
@@ -84,10 +84,10 @@ def test_drift_knows_what_enforce_has_resolved(tmp_path: Path) -> None:
     why = {"check": False, "reason": "OPS-7"}
     night(tmp_path, 1, {"a": "drift", "b": "drift", "c": "drift", "d": "delete"})
     enforced = night(tmp_path, 2, {"a": "drift", "b": "drift", "d": "delete", "e": "drift"}, **why)
-    assert (enforced["reason"], names(enforced["mended"])) == ("OPS-7", [])
+    assert (enforced["reason"], names(enforced["resolved"])) == ("OPS-7", [])
     third = night(tmp_path, 3, {"a": "ok", "b": "drift", "c": "ok", "e": "ok"}, whole=True)
     # drift has never found `e`, and `b` differs again
-    assert {record["name"]: record.get("reason") for record in third["mended"]} == {
+    assert {record["name"]: record.get("reason") for record in third["resolved"]} == {
         "a": "OPS-7",
         "c": None,
         "d": "OPS-7",
@@ -100,8 +100,11 @@ def test_second_enforce_keeps_what_the_first_has_resolved(tmp_path: Path) -> Non
     night(tmp_path, 2, {"a": "drift", "b": "drift"}, check=False)
     second = night(tmp_path, 3, {"a": "ok"}, check=False)
     last = night(tmp_path, 4, {"a": "ok", "b": "ok"})
-    assert names(second["mended"]) == ["a"]
-    assert (last["mended_earlier"], names(last["mended"])) == ([second["mended"][0]["id"]], ["b"])
+    assert names(second["resolved"]) == ["a"]
+    assert (last["resolved_earlier"], names(last["resolved"])) == (
+        [second["resolved"][0]["id"]],
+        ["b"],
+    )
 
 
 def test_approvals_and_reason_are_in_every_file(tmp_path: Path) -> None:
@@ -121,17 +124,17 @@ def test_approvals_and_reason_are_in_every_file(tmp_path: Path) -> None:
 def test_unread_object_is_not_resolved(tmp_path: Path) -> None:
     night(tmp_path, 1, {"a": "drift"})
     second = night(tmp_path, 2, {"b": "ok"})
-    assert (second["mended"], names(second["unread"])) == ([], ["a"])
+    assert (second["resolved"], names(second["unread"])) == ([], ["a"])
     third = night(tmp_path, 3, {"a": "drift"})
     assert (marks(third), third["unread"]) == ({"a": "still 01"}, [])
 
 
-@pytest.mark.parametrize(("whole", "mended"), [(True, ["a"]), (False, [])])
+@pytest.mark.parametrize(("whole", "resolved"), [(True, ["a"]), (False, [])])
 def test_unwanted_object_is_resolved_if_the_task_lists_all(
-    whole: bool, mended: list[str], tmp_path: Path
+    whole: bool, resolved: list[str], tmp_path: Path
 ) -> None:
     night(tmp_path, 1, {"a": "delete"}, whole=whole)
-    assert names(night(tmp_path, 2, {"b": "ok"}, whole=whole)["mended"]) == mended
+    assert names(night(tmp_path, 2, {"b": "ok"}, whole=whole)["resolved"]) == resolved
 
 
 def test_changing_run_keeps_failed_findings(tmp_path: Path) -> None:
@@ -147,13 +150,13 @@ def test_object_that_differed_and_is_unknown_now_is_resolved(tmp_path: Path) -> 
     objects = {"a": "unknown", "b": "unknown", "c": "drift", "d": "unmanaged"}
     second = night(tmp_path, 2, objects)
     assert marks(second) == {"a": "new 02", "b": "still 01", "c": "new 02", "d": "still 01"}
-    assert (names(second["mended"]), second["unread"]) == (["a"], [])
+    assert (names(second["resolved"]), second["unread"]) == (["a"], [])
     accept = [{"name": "[bd]"}, {"name": "b"}, {"name": "d"}]
     third = night(tmp_path, 3, objects, drift_ignore=accept)
     fourth = night(tmp_path, 4, {"b": "ok", "d": "ok"}, drift_ignore=accept)
     assert marks(third) == {**marks(second), "a": "still 02", "c": "still 02"}
     assert {one["name"]: one["status"] for one in third["findings"]}["b"] == "ignored"
-    assert (names(fourth["mended"]), names(fourth["unread"])) == (["b", "d"], ["a", "c"])
+    assert (names(fourth["resolved"]), names(fourth["unread"])) == (["b", "d"], ["a", "c"])
 
 
 def test_run_that_writes_leaves_unmanaged_and_unknown_objects_open(tmp_path: Path) -> None:

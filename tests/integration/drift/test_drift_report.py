@@ -349,13 +349,13 @@ def test_second_night_separates_new_persistent_resolved_and_ignored_findings(
         ("toolchain/ui, web", "still", "ignored"),
         ("eve", "new", "unknown"),
     ]
-    assert [one["name"] for one in report["mended"]] == ["eve"]
+    assert [one["name"] for one in report["resolved"]] == ["eve"]
     assert "1 new, 1 still, 1 resolved." in run.output
     reported = json.loads(run.output.split("RUN: ")[1].split("\n\n")[0])
     assert [finding["id"] for finding in reported["drift_findings"]] == [
         finding["id"] for finding in report["findings"]
     ]
-    assert [one["name"] for one in reported["drift_mended"]] == ["eve"]
+    assert [one["name"] for one in reported["drift_resolved"]] == ["eve"]
     assert reported["drift_result"] == report["result"] == "differs"
     plan = json.loads((tmp_path / "drift/plan.json").read_text("utf-8"))
     assert reported["drift_plan"] == plan

@@ -116,7 +116,7 @@ def test_commands_of_the_page_work(fresh: Fresh, tmp_path: Path) -> None:
     team.paste(f"{commands['enforce']} -e enforce_only={first}")
     report = json.loads((team.report / "report.json").read_text("utf-8"))
     # what the command has left alone is neither in sync nor resolved
-    assert (report["mended"], [one["id"] for one in report["unread"]]) == ([], [second])
+    assert (report["resolved"], [one["id"] for one in report["unread"]]) == ([], [second])
     # the page is still open: its other finding can be adopted
     team.paste(f"{commands['adopt']} -e adopt_findings={second}")
     assert "by hand" in (tmp_path / "desired/tracker.yml").read_text("utf-8")

@@ -156,8 +156,8 @@ def test_unchanged_server_accepts_the_complete_plan_once(
     assert "Applied: 4 created, 1 updated, 0 deleted; failed: 0, skipped: 0." in run.output
     assert "Approved by alice. Reason: OPS-7." in run.output
     assert "Result: as wanted" in _run(sandbox, tmp_path, "drift").output
-    mended = json.loads((tmp_path / "report/report.json").read_text("utf-8"))["mended"]
-    assert [(finding["kind"], finding["reason"]) for finding in mended] == [
+    resolved = json.loads((tmp_path / "report/report.json").read_text("utf-8"))["resolved"]
+    assert [(finding["kind"], finding["reason"]) for finding in resolved] == [
         (entry["kind"], "OPS-7") for entry in plan["entries"]
     ]
     given = {**PLAN, "enforce_plan": plan}

@@ -128,7 +128,7 @@ def test_kinds_can_be_excluded(fresh: Fresh, tmp_path: Path) -> None:
     wiki = Wiki(fresh, "cloud_v2", tmp_path)
     result, state = wiki.export(spaces=False, restrictions=False)
     assert list(state) == ["trees"]
-    assert "Spaces, restrictions, comments and the order" in result["untold"][0]
+    assert "Spaces, restrictions, comments and the order" in result["not_exported"][0]
     assert result["left_out"] == []
     asked = [request["path"] for request in wiki.sandbox.requests("wiki")]
     assert not [path for path in asked if "/restriction" in path]

@@ -140,7 +140,7 @@ def test_link_out_of_the_folder_is_rejected(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["a\nusers: []", "a\u2028b: 1", "a\x85b", "\ud800", "\x07", "#"])
 def test_names_cannot_end_the_surrounding_comment(name: str) -> None:
-    state = ServiceState(values={"jobs": [{"job": "1.10"}]}, untold=("x",))
+    state = ServiceState(values={"jobs": [{"job": "1.10"}]}, not_exported=("x",))
     state.leave_out("job", name, "no right")
     text = state.text()
     assert yaml.safe_load(text) == {"jobs": [{"job": "1.10"}]}

@@ -291,7 +291,7 @@ def test_attachments_can_be_excluded(tmp_path: Path) -> None:
         result, _changed = export(stub, tmp_path, attachments=False)
         assert not [seen for seen in stub.seen if "attachment" in seen.target]
     assert result["left_out"] == []
-    assert result["untold"][0].startswith("Spaces, attachments, restrictions, comments and")
+    assert result["not_exported"][0].startswith("Spaces, attachments, restrictions, comments and")
     (tree,) = yaml.safe_load((tmp_path / "wiki.yml").read_text("utf-8"))["trees"]
     assert tree["attachments"] is False
 

@@ -131,9 +131,9 @@ class Contents:
     reason: str = ""
     #: Set by `since`.
     last_finished: str = ""
-    mended: list[Object] = field(default_factory=list)
+    resolved: list[Object] = field(default_factory=list)
     unread: list[Object] = field(default_factory=list)
-    mended_earlier: list[str] = field(default_factory=list)
+    resolved_earlier: list[str] = field(default_factory=list)
 
     def add(self, **values: Any) -> None:
         """Add an object.
@@ -202,10 +202,10 @@ class Contents:
         )
         if summarised is not None:
             read.fresh, read.unread = frozenset(summarised["hosts"]), set(summarised["unread"])
-        found.mended, found.unread = split(last, found.findings, read)
+        found.resolved, found.unread = split(last, found.findings, read)
         found.last_finished = last.finished
         again = {finding["id"] for finding in found.findings if finding["status"] != "unknown"}
-        found.mended_earlier = [key for key in last.mended if key not in again]
+        found.resolved_earlier = [key for key in last.resolved if key not in again]
         return found
 
     def _marked(self, obj: Object, last: Last, accepted: Sequence[ignored.Ignored]) -> Object:
@@ -278,9 +278,9 @@ class Contents:
         return {
             **self.summary(),
             "findings": self.findings,
-            "mended": self.mended,
+            "resolved": self.resolved,
             "unread": self.unread,
-            "mended_earlier": self.mended_earlier,
+            "resolved_earlier": self.resolved_earlier,
         }
 
     @property
@@ -334,7 +334,7 @@ class Contents:
             return ""
         marks = [finding["since"] for finding in self.findings if finding["status"] != "ignored"]
         new, still = marks.count("new"), marks.count("still")
-        numbers = f"{new:,} new, {still:,} still, {len(self.mended):,} resolved"
+        numbers = f"{new:,} new, {still:,} still, {len(self.resolved):,} resolved"
         return f"Since the last run ({self.compared_with}): {numbers}."
 
 

@@ -2,7 +2,7 @@
 // Names and values are data: they become texts of nodes, never markup.
 "use strict";
 (() => {
-  const { report, history, links, files, compared, commands, resolved: allResolved } = JSON.parse(document.getElementById("data").textContent);
+  const { report, history, links, files, compared, commands, resolved_count: allResolved } = JSON.parse(document.getElementById("data").textContent);
   const titles = { failed: "Failed", missing: "Missing", different: "Different", extra: "Not in Git",
     unmanaged: "Not managed", unknown: "Not compared", ignored: "Skipped" };
   const groups = Object.keys(titles);
@@ -366,12 +366,12 @@
     for (const [key, inside] of [...places].sort(order)) makePart(key, inside);
   };
 
-  const resolved = document.getElementById("resolved");
+  const resolvedPart = document.getElementById("resolved");
   const showResolved = () => {
-    resolved.querySelector("ul").append(...report.mended.map((one) => node("li", "", node("span", "", one.text),
+    resolvedPart.querySelector("ul").append(...report.resolved.map((one) => node("li", "", node("span", "", one.text),
       ...(severalHosts ? [" ", node("span", "faint", one.host)] : []))));
-    resolved.querySelector("summary").textContent = `${number(allResolved)} resolved since the run of ${compared.replace("T", " ").slice(0, 16)} UTC`;
-    resolved.hidden = !report.mended.length;
+    resolvedPart.querySelector("summary").textContent = `${number(allResolved)} resolved since the run of ${compared.replace("T", " ").slice(0, 16)} UTC`;
+    resolvedPart.hidden = !report.resolved.length;
   };
 
   // ---- filters
@@ -418,8 +418,8 @@
         && words.every((word) => row.words.includes(word));
       count += row.visible ? 1 : 0;
     }
-    resolved.hidden = !report.mended.length || !["", "resolved"].includes(wanted.show);
-    resolved.open = wanted.show === "resolved";
+    resolvedPart.hidden = !report.resolved.length || !["", "resolved"].includes(wanted.show);
+    resolvedPart.open = wanted.show === "resolved";
     let room = mostAtOnce;
     for (const part of parts) {
       part.visible = part.members.filter((row) => row.visible);

@@ -78,11 +78,11 @@ def _data(
     report = {
         **contents.summary(),
         "findings": shown,
-        "mended": contents.mended[:MAX_FINDINGS],
+        "resolved": contents.resolved[:MAX_FINDINGS],
     }
     return {
         "report": report,
-        "resolved": len(contents.mended),
+        "resolved_count": len(contents.resolved),
         "history": history,
         "links": [link(finding) for finding in shown],
         "files": [contents.file_of(finding) for finding in shown],

@@ -34,7 +34,7 @@ class Last:
     :param findings: open findings by id
     :param finished: time at which the run ended, "" if there is no last run
     :param warning: message if the report of the last run cannot be read
-    :param mended: ids of findings that were resolved by then
+    :param resolved: ids of findings that were resolved by then
     :param enforced: findings of an earlier report that this last run has changed, by id. The next
         run that reads these objects resolves them
     """
@@ -42,7 +42,7 @@ class Last:
     findings: Mapping[str, Finding]
     finished: str = ""
     warning: str = ""
-    mended: tuple[str, ...] = ()
+    resolved: tuple[str, ...] = ()
     enforced: Mapping[str, Finding] = field(default_factory=dict)
 
     def same(self, finding: Mapping[str, Any]) -> Finding | None:
@@ -87,14 +87,14 @@ def last_run(folder: Path | None) -> Last:
             if str(finding["text"])
             for key in [finding_id(finding)]
         }
-        mended = [finding_id(finding) for finding in report.get("mended") or []]
-        mended += [str(finding) for finding in report.get("mended_earlier") or []]
+        resolved = [finding_id(finding) for finding in report.get("resolved") or []]
+        resolved += [str(finding) for finding in report.get("resolved_earlier") or []]
         enforced = {
             finding_id(finding): {**finding, "reason": str(report.get("reason") or "")}
             for finding in report["findings"]
             if not report["check"] and (finding["status"], finding["since"]) == ("drift", "still")
         }
-        return Last(findings, finished, mended=tuple(mended[:MAX_UNREAD]), enforced=enforced)
+        return Last(findings, finished, resolved=tuple(resolved[:MAX_UNREAD]), enforced=enforced)
     except FileNotFoundError:
         return NO_RUN
     except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
@@ -119,7 +119,7 @@ class Read:
     unread: set[str] | None = None
     fresh: frozenset[str] = frozenset()
 
-    def resolved(self, finding: Finding) -> bool:
+    def shows_resolved(self, finding: Finding) -> bool:
         """Return whether a finding of the last run that is not in this run was resolved."""
         key = finding_id(finding)
         if self.unread is not None:
@@ -146,6 +146,8 @@ def split(last: Last, found: Iterable[Finding], read: Read) -> tuple[list[Findin
     known = {**last.enforced, **last.findings}
     gone = [finding for key, finding in known.items() if key not in present]
     resolved = [
-        record for record in gone if read.resolved(record) and record.get("status") != "unknown"
+        record
+        for record in gone
+        if read.shows_resolved(record) and record.get("status") != "unknown"
     ]
-    return resolved, [record for record in gone if not read.resolved(record)][:MAX_UNREAD]
+    return resolved, [record for record in gone if not read.shows_resolved(record)][:MAX_UNREAD]

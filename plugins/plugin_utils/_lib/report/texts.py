@@ -28,7 +28,8 @@ def junit(contents: Contents) -> str:
     for place, count in contents.unnamed().items():
         suites.setdefault(place, []).append(_unnamed(place, count))
     resolved = {
-        record["id"]: {**record, "status": "ok", "since": "resolved"} for record in contents.mended
+        record["id"]: {**record, "status": "ok", "since": "resolved"}
+        for record in contents.resolved
     }
     for obj in contents.objects:
         suites.setdefault(place_of(obj), []).append(resolved.pop(obj["id"], obj))
@@ -156,7 +157,9 @@ def markdown(contents: Contents) -> str:
     ignored = [finding for finding in contents.findings if finding["status"] == "ignored"]
     place, most = ("host", "service", "server", "object"), ("action", "seen")
     lines += _rows("", (*place, *most), listed, lambda found: (_action(found), _seen(found)))
-    lines += _rows("Resolved", (*place, most[0]), contents.mended, lambda found: (_action(found),))
+    lines += _rows(
+        "Resolved", (*place, most[0]), contents.resolved, lambda found: (_action(found),)
+    )
     lines += _rows("Skipped", (*place, "why"), ignored, lambda found: (accepted(found),))
     return "\n".join([*lines, ""])
 

@@ -58,18 +58,18 @@ def ended(report: Mapping[str, Any], per: str) -> dict[str, str]:
 
     Issues of objects that were not read are not closed.
     """
-    resolved_ = [*report["mended"], *_enforced(report)]
+    resolved = [*report["resolved"], *_enforced(report)]
     if per == "finding":
-        resolved = {
+        reasons = {
             finding_id(finding): f"resolved: {_quoted(finding['text'])}{_why(finding)}"
-            for finding in resolved_
+            for finding in resolved
         }
-        earlier = dict.fromkeys(report.get("mended_earlier") or (), "resolved in an earlier run")
-        return {_label(key): why for key, why in {**earlier, **resolved}.items()}
+        earlier = dict.fromkeys(report.get("resolved_earlier") or (), "resolved in an earlier run")
+        return {_label(key): why for key, why in {**earlier, **reasons}.items()}
     unread = {_server_id(finding) for finding in report.get("unread") or ()}
     read = {_server_id(row) for row in report.get("servers") or () if not row["failed"]}
-    read |= {_server_id(finding) for finding in resolved_}
-    why = {_server_id(finding): _why(finding) for finding in resolved_}
+    read |= {_server_id(finding) for finding in resolved}
+    why = {_server_id(finding): _why(finding) for finding in resolved}
     return {
         _label(key): f"resolved: nothing differs{why.get(key, '')}" for key in sorted(read - unread)
     }

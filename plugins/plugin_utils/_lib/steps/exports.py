@@ -25,7 +25,9 @@ def exported(run: Run, place: str, results: Mapping[str, Mapping[str, Any]]) -> 
         left = len(result["left_out"])
         more = f" ({left:,} left out, listed at the top of {name}.yml)" if left else ""
         lines.append(f"  {name}: {', '.join(counts) or 'nothing'}{more}")
-    return {"lines": [*lines, *(line for each in services.values() for line in each["untold"])]}
+    return {
+        "lines": [*lines, *(line for each in services.values() for line in each["not_exported"])]
+    }
 
 
 def _counted(kind: str, count: int) -> str:

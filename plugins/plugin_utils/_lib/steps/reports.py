@@ -52,7 +52,7 @@ def reported(run: Run, known: Sequence[Mapping[str, Any]] | None = None) -> Resu
     found = switch.so_far()
     if found is None:
         result = contents.result_of(chosen)
-        return {"findings": chosen, "mended": [], "servers": [], "unread": [], "result": result}
+        return {"findings": chosen, "resolved": [], "servers": [], "unread": [], "result": result}
     # without the changes of earlier plays of the same run
     identities = set(map(_identity, chosen))
     return {
@@ -61,7 +61,7 @@ def reported(run: Run, known: Sequence[Mapping[str, Any]] | None = None) -> Resu
             for finding in found.findings
             if finding["status"] == "failed" or _identity(finding) in identities
         ],
-        "mended": found.mended,
+        "resolved": found.resolved,
         "servers": [asdict(row) for row in found.rows()],
         "unread": found.unread,
         "result": found.result(),

@@ -36,7 +36,7 @@ def plan_issues(run: Run, issues: Sequence[Mapping[str, Any]]) -> Result:
             file = run.path(str(run.report_folder)) / "report.json"
             report = json.loads(file.read_text("utf-8"))
         else:
-            names = ("findings", "mended", "servers", "unread")
+            names = ("findings", "resolved", "servers", "unread")
             report = {name: run.value(f"drift_{name}", []) for name in names}
         per, most = run.value("tickets_per", "finding"), run.value("tickets_max_new", 20)
         found = tickets.plan(report, issues, per, int(most))

@@ -136,7 +136,7 @@ class AnalysisExportOperation(ServiceExport):
         self._task.progress("reading the configuration of the code analysis server")
         found = read_lists(self._client, self._projects, _PARALLEL)
         of_users = (_NO_PASSWORDS,) if found.lists[USERS.option] else ()
-        state = ServiceState(untold=(*of_users, _NOT_EXPORTED))
+        state = ServiceState(not_exported=(*of_users, _NOT_EXPORTED))
         for kind, doubts in found.doubts.items():
             state.leave_out("list", kind, "; ".join(doubts))
         state.values = {

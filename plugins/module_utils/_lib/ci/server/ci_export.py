@@ -351,7 +351,7 @@ class CiExportOperation(ServiceExport):
         self._chosen = {name: getattr(options, name) for name in _EXPORTERS}
 
     def read(self) -> ServiceState:
-        state = ServiceState(untold=_NOT_EXPORTED)
+        state = ServiceState(not_exported=_NOT_EXPORTED)
         if self._options.plugins:
             state.values["plugins"] = self._plugins(state)
         run = ExportRun(self._task, state, self._options.parallel)

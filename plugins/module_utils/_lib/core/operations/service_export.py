@@ -40,13 +40,13 @@ class ServiceState:
     :param values: content of the YAML file of the service
     :param files: content of further files, by relative path
     :param left_out: objects that cannot be exported, with `kind`, `name` and `reason`
-    :param untold: sentences about settings that the API of the service never returns
+    :param not_exported: sentences about settings that the API of the service never returns
     """
 
     values: dict[str, Any] = field(default_factory=dict)
     files: dict[str, str | FileContent] = field(default_factory=dict)
     left_out: list[dict[str, str]] = field(default_factory=list)
-    untold: tuple[str, ...] = ()
+    not_exported: tuple[str, ...] = ()
 
     def leave_out(self, kind: str, name: str, reason: str) -> None:
         row = {"kind": kind, "name": printable(name, _SHOWN), "reason": printable(reason, _SHOWN)}
@@ -59,7 +59,7 @@ class ServiceState:
         )
         head = [
             "Written by an export.",
-            *self.untold,
+            *self.not_exported,
             *(f"Left out: {description}" for description in left_out),
         ]
         return _yaml("".join(f"# {_one_line(line)}\n" for line in head), self.values)
@@ -98,7 +98,7 @@ class ServiceExport(ABC):
             "files": [{"path": change.path, "action": change.action} for change in changes],
             "exported": {name: len(values) for name, values in state.values.items()},
             "left_out": state.left_out,
-            "untold": list(state.untold),
+            "not_exported": list(state.not_exported),
         }
         self._warn(state, changes)
         done = [change for change in changes if change.action != "unchanged"]

@@ -224,6 +224,6 @@ class RepoExportOperation(ServiceExport):
             raise invalid(f"there is nothing to export: set one of {', '.join(_KINDS)} to true")
 
     def read(self) -> ServiceState:
-        state = ServiceState(untold=_NOT_EXPORTED)
+        state = ServiceState(not_exported=_NOT_EXPORTED)
         state.values = {name: kind(self._task, state) for name, kind in self._kinds.items()}
         return state

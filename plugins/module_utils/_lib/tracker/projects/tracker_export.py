@@ -64,7 +64,7 @@ class TrackerExportOperation(ServiceExport):
         self._client = TrackerClient(task)
 
     def read(self) -> ServiceState:
-        state = ServiceState(untold=_NOT_EXPORTED)
+        state = ServiceState(not_exported=_NOT_EXPORTED)
         keys = self._options.projects
         chosen = self._all() if keys is None else list(dict.fromkeys(keys))
         count = ProgressCounter(self._task.progress, "reading the parts of projects", len(chosen))

@@ -116,7 +116,7 @@ class WikiExportOperation(ServiceExport):
         }
         left = ", ".join([name for name, wanted in parts.items() if not wanted] + ["comments"])
         stay = f"{left.capitalize()} and the order of pages stay on the wiki."
-        state = ServiceState(untold=(stay, *_NOT_EXPORTED))
+        state = ServiceState(not_exported=(stay, *_NOT_EXPORTED))
         roots: dict[str, Page] = {}
         alone = set[str]()
         for tree in options.trees:
