@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -196,6 +197,9 @@ def test_every_file_lists_new_persistent_resolved_and_ignored_findings(tmp_path:
     ]
     page = (tmp_path / "report.html").read_text("utf-8")
     assert "a trial" in page
+    (embedded,) = re.findall(r'<script[^>]* id="data"[^>]*>(.*?)</script>', page, re.DOTALL)
+    data = json.loads(embedded)
+    assert (data["resolved_count"], names(data["report"]["resolved"])) == (2, ["b", "gone"])
 
 
 def test_terminal_separates_ignored_findings() -> None:
