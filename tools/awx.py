@@ -114,7 +114,7 @@ def _field(name: str, option: Mapping[str, Any], documented: Mapping[str, Any]) 
         "label": "URL" if name == "url" else _label(name),
         "type": "boolean" if option["type"] == "bool" else "string",
         "help_text": ("The content, not a path. " if is_file else "")
-        + _plain(role_readme.texts(documented["description"])[0]).partition(" Also ")[0],
+        + _plain(documented["description"]),
     }
     if secret:
         field["secret"] = True
