@@ -95,9 +95,10 @@ def _connection(service: str) -> tuple[dict[str, Any], dict[str, Any]]:
     from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection import (
         options,
     )
+    from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.services import SERVICES
 
     text = getattr(connection.ModuleDocFragment, service.upper())
-    return options.argument_spec(service), yaml_load(text)["options"]
+    return options.argument_spec(SERVICES[service]), yaml_load(text)["options"]
 
 
 def _is_content(name: str, option: Mapping[str, Any]) -> bool:

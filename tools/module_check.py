@@ -158,7 +158,7 @@ def _case(module: str) -> Iterator[str]:
 
 
 def _unknown_permissions(module: str) -> Iterator[str]:
-    known = KNOWN.get(DESCRIPTORS[module].service or "", set())
+    known = KNOWN.get(DESCRIPTORS[module].service_name, set())
     for name, access in DESCRIPTORS[module].operations.items():
         for permission in sorted({*access.needs, *access.unforeseen} - known):
             yield (

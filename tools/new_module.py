@@ -34,7 +34,7 @@ def files(module: str, package: str = "") -> dict[Path, str]:
     """
     first, _underscore, rest = module.partition("_")
     # as other modules of the same first word, such as artifact_copy
-    services = {name.partition("_")[0]: one.service for name, one in DESCRIPTORS.items()}
+    services = {name.partition("_")[0]: one.service_name for name, one in DESCRIPTORS.items()}
     service = services.get(first) or first
     package = package or service
     galaxy = yaml.safe_load((ROOT / "galaxy.yml").read_text(encoding="utf-8"))
@@ -64,12 +64,13 @@ def files(module: str, package: str = "") -> dict[Path, str]:
 
 def _access(service: str, service_package: str) -> dict[str, str]:
     """Return how an operation reaches its server, and which names its permissions have."""
+    found = f"from {service_package}service import SERVICE\n"
     if service == "ci":  # requests that write need a crumb, which the client sends
-        client = f"from {service_package}client import server_of"
+        client = f"from {service_package}client import server_of\n{found}"
         names = "constants of ci/client.py"
         return {"client": client, "transport": "server_of(task)", "permissions": names}
     names = "names in tests/helpers/permissions.py"
-    return {"client": "", "transport": "task.transport()", "permissions": names}
+    return {"client": found, "transport": "task.transport()", "permissions": names}
 
 
 def main(arguments: list[str] | None = None) -> int:

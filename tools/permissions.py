@@ -104,7 +104,7 @@ def _modules_of(service: str) -> Iterator[str]:
         "|---|---|---|---|",
     )
     for module, descriptor in DESCRIPTORS.items():
-        if descriptor.service != service:
+        if descriptor.service_name != service:
             continue
         groups: dict[tuple[str, str], list[str]] = {}
         for name, access in descriptor.operations.items():
@@ -120,7 +120,7 @@ def needs(account: str, service: str) -> dict[str, set[str]]:
     for module in _modules(account):
         descriptor = DESCRIPTORS[module]
         for name, access in descriptor.operations.items():
-            if descriptor.service != service:
+            if descriptor.service_name != service:
                 continue
             if account == "release" and name in _NOT_IN_RELEASES:
                 continue

@@ -57,7 +57,7 @@ def files() -> dict[Path, str | None]:
         if not _module(path).with_suffix(".yml").exists()
     )
     for module, descriptor in DESCRIPTORS.items():
-        service = f'"{descriptor.service}"' if descriptor.service else None
+        service = f'"{descriptor.service_name}"' if descriptor.service else None
         found[actions / f"{module}.py"] = _ACTION.format(module=module, service=service)
     runtime, overview = ROOT / "meta/runtime.yml", ROOT / "docs/overview.md"
     return {**found, runtime: _with_groups(runtime), overview: _with_table(overview)}
@@ -76,7 +76,7 @@ def _with_groups(path: Path) -> str:
 
 
 def _modules(service: str | None) -> list[str]:
-    return [name for name, one in DESCRIPTORS.items() if one.service == service]
+    return [name for name, one in DESCRIPTORS.items() if one.service_name == (service or "")]
 
 
 def _with_table(path: Path) -> str:

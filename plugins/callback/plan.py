@@ -50,7 +50,7 @@ class CallbackModule(CallbackBase):
     def _progress(self, task: Any) -> None:
         """Display the first task for a service, because a run can take minutes."""
         module = module_of(task)
-        service = descriptor_of(module).service if module else ""
+        service = descriptor_of(module).service_name if module else ""
         if service and service != self._service:
             self._service = service
             Display().display(f"{service}: {name_without_role(task)}")

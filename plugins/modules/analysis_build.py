@@ -108,9 +108,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.r
 
 
 def main() -> None:
-    runner.run(
-        "analysis", analysis_build.AnalysisBuildOptions, analysis_build.AnalysisBuildOperation
-    )
+    runner.run(analysis_build.AnalysisBuildOptions, analysis_build.AnalysisBuildOperation)
 
 
 if __name__ == "__main__":

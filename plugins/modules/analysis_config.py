@@ -424,9 +424,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.c
 
 
 def main() -> None:
-    runner.run(
-        "analysis", analysis_config.AnalysisConfigOptions, analysis_config.AnalysisConfigOperation
-    )
+    runner.run(analysis_config.AnalysisConfigOptions, analysis_config.AnalysisConfigOperation)
 
 
 if __name__ == "__main__":

@@ -90,7 +90,6 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.r
 
 def main() -> None:
     runner.run(
-        "analysis",
         analysis_defect_type.AnalysisDefectTypeOptions,
         analysis_defect_type.AnalysisDefectTypeOperation,
     )

@@ -99,9 +99,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.c
 
 
 def main() -> None:
-    runner.run(
-        "analysis", analysis_export.AnalysisExportOptions, analysis_export.AnalysisExportOperation
-    )
+    runner.run(analysis_export.AnalysisExportOptions, analysis_export.AnalysisExportOperation)
 
 
 if __name__ == "__main__":

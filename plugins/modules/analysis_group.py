@@ -108,9 +108,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.r
 
 
 def main() -> None:
-    runner.run(
-        "analysis", analysis_group.AnalysisGroupOptions, analysis_group.AnalysisGroupOperation
-    )
+    runner.run(analysis_group.AnalysisGroupOptions, analysis_group.AnalysisGroupOperation)
 
 
 if __name__ == "__main__":

@@ -196,7 +196,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.c
 
 
 def main() -> None:
-    runner.run("analysis", analysis_info.AnalysisInfoOptions, analysis_info.AnalysisInfoOperation)
+    runner.run(analysis_info.AnalysisInfoOptions, analysis_info.AnalysisInfoOperation)
 
 
 if __name__ == "__main__":

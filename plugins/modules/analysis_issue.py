@@ -115,9 +115,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.i
 
 
 def main() -> None:
-    runner.run(
-        "analysis", analysis_issue.AnalysisIssueOptions, analysis_issue.AnalysisIssueOperation
-    )
+    runner.run(analysis_issue.AnalysisIssueOptions, analysis_issue.AnalysisIssueOperation)
 
 
 if __name__ == "__main__":

@@ -163,7 +163,6 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.i
 
 def main() -> None:
     runner.run(
-        "analysis",
         analysis_issue_info.AnalysisIssueInfoOptions,
         analysis_issue_info.AnalysisIssueInfoOperation,
     )

@@ -131,9 +131,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.r
 
 
 def main() -> None:
-    runner.run(
-        "analysis", analysis_module.AnalysisModuleOptions, analysis_module.AnalysisModuleOperation
-    )
+    runner.run(analysis_module.AnalysisModuleOptions, analysis_module.AnalysisModuleOperation)
 
 
 if __name__ == "__main__":

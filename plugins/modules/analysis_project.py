@@ -130,7 +130,6 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.r
 
 def main() -> None:
     runner.run(
-        "analysis",
         analysis_project.AnalysisProjectOptions,
         analysis_project.AnalysisProjectOperation,
     )

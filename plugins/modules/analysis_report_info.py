@@ -135,7 +135,6 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.i
 
 def main() -> None:
     runner.run(
-        "analysis",
         analysis_report_info.AnalysisReportInfoOptions,
         analysis_report_info.AnalysisReportInfoOperation,
     )

@@ -152,7 +152,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.r
 
 
 def main() -> None:
-    runner.run("analysis", analysis_role.AnalysisRoleOptions, analysis_role.AnalysisRoleOperation)
+    runner.run(analysis_role.AnalysisRoleOptions, analysis_role.AnalysisRoleOperation)
 
 
 if __name__ == "__main__":

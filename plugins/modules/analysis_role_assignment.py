@@ -113,7 +113,6 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.r
 
 def main() -> None:
     runner.run(
-        "analysis",
         analysis_role_assignment.AnalysisRoleAssignmentOptions,
         analysis_role_assignment.AnalysisRoleAssignmentOperation,
     )

@@ -85,7 +85,6 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.r
 
 def main() -> None:
     runner.run(
-        "analysis",
         analysis_server_import.AnalysisServerImportOptions,
         analysis_server_import.AnalysisServerImportOperation,
     )

@@ -91,7 +91,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.r
 
 
 def main() -> None:
-    runner.run("analysis", analysis_user.AnalysisUserOptions, analysis_user.AnalysisUserOperation)
+    runner.run(analysis_user.AnalysisUserOptions, analysis_user.AnalysisUserOperation)
 
 
 if __name__ == "__main__":

@@ -134,7 +134,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.r
 
 
 def main() -> None:
-    runner.run("analysis", analysis_view.AnalysisViewOptions, analysis_view.AnalysisViewOperation)
+    runner.run(analysis_view.AnalysisViewOptions, analysis_view.AnalysisViewOperation)
 
 
 if __name__ == "__main__":

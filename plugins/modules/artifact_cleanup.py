@@ -234,9 +234,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.clean
 
 
 def main() -> None:
-    runner.run(
-        "repo", artifact_cleanup.ArtifactCleanupOptions, artifact_cleanup.ArtifactCleanupOperation
-    )
+    runner.run(artifact_cleanup.ArtifactCleanupOptions, artifact_cleanup.ArtifactCleanupOperation)
 
 
 if __name__ == "__main__":

@@ -153,7 +153,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.trans
 
 
 def main() -> None:
-    runner.run("repo", artifact_copy.ArtifactCopyOptions, artifact_copy.ArtifactCopyOperation)
+    runner.run(artifact_copy.ArtifactCopyOptions, artifact_copy.ArtifactCopyOperation)
 
 
 if __name__ == "__main__":

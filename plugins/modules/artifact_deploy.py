@@ -232,9 +232,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.items
 
 
 def main() -> None:
-    runner.run(
-        "repo", artifact_deploy.ArtifactDeployOptions, artifact_deploy.ArtifactDeployOperation
-    )
+    runner.run(artifact_deploy.ArtifactDeployOptions, artifact_deploy.ArtifactDeployOperation)
 
 
 if __name__ == "__main__":

@@ -237,7 +237,6 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.trans
 
 def main() -> None:
     runner.run(
-        "repo",
         artifact_download.ArtifactDownloadOptions,
         artifact_download.ArtifactDownloadOperation,
     )

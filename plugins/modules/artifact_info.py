@@ -136,7 +136,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.items
 
 
 def main() -> None:
-    runner.run("repo", artifact_info.ArtifactInfoOptions, artifact_info.ArtifactInfoOperation)
+    runner.run(artifact_info.ArtifactInfoOptions, artifact_info.ArtifactInfoOperation)
 
 
 if __name__ == "__main__":

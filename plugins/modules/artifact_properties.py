@@ -196,7 +196,6 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.trans
 
 def main() -> None:
     runner.run(
-        "repo",
         artifact_properties.ArtifactPropertiesOptions,
         artifact_properties.ArtifactPropertiesOperation,
     )

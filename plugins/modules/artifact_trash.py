@@ -91,7 +91,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.clean
 
 
 def main() -> None:
-    runner.run("repo", artifact_trash.ArtifactTrashOptions, artifact_trash.ArtifactTrashOperation)
+    runner.run(artifact_trash.ArtifactTrashOptions, artifact_trash.ArtifactTrashOperation)
 
 
 if __name__ == "__main__":

@@ -52,7 +52,6 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.clean
 
 def main() -> None:
     runner.run(
-        "repo",
         artifact_trash_info.ArtifactTrashInfoOptions,
         artifact_trash_info.ArtifactTrashInfoOperation,
     )

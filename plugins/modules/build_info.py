@@ -88,7 +88,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.build
 
 
 def main() -> None:
-    runner.run("repo", build_info.BuildInfoOptions, build_info.BuildInfoOperation)
+    runner.run(build_info.BuildInfoOptions, build_info.BuildInfoOperation)
 
 
 if __name__ == "__main__":

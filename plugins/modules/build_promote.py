@@ -277,7 +277,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.build
 
 
 def main() -> None:
-    runner.run("repo", build_promote.BuildPromoteOptions, build_promote.BuildPromoteOperation)
+    runner.run(build_promote.BuildPromoteOptions, build_promote.BuildPromoteOperation)
 
 
 if __name__ == "__main__":

@@ -225,7 +225,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.build
 
 
 def main() -> None:
-    runner.run("repo", build_publish.BuildPublishOptions, build_publish.BuildPublishOperation)
+    runner.run(build_publish.BuildPublishOptions, build_publish.BuildPublishOperation)
 
 
 if __name__ == "__main__":

@@ -88,7 +88,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.build
 
 
 def main() -> None:
-    runner.run("repo", build_record.BuildRecordOptions, build_record.BuildRecordOperation)
+    runner.run(build_record.BuildRecordOptions, build_record.BuildRecordOperation)
 
 
 if __name__ == "__main__":

@@ -124,9 +124,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.build
 
 
 def main() -> None:
-    runner.run(
-        "repo", build_retention.BuildRetentionOptions, build_retention.BuildRetentionOperation
-    )
+    runner.run(build_retention.BuildRetentionOptions, build_retention.BuildRetentionOperation)
 
 
 if __name__ == "__main__":

@@ -142,7 +142,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.builds 
 
 
 def main() -> None:
-    runner.run("ci", ci_artifact.CiArtifactOptions, ci_artifact.CiArtifactOperation)
+    runner.run(ci_artifact.CiArtifactOptions, ci_artifact.CiArtifactOperation)
 
 
 if __name__ == "__main__":

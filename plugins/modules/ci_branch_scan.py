@@ -103,7 +103,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.jobs im
 
 
 def main() -> None:
-    runner.run("ci", ci_branch_scan.CiBranchScanOptions, ci_branch_scan.CiBranchScanOperation)
+    runner.run(ci_branch_scan.CiBranchScanOptions, ci_branch_scan.CiBranchScanOperation)
 
 
 if __name__ == "__main__":

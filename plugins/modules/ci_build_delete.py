@@ -117,7 +117,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.builds 
 
 
 def main() -> None:
-    runner.run("ci", ci_build_delete.CiBuildDeleteOptions, ci_build_delete.CiBuildDeleteOperation)
+    runner.run(ci_build_delete.CiBuildDeleteOptions, ci_build_delete.CiBuildDeleteOperation)
 
 
 if __name__ == "__main__":

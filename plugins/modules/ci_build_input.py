@@ -109,7 +109,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.builds 
 
 
 def main() -> None:
-    runner.run("ci", ci_build_input.CiBuildInputOptions, ci_build_input.CiBuildInputOperation)
+    runner.run(ci_build_input.CiBuildInputOptions, ci_build_input.CiBuildInputOperation)
 
 
 if __name__ == "__main__":

@@ -137,7 +137,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.builds 
 
 
 def main() -> None:
-    runner.run("ci", ci_build_stop.CiBuildStopOptions, ci_build_stop.CiBuildStopOperation)
+    runner.run(ci_build_stop.CiBuildStopOptions, ci_build_stop.CiBuildStopOperation)
 
 
 if __name__ == "__main__":

@@ -110,7 +110,6 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server 
 
 def main() -> None:
     runner.run(
-        "ci",
         ci_configuration.CiConfigurationOptions,
         ci_configuration.CiConfigurationOperation,
     )

@@ -196,7 +196,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.credent
 
 
 def main() -> None:
-    runner.run("ci", ci_credential.CiCredentialOptions, ci_credential.CiCredentialOperation)
+    runner.run(ci_credential.CiCredentialOptions, ci_credential.CiCredentialOperation)
 
 
 if __name__ == "__main__":

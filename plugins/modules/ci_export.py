@@ -161,7 +161,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server 
 
 
 def main() -> None:
-    runner.run("ci", ci_export.CiExportOptions, ci_export.CiExportOperation)
+    runner.run(ci_export.CiExportOptions, ci_export.CiExportOperation)
 
 
 if __name__ == "__main__":

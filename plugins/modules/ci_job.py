@@ -166,7 +166,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.jobs im
 
 
 def main() -> None:
-    runner.run("ci", ci_job.CiJobOptions, ci_job.CiJobOperation)
+    runner.run(ci_job.CiJobOptions, ci_job.CiJobOperation)
 
 
 if __name__ == "__main__":

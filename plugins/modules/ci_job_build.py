@@ -360,7 +360,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.builds 
 
 
 def main() -> None:
-    runner.run("ci", ci_job_build.CiJobBuildOptions, ci_job_build.CiJobBuildOperation)
+    runner.run(ci_job_build.CiJobBuildOptions, ci_job_build.CiJobBuildOperation)
 
 
 if __name__ == "__main__":

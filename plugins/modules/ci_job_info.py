@@ -168,7 +168,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.jobs im
 
 
 def main() -> None:
-    runner.run("ci", ci_job_info.CiJobInfoOptions, ci_job_info.CiJobInfoOperation)
+    runner.run(ci_job_info.CiJobInfoOptions, ci_job_info.CiJobInfoOperation)
 
 
 if __name__ == "__main__":

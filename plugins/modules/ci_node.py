@@ -148,7 +148,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server 
 
 
 def main() -> None:
-    runner.run("ci", ci_node.CiNodeOptions, ci_node.CiNodeOperation)
+    runner.run(ci_node.CiNodeOptions, ci_node.CiNodeOperation)
 
 
 if __name__ == "__main__":

@@ -124,7 +124,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server 
 
 
 def main() -> None:
-    runner.run("ci", ci_plugin.CiPluginOptions, ci_plugin.CiPluginOperation)
+    runner.run(ci_plugin.CiPluginOptions, ci_plugin.CiPluginOperation)
 
 
 if __name__ == "__main__":

@@ -134,7 +134,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server 
 
 
 def main() -> None:
-    runner.run("ci", ci_plugin_info.CiPluginInfoOptions, ci_plugin_info.CiPluginInfoOperation)
+    runner.run(ci_plugin_info.CiPluginInfoOptions, ci_plugin_info.CiPluginInfoOperation)
 
 
 if __name__ == "__main__":

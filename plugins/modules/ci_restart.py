@@ -91,7 +91,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server 
 
 
 def main() -> None:
-    runner.run("ci", ci_restart.CiRestartOptions, ci_restart.CiRestartOperation)
+    runner.run(ci_restart.CiRestartOptions, ci_restart.CiRestartOperation)
 
 
 if __name__ == "__main__":

@@ -160,7 +160,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server 
 
 
 def main() -> None:
-    runner.run("ci", ci_script.CiScriptOptions, ci_script.CiScriptOperation)
+    runner.run(ci_script.CiScriptOptions, ci_script.CiScriptOperation)
 
 
 if __name__ == "__main__":

@@ -117,7 +117,6 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.credent
 
 def main() -> None:
     runner.run(
-        "ci",
         ci_token.CiTokenOptions,
         ci_token.CiTokenOperation,
     )

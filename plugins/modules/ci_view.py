@@ -108,7 +108,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.jobs im
 
 
 def main() -> None:
-    runner.run("ci", ci_view.CiViewOptions, ci_view.CiViewOperation)
+    runner.run(ci_view.CiViewOptions, ci_view.CiViewOperation)
 
 
 if __name__ == "__main__":

@@ -92,9 +92,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.image
 
 
 def main() -> None:
-    runner.run(
-        "repo", docker_image_info.DockerImageInfoOptions, docker_image_info.DockerImageInfoOperation
-    )
+    runner.run(docker_image_info.DockerImageInfoOptions, docker_image_info.DockerImageInfoOperation)
 
 
 if __name__ == "__main__":

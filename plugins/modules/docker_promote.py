@@ -197,7 +197,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.image
 
 
 def main() -> None:
-    runner.run("repo", docker_promote.DockerPromoteOptions, docker_promote.DockerPromoteOperation)
+    runner.run(docker_promote.DockerPromoteOptions, docker_promote.DockerPromoteOperation)
 
 
 if __name__ == "__main__":

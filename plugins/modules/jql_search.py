@@ -121,7 +121,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.is
 
 
 def main() -> None:
-    runner.run("tracker", jql_search.JqlSearchOptions, jql_search.JqlSearchOperation)
+    runner.run(jql_search.JqlSearchOptions, jql_search.JqlSearchOperation)
 
 
 if __name__ == "__main__":

@@ -105,13 +105,13 @@ error:
 """
 
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.operations import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.atlassian import (
     oauth_consumer,
 )
 
 
 def main() -> None:
-    runner.run_locally(oauth_consumer.OauthConsumerOptions, oauth_consumer.OauthConsumerOperation)
+    runner.run(oauth_consumer.OauthConsumerOptions, oauth_consumer.OauthConsumerOperation)
 
 
 if __name__ == "__main__":

@@ -214,7 +214,6 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.bundl
 
 def main() -> None:
     runner.run(
-        "repo",
         release_bundle.ReleaseBundleOptions,
         release_bundle.ReleaseBundleOperation,
     )

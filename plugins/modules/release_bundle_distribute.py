@@ -146,7 +146,6 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.bundl
 
 def main() -> None:
     runner.run(
-        "repo",
         release_bundle_distribute.ReleaseBundleDistributeOptions,
         release_bundle_distribute.ReleaseBundleDistributeOperation,
     )

@@ -76,7 +76,6 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.bundl
 
 def main() -> None:
     runner.run(
-        "repo",
         release_bundle_info.ReleaseBundleInfoOptions,
         release_bundle_info.ReleaseBundleInfoOperation,
     )

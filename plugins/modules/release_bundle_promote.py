@@ -124,7 +124,6 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.bundl
 
 def main() -> None:
     runner.run(
-        "repo",
         release_bundle_promote.ReleaseBundlePromoteOptions,
         release_bundle_promote.ReleaseBundlePromoteOperation,
     )

@@ -120,7 +120,6 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.confi
 
 def main() -> None:
     runner.run(
-        "repo",
         repo_export.RepoExportOptions,
         repo_export.RepoExportOperation,
     )

@@ -155,7 +155,6 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.acces
 
 def main() -> None:
     runner.run(
-        "repo",
         repo_group.RepoGroupOptions,
         repo_group.RepoGroupOperation,
     )

@@ -112,7 +112,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.items
 
 
 def main() -> None:
-    runner.run("repo", repo_info.RepoInfoOptions, repo_info.RepoInfoOperation)
+    runner.run(repo_info.RepoInfoOptions, repo_info.RepoInfoOperation)
 
 
 if __name__ == "__main__":

@@ -174,7 +174,6 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.acces
 
 def main() -> None:
     runner.run(
-        "repo",
         repo_permission.RepoPermissionOptions,
         repo_permission.RepoPermissionOperation,
     )

@@ -238,7 +238,6 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.confi
 
 def main() -> None:
     runner.run(
-        "repo",
         repo_repository.RepoRepositoryOptions,
         repo_repository.RepoRepositoryOperation,
     )

@@ -132,7 +132,6 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.acces
 
 def main() -> None:
     runner.run(
-        "repo",
         repo_token.RepoTokenOptions,
         repo_token.RepoTokenOperation,
     )

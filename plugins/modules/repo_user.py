@@ -193,7 +193,6 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.acces
 
 def main() -> None:
     runner.run(
-        "repo",
         repo_user.RepoUserOptions,
         repo_user.RepoUserOperation,
     )

@@ -134,7 +134,6 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.is
 
 def main() -> None:
     runner.run(
-        "tracker",
         tracker_attachment.TrackerAttachmentOptions,
         tracker_attachment.TrackerAttachmentOperation,
     )

@@ -145,7 +145,6 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.pr
 
 def main() -> None:
     runner.run(
-        "tracker",
         tracker_component.TrackerComponentOptions,
         tracker_component.TrackerComponentOperation,
     )

@@ -106,9 +106,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.pr
 
 
 def main() -> None:
-    runner.run(
-        "tracker", tracker_export.TrackerExportOptions, tracker_export.TrackerExportOperation
-    )
+    runner.run(tracker_export.TrackerExportOptions, tracker_export.TrackerExportOperation)
 
 
 if __name__ == "__main__":

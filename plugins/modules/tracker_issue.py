@@ -303,7 +303,6 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.ed
 
 def main() -> None:
     runner.run(
-        "tracker",
         tracker_issue.TrackerIssueOptions,
         tracker_issue.TrackerIssueOperation,
     )

@@ -87,7 +87,6 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.is
 
 def main() -> None:
     runner.run(
-        "tracker",
         tracker_issue_info.TrackerIssueInfoOptions,
         tracker_issue_info.TrackerIssueInfoOperation,
     )

@@ -62,7 +62,6 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.pr
 
 def main() -> None:
     runner.run(
-        "tracker",
         tracker_project_info.TrackerProjectInfoOptions,
         tracker_project_info.TrackerProjectInfoOperation,
     )

@@ -121,7 +121,6 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.pr
 
 def main() -> None:
     runner.run(
-        "tracker",
         tracker_project_role.TrackerProjectRoleOptions,
         tracker_project_role.TrackerProjectRoleOperation,
     )

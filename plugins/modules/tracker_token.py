@@ -108,7 +108,6 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker im
 
 def main() -> None:
     runner.run(
-        "tracker",
         tracker_token.TrackerTokenOptions,
         tracker_token.TrackerTokenOperation,
     )

@@ -140,7 +140,6 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.pr
 
 def main() -> None:
     runner.run(
-        "tracker",
         tracker_version.TrackerVersionOptions,
         tracker_version.TrackerVersionOperation,
     )

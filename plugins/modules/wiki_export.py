@@ -153,7 +153,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.tree 
 
 
 def main() -> None:
-    runner.run("wiki", wiki_export.WikiExportOptions, wiki_export.WikiExportOperation)
+    runner.run(wiki_export.WikiExportOptions, wiki_export.WikiExportOperation)
 
 
 if __name__ == "__main__":

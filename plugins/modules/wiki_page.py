@@ -404,7 +404,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.pages
 
 
 def main() -> None:
-    runner.run("wiki", wiki_page.WikiPageOptions, wiki_page.WikiPageOperation)
+    runner.run(wiki_page.WikiPageOptions, wiki_page.WikiPageOperation)
 
 
 if __name__ == "__main__":

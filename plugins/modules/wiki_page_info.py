@@ -95,7 +95,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.pages
 
 
 def main() -> None:
-    runner.run("wiki", wiki_page_info.WikiPageInfoOptions, wiki_page_info.WikiPageInfoOperation)
+    runner.run(wiki_page_info.WikiPageInfoOptions, wiki_page_info.WikiPageInfoOperation)
 
 
 if __name__ == "__main__":

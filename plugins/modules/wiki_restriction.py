@@ -118,7 +118,6 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.pages
 
 def main() -> None:
     runner.run(
-        "wiki",
         wiki_restriction.WikiRestrictionOptions,
         wiki_restriction.WikiRestrictionOperation,
     )

@@ -137,7 +137,6 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.pages
 
 def main() -> None:
     runner.run(
-        "wiki",
         wiki_space.WikiSpaceOptions,
         wiki_space.WikiSpaceOperation,
     )

@@ -108,7 +108,6 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki impor
 
 def main() -> None:
     runner.run(
-        "wiki",
         wiki_token.WikiTokenOptions,
         wiki_token.WikiTokenOperation,
     )

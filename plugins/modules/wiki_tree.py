@@ -286,7 +286,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.tree 
 
 
 def main() -> None:
-    runner.run("wiki", wiki_tree.WikiTreeOptions, wiki_tree.WikiTreeOperation)
+    runner.run(wiki_tree.WikiTreeOptions, wiki_tree.WikiTreeOperation)
 
 
 if __name__ == "__main__":

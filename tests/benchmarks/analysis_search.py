@@ -34,6 +34,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.conne
     Connection,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.services import SERVICES
 from tests.helpers.sizes import size
 
 ISSUES = size(100_000, 1000)
@@ -79,7 +80,9 @@ class _Lines(BaseHTTPRequestHandler):
 def _task(url: str) -> Task:
     warnings: list[str] = []
     settings = {"timeout": 60, "retries": 0, "retry_max_wait": 60, "validate_certs": True}
-    return Task(Connection("analysis", url, "analyst", settings=settings), warnings.append, True)
+    return Task(
+        Connection(SERVICES["analysis"], url, "analyst", settings=settings), warnings.append, True
+    )
 
 
 def _counted(url: str) -> int:

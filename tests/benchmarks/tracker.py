@@ -37,6 +37,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.is
     JqlSearchOperation,
     JqlSearchOptions,
 )
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.services import SERVICES
 from tests.benchmarks import servers
 from tests.helpers import playbook
 from tests.helpers.sizes import size
@@ -144,7 +145,7 @@ def _peer(url: str) -> int:
 def _client(url: str) -> int:
     options = {"url": url, "token": "x", "dialect": "server", "timeout": 30, "retries": 0}
     options |= {"retry_max_wait": 60, "validate_certs": True}
-    task = Task(resolve("tracker", options.get, {}), print, True)
+    task = Task(resolve(SERVICES["tracker"], options.get, {}), print, True)
     return len(JqlSearchOperation(task, JqlSearchOptions(JQL, page_size=PAGE)).search().issues)
 
 

@@ -25,6 +25,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.ed
     TrackerIssueOperation,
     TrackerIssueOptions,
 )
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.services import SERVICES
 from tests.benchmarks import servers
 from tests.helpers.sizes import size
 
@@ -94,7 +95,7 @@ def _seconds(parallel: int) -> float:
     with servers.started(_serve) as url:
         given = {"url": url, "token": "x", "dialect": "server", "timeout": 30, "retries": 0}
         given |= {"retry_max_wait": 60, "validate_certs": True}
-        task = Task(resolve("tracker", given.get, {}), print, False)
+        task = Task(resolve(SERVICES["tracker"], given.get, {}), print, False)
         jql = "project = OPS"
         options = TrackerIssueOptions(jql=jql, status="Done", max_issues=ISSUES, parallel=parallel)
         started = time.monotonic()

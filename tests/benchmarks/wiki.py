@@ -35,6 +35,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.pages
     WikiPageOperation,
     WikiPageOptions,
 )
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.services import SERVICES
 from sandbox.client import Sandbox
 from tests.benchmarks import servers
 from tests.helpers import connections, playbook
@@ -101,7 +102,7 @@ def _peer(sandbox: Sandbox, entries: Entries) -> float:
 def _client(sandbox: Sandbox, entries: Entries) -> float:
     settings = {"timeout": 30.0, "retries": 0, "retry_max_wait": 0.0}
     login = connections.connection("wiki", sandbox.urls["wiki"], **settings)
-    connection = resolve("wiki", login.get, environ={})
+    connection = resolve(SERVICES["wiki"], login.get, environ={})
     options = build(WikiPageOptions, pages=list(entries))
     started = time.monotonic()
     operation = WikiPageOperation(Task(connection, print, read_only=False), options)

@@ -43,7 +43,7 @@ from tools import tree
 tree.make_importable()  # this file also runs as a program
 _PLUGINS = "ansible_collections.delivery.toolchain.plugins"
 _UTILS = f"{_PLUGINS}.module_utils._lib"
-credential_options = importlib.import_module(f"{_UTILS}.core.connection.options").credential_options
+SERVICES = importlib.import_module(f"{_PLUGINS}.plugin_utils._lib.services").SERVICES
 argument_spec = importlib.import_module(f"{_UTILS}.core.module.typed_options").argument_spec
 
 FLAVOUR = "real"
@@ -161,7 +161,7 @@ class Logins:
 
 def kinds_of(service: str) -> list[str]:
     """Return the kinds of login of a service: single options, OAuth as a whole, and the URL."""
-    options = credential_options(service)
+    options = SERVICES[service].credentials
     single = (
         *("token", "api_key", "password", "credentials_file"),
         *("ltoken", "ltoken_file", "token_json"),
@@ -364,7 +364,7 @@ class Cases:
 
 def connection_options_of(module: str) -> Given:
     """Return the connection options of a case without its login."""
-    credentials = credential_options(str(CASES[module]["service"]))
+    credentials = SERVICES[str(CASES[module]["service"])].credentials
     found = connection_options(module, FLAVOUR)
     return {name: value for name, value in found.items() if name not in credentials}
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection import options
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.services import SERVICES
 from sandbox.client import Sandbox
 from tests.faults import canaries
 from tests.helpers.cases import MODULES
@@ -49,13 +50,15 @@ def test_sample_has_every_module_place_and_outcome() -> None:
     assert {cell.module for cell in SAMPLE} == set(MODULES)
     assert {cell.place for cell in SAMPLE} == set(canaries.PLACES)
     assert {cell.outcome for cell in SAMPLE} == set(canaries.OUTCOMES)
-    assert {cell.service for cell in FIRST} == set(options.SERVICES)
+    assert {cell.service for cell in FIRST} == set(SERVICES)
 
 
-@pytest.mark.parametrize("service", options.SERVICES)
+@pytest.mark.parametrize("service", SERVICES)
 def test_every_secret_of_a_connection_has_cells(service: str) -> None:
-    secrets = {name for name, one in options.argument_spec(service).items() if one.get("no_log")}
-    files = {name for name in options.credential_options(service) if name.endswith("_file")}
+    secrets = {
+        name for name, one in options.argument_spec(SERVICES[service]).items() if one.get("no_log")
+    }
+    files = {name for name in SERVICES[service].credentials if name.endswith("_file")}
     kinds = canaries.kinds_of(service)
     covered = {*kinds, *(name for name in secrets if "oauth" in kinds and "oauth" in name)}
     assert secrets | files <= covered

@@ -20,6 +20,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.modul
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.items import (
     artifact_deploy,
 )
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.services import SERVICES
 
 SETTINGS = {
     "dialect": "jfrog",
@@ -51,7 +52,7 @@ def deploy_all(url: str, sources: list[Path]) -> list[Deployed]:
 
 def _deploy(url: str, source: str) -> Deployed:
     options = artifact_deploy.ArtifactDeployOptions(repo="repo", path="deployed/", src=source)
-    connection = Connection(service="repo", url=url, settings=SETTINGS)
+    connection = Connection(service=SERVICES["repo"], url=url, settings=SETTINGS)
     task = Task(connection, print, read_only=False)
     started = time.monotonic()
     operation = artifact_deploy.ArtifactDeployOperation(task, options)

@@ -18,6 +18,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.modul
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.transfer import (
     artifact_download,
 )
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.services import SERVICES
 from tests.helpers.deploying import SETTINGS, peak
 
 
@@ -42,7 +43,9 @@ def fetch(url: str, path: str, dest: str) -> Fetched:
 
 def _fetch(url: str, path: str, dest: str) -> Fetched:
     options = artifact_download.ArtifactDownloadOptions(repo="repo", path=path, dest=dest)
-    task = Task(Connection(service="repo", url=url, settings=SETTINGS), print, read_only=False)
+    task = Task(
+        Connection(service=SERVICES["repo"], url=url, settings=SETTINGS), print, read_only=False
+    )
     operation = artifact_download.ArtifactDownloadOperation(task, options)
     plan = operation.plan()
     result = operation.apply(plan) if plan.changed else plan.result

@@ -17,6 +17,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.http.
     Accounting,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.services import SERVICES
 from tests.helpers import connections
 from tests.helpers.options import build
 
@@ -92,7 +93,7 @@ class Work:
     def run(self, accounting: Accounting, outcome: Outcome) -> None:
         settings = {"vendor": "Vendor", "retries": 2, "retry_max_wait": 0.0, "timeout": 30.0}
         given = {"url": self.url, **settings, **connections.LOGINS[self.service]}
-        connection = resolve(self.service, given.get, environ={})
+        connection = resolve(SERVICES[self.service], given.get, environ={})
         task = Task(connection, lambda _warning: None, read_only=False, accounting=accounting)
         operation_class, options_class = operation_of(self.module)
         operation = operation_class(task, build(options_class, **self.options))

@@ -30,6 +30,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.plan 
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.client import (
     TrackerClient,
 )
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.services import SERVICES
 from sandbox.client import Sandbox
 from tests.helpers.connections import LOGINS
 from tests.helpers.options import build
@@ -71,11 +72,11 @@ class Tracker:
 
     def __call__(self, *, check: bool = False, login: Any = None, **given: Any) -> Done:
         """Run a task like the runner does. `given` may contain connection options."""
-        names = argument_spec("tracker")
+        names = argument_spec(SERVICES["tracker"])
         own = {name: given.pop(name) for name in names if name in given}
         said = {"url": self.sandbox.urls["tracker"], **(login or LOGINS["tracker"]), **own}
         defaults = {name: option.get("default") for name, option in names.items()}
-        connection = resolve("tracker", {**defaults, **said}.get)
+        connection = resolve(SERVICES["tracker"], {**defaults, **said}.get)
         warnings: list[str] = []
         task = Task(connection, warnings.append, read_only=check)
         options: Any = build(

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from urllib.parse import parse_qs, urlsplit
 
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.service import Crumb
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection.auth import (
     Anonymous,
     Login,
@@ -24,6 +25,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.conne
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.http.transport import (
     Transport,
 )
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.services import SERVICES
 
 if TYPE_CHECKING:
     from typing import Self
@@ -219,7 +221,7 @@ class Waits(list[float]):
 def connection_to(url: str, service: str = "repo", **fields: Any) -> Connection:
     """Return a connection; `settings` override :data:`SETTINGS`."""
     settings = {**SETTINGS, **fields.pop("settings", {})}
-    return Connection(service=service, url=url, settings=settings, **fields)
+    return Connection(service=SERVICES[service], url=url, settings=settings, **fields)
 
 
 def transport_to(
@@ -239,5 +241,5 @@ def transport_to(
         read_only=read_only,
         sleep=Waits() if sleep is None else sleep,
         connections=connections,
-        crumbs=crumbs,
+        guard=Crumb if crumbs else None,
     )

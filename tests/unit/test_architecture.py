@@ -18,6 +18,8 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.services import SERVICES
+
 ROOT = Path(__file__).resolve().parents[2]
 PLUGINS = "ansible_collections.delivery.toolchain.plugins"
 DOCUMENTATION = {"DOCUMENTATION", "EXAMPLES", "RETURN"}
@@ -56,6 +58,7 @@ PACKAGES = {
         "repo/images",
         "repo/cleanup",
     ),
+    "atlassian": ("atlassian",),
     "tracker": (
         "tracker",
         "tracker/issues",
@@ -82,6 +85,8 @@ PACKAGES = {
         "analysis/issues",
     ),
 }
+#: What the tracker and the wiki share.
+SHARED = {"tracker": "atlassian", "wiki": "atlassian"}
 #: The files that may use private names of Ansible: on the controller, and in modules.
 ANSIBLE_INTERNALS = (
     "plugins/plugin_utils/_lib/ansible_internals.py",
@@ -218,13 +223,31 @@ def test_package_imports_earlier_packages_and_never_another_service() -> None:
         package = package_of(path)
         row = package.split("/")[0]
         before = PACKAGES[row][: PACKAGES[row].index(package) + 1]
-        allowed = {*before, *(PACKAGES["core"] if row != "core" else ())}
+        allowed = {*before, *(PACKAGES["core"] if row != "core" else ()), SHARED.get(row)}
         found += [
             f"{shown(path)} imports {name}"
             for name in sorted(own_imports(path))
             if not inside(name, UTILS) or target_package(name) not in allowed
         ]
     assert found == []
+
+
+def test_core_names_no_service() -> None:
+    """Verify that everything that only one service has is in its package."""
+    packages = "|".join(row for row in PACKAGES if row not in ("core", "atlassian"))
+    products = "jenkins|hudson|artifactory|jfrog|jira|confluence|klocwork|kwauth|atlassian|seraph"
+    headers = "|".join(header for one in SERVICES.values() for header in one.headers)
+    words = re.compile(
+        rf"{products}|{headers}|CSRF|CAPTCHA|\bcrumb|ltoken|_oidc|[\"'`](?:{packages})[\"'`_]"
+        rf"|\bthe (?:{packages}|repository manager|CI server|analysis server|issue tracker)\b",
+        re.IGNORECASE,
+    )
+    assert [
+        f"{shown(path)}:{number}: {line.strip()}"
+        for path in python_files("plugins/module_utils/_lib/core")
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if words.search(line)
+    ] == []
 
 
 def test_module_has_operation_and_options_in_the_file_of_its_name() -> None:
@@ -271,7 +294,9 @@ def test_action_imports_only_its_module_and_the_shared_base() -> None:
 
 def test_plugin_utils_import_core_and_files_of_services_only() -> None:
     files = ("ci.xml_reader", "ci.jobs.configuration_file", "wiki.formats.comparison")
-    allowed = (CORE, f"{PLUGINS}.plugin_utils._lib", *(f"{UTILS}.{name}" for name in files))
+    services = (f"{name}.service" for name in ("repo", "tracker", "wiki", "ci", "analysis"))
+    files_of_services = (f"{UTILS}.{name}" for name in (*files, *services))
+    allowed = (CORE, f"{PLUGINS}.plugin_utils._lib", *files_of_services)
     assert strangers("plugins/plugin_utils", *allowed) == []
 
 
@@ -422,6 +447,7 @@ def test_tools_import_only_descriptions_of_plugins() -> None:
     described = (
         f"{PLUGINS}.doc_fragments.connection",
         f"{PLUGINS}.plugin_utils._lib.descriptors",
+        f"{PLUGINS}.plugin_utils._lib.services",
         f"{CORE}.connection.options",
         f"{CORE}.module",
     )

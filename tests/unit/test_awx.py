@@ -15,6 +15,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.conne
     settings_options,
 )
 from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import survey
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.services import SERVICES
 from tests.helpers import connections
 from tests.helpers.awx_variables import ROOT, load
 from tests.helpers.controller import inject
@@ -26,9 +27,9 @@ TYPES = {
 SURVEYS = load("playbooks/vars/awx_surveys.yml")["awx_setup_surveys"]
 
 
-@pytest.mark.parametrize("service", options.SERVICES)
+@pytest.mark.parametrize("service", SERVICES)
 def test_credential_type_has_every_connection_option(service: str) -> None:
-    spec = options.argument_spec(service)
+    spec = options.argument_spec(SERVICES[service])
     fields = {field["id"]: field for field in TYPES[service]["inputs"]["fields"]}
     assert list(fields) == list(spec)
     assert set(TYPES[service]["injectors"]["env"]) == {
@@ -41,13 +42,13 @@ def test_credential_type_has_every_connection_option(service: str) -> None:
 
 def _get(service: str, environment: dict[str, str], name: str) -> Any:
     """Return the value of an option in a module that gets its options from the environment only."""
-    if name in options.credential_options(service):
+    if name in SERVICES[service].credentials:
         return None
     value = environment[options.environment_name(service, name)]
-    return value or settings_options(service)[name].get("default")
+    return value or settings_options(SERVICES[service])[name].get("default")
 
 
-@pytest.mark.parametrize("service", options.SERVICES)
+@pytest.mark.parametrize("service", SERVICES)
 def test_credential_logs_in_and_empty_fields_count_as_unset(service: str) -> None:
     kind = TYPES[service]
     login = connections.LOGINS[service]
@@ -59,7 +60,7 @@ def test_credential_logs_in_and_empty_fields_count_as_unset(service: str) -> Non
     }
     assert set(files.values()) == {""}
     connection = options.resolve(
-        service,
+        SERVICES[service],
         lambda name: None if name not in ("url",) else _get(service, environment, name),
         environment,
     )

@@ -156,7 +156,7 @@ def test_every_operation_of_the_ci_server_names_its_source() -> None:
     operations = [
         (module, name)
         for module, descriptor in DESCRIPTORS.items()
-        if descriptor.service == "ci"
+        if descriptor.service_name == "ci"
         for name in descriptor.operations
     ]
     assert sorted((module, name) for module, name, _methods in rows) == sorted(operations)

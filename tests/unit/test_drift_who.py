@@ -36,6 +36,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.pr
     TrackerVersionOperation,
     TrackerVersionOptions,
 )
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.services import SERVICES
 from sandbox.client import Sandbox
 from tests.helpers import connections
 from tests.helpers.options import build
@@ -154,7 +155,7 @@ def _connection(sandbox: Sandbox, service: str) -> Any:
     options |= (
         {"dialect": "jfrog", "vendor": "artifactory"} if service == "repo" else {"dialect": "auto"}
     )
-    return resolve(service, options.get, environ={})
+    return resolve(SERVICES[service], options.get, environ={})
 
 
 def test_history_names_who_changed_an_issue(sandbox: Sandbox) -> None:

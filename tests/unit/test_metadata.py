@@ -29,6 +29,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.modul
     Place,
     check_options,
 )
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.services import SERVICES
 from tests.helpers import operations
 from tests.helpers.cases import CASES, problems
 from tests.unit import test_slips
@@ -114,7 +115,7 @@ def fragment(section: str) -> dict[str, Any]:
 
 
 def test_every_service_has_a_group() -> None:
-    assert sorted(GROUPS) == sorted(options.SERVICES)
+    assert sorted(GROUPS) == sorted(SERVICES)
 
 
 def test_every_module_is_in_one_group() -> None:
@@ -156,7 +157,7 @@ def test_module_uses_the_fragments_of_its_group() -> None:
         for module in modules:
             used = documentation("modules", module)["extends_documentation_fragment"]
             for kind in ("connection", "attributes"):
-                services = [each for each in options.SERVICES if f"{NAME}.{kind}.{each}" in used]
+                services = [each for each in SERVICES if f"{NAME}.{kind}.{each}" in used]
                 assert services == [service], f"{module}: {kind}"
 
 
@@ -189,15 +190,15 @@ def test_local_module_has_no_connection_options() -> None:
 
 
 def test_fragment_documents_exactly_the_connection_options() -> None:
-    for service in options.SERVICES:
-        spec = options.argument_spec(service)
+    for service in SERVICES:
+        spec = options.argument_spec(SERVICES[service])
         assert sorted(fragment(service)) == sorted(spec), service
         assert sorted(fragment(f"{service}_plugin")) == sorted(spec), service
 
 
 def test_entries_have_the_option_names_of_the_task_and_none_of_the_connection() -> None:
-    for service in options.SERVICES:
-        connection = options.argument_spec(service)
+    for service in SERVICES:
+        connection = options.argument_spec(SERVICES[service])
         for module in names("plugins/modules") - {"__init__"}:
             fragments = documentation("modules", module)["extends_documentation_fragment"]
             own = test_slips.options_of(module)
@@ -227,7 +228,7 @@ def test_connection_option_in_entries_is_rejected(module: str, old: str, meant: 
 
 
 def test_fragment_names_the_variables_of_a_connection() -> None:
-    for service, suffix in itertools.product(options.SERVICES, ("", "_plugin")):
+    for service, suffix in itertools.product(SERVICES, ("", "_plugin")):
         (note,) = section_of_fragment(service + suffix)["notes"]
         assert f"C({options.variable_name(service, 'url')})" in note, service
         assert f"E({options.environment_name(service, 'url')})" in note, service
@@ -236,7 +237,7 @@ def test_fragment_names_the_variables_of_a_connection() -> None:
 
 def test_connection_option_takes_a_line_of_a_manual() -> None:
     # they are two thirds of the options of most modules
-    for service in options.SERVICES:
+    for service in SERVICES:
         for name, option in fragment(service).items():
             text = option["description"]
             assert isinstance(text, str), f"{service}: {name}"
@@ -244,22 +245,22 @@ def test_connection_option_takes_a_line_of_a_manual() -> None:
 
 
 def test_lookups_name_the_variable_of_every_connection_option() -> None:
-    for service in options.SERVICES:
+    for service in SERVICES:
         for name, option in fragment(f"{service}_plugin").items():
             expected = [{"name": options.variable_name(service, name)}]
             assert option["vars"] == expected, f"{service}: {name}"
 
 
 def test_lookups_read_only_settings_from_the_environment() -> None:
-    for service in options.SERVICES:
+    for service in SERVICES:
         environment = {
             name: [each["name"] for each in option.get("env", [])]
             for name, option in fragment(f"{service}_plugin").items()
         }
-        settings = settings_options(service)
+        settings = settings_options(SERVICES[service])
         assert environment == {
             name: [options.environment_name(service, name)] if name in settings else []
-            for name in options.argument_spec(service)
+            for name in options.argument_spec(SERVICES[service])
         }, service
 
 
@@ -279,7 +280,7 @@ def test_lookup_has_the_connection_options_of_one_service() -> None:
     }
     for lookup in sorted(names("plugins/lookup") - asks_nobody):
         used = documentation("lookup", lookup)["extends_documentation_fragment"]
-        fragments = [f"{NAME}.connection.{service}_plugin" for service in options.SERVICES]
+        fragments = [f"{NAME}.connection.{service}_plugin" for service in SERVICES]
         assert len([each for each in fragments if each in used]) == 1, lookup
 
 

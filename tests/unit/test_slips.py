@@ -28,6 +28,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.error
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.typed_options import (
     argument_spec,
 )
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.services import SERVICES
 from tests.helpers import in_process
 from tests.unit.arguments import given_to_a_module
 
@@ -308,11 +309,11 @@ def test_invalid_option_is_rejected_or_understood(
     assert _wrong(options_of(name), capsys) == []
 
 
-@pytest.mark.parametrize("service", options.SERVICES)
+@pytest.mark.parametrize("service", SERVICES)
 def test_invalid_connection_option_is_rejected_or_understood(
     service: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert _wrong(options.argument_spec(service), capsys) == []
+    assert _wrong(options.argument_spec(SERVICES[service]), capsys) == []
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -22,6 +22,7 @@ from ...module_utils._lib.core.module import input_check, typed_options
 from ...module_utils._lib.core.module.task import Task
 from ...module_utils._lib.core.secret import hidden, secrets_in_addresses
 from . import ansible_internals, lookup_cache
+from .services import SERVICES
 from .variables import from_variables
 
 Options = TypeVar("Options")
@@ -89,7 +90,7 @@ def further_service(
     address.
     """
     template = ansible_internals.template_of(lookup)
-    spec = argument_spec(service)
+    spec = argument_spec(SERVICES[service])
     try:
         named = {**from_variables(service, values, variables or {}, template), **values}
         checked = ArgumentSpecValidator(spec).validate(input_check.check_options(spec, named))
@@ -117,7 +118,7 @@ def cached(
     service, play = lookup.cache_scope
     options = {name: value for name, value in lookup.get_options().items() if name != "_terms"}
     others = {
-        name: get and {option: get(option) for option in argument_spec(name)}
+        name: get and {option: get(option) for option in argument_spec(SERVICES[name])}
         for name, get in (further or {}).items()
     }
     key = {"service": service, "lookup": type(lookup).__module__, "term": term, "play": play}
@@ -176,7 +177,7 @@ def run_query(
     hidden.add(*secrets_in_addresses("url", get("url")), *secrets_in_addresses("", values))
     try:
         warn: Callable[[str], None] = lambda text: Display().warning(printable(text))  # noqa: E731
-        task = Task(resolve(service, get), warn, read_only=True)
+        task = Task(resolve(SERVICES[service], get), warn, read_only=True)
     except ToolchainError as error:
         hint = "" if get("url") else "; lookups do not use module_defaults"
         raise AnsibleLookupError(error.message + hint) from None

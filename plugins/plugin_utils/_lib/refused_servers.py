@@ -20,8 +20,9 @@ from typing import Any
 
 from ansible import constants
 
-from ...module_utils._lib.core.connection.options import credential_options, environment_name
+from ...module_utils._lib.core.connection.options import environment_name
 from ...module_utils._lib.core.secret import without_user_info
+from .services import SERVICES
 
 #: Variable of the tasks that take part.
 VARIABLE = "toolchain_fail_fast"
@@ -67,7 +68,7 @@ class Server:
         # of an account with a password all passwords count, because the account may be locked
         account = [option("username") or arguments.get("user") or ""]
         if not account[0]:
-            account = [address, *map(option, credential_options(service))]
+            account = [address, *map(option, SERVICES[service].credentials)]
         folder = Path(constants.DEFAULT_LOCAL_TMP) / "toolchain-servers"
         self._lock = folder / _digest(service, self.url)
         self._file = folder / _digest(service, self.url, *account)

@@ -16,14 +16,12 @@ from ansible.module_utils.parsing.convert_bool import boolean
 
 from ...module_utils._lib.core.connection.connection import require_own_server
 from ...module_utils._lib.core.connection.options import (
-    SERVICES,
-    credential_options,
-    is_credential,
     settings_options,
     variable_name,
 )
 from ...module_utils._lib.core.errors import invalid, single_line
 from ...module_utils._lib.core.secret import without_user_info
+from .services import SERVICES
 
 _ALIASES = {"user": "username"}
 _PREFIX = "toolchain_"
@@ -91,9 +89,9 @@ def is_on(
 @functools.cache
 def _known() -> frozenset[str]:
     return frozenset(
-        variable_name(service, option)
-        for service in SERVICES
-        for option in (*settings_options(service), *credential_options(service))
+        variable_name(name, option)
+        for name, service in SERVICES.items()
+        for option in (*settings_options(service), *service.credentials)
     ).union(_GENERAL)
 
 
@@ -124,6 +122,7 @@ def from_variables(
     :param explicit: options of the task or lookup
     """
     require_known(variables)
+    declared = SERVICES[service]
     named = {_ALIASES.get(name, name) for name, value in explicit.items() if value is not None}
 
     def values(options: tuple[str, ...]) -> dict[str, Any]:
@@ -134,14 +133,14 @@ def from_variables(
         }
         return {option: _unparsed(value) for option, value in found.items() if value is not None}
 
-    options = values(tuple(settings_options(service)))
-    credentials = named.intersection(credential_options(service))
-    if is_credential(service, credentials) or _has_user_info(explicit.get("url")):
+    options = values(tuple(settings_options(declared)))
+    credentials = named.intersection(declared.credentials)
+    if declared.is_credential(credentials) or _has_user_info(explicit.get("url")):
         if "url" in options:
             options["url"] = without_user_info(str(options["url"]))
         return options
-    found = values(credential_options(service))
-    if is_credential(service, found) and explicit.get("url"):
+    found = values(tuple(declared.credentials))
+    if declared.is_credential(found) and explicit.get("url"):
         name = variable_name(service, "url")
         own = value_of(name, variables, template)
         require_own_server("variables", name, own, str(explicit["url"]))

@@ -44,6 +44,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.trans
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.transfer.artifact_properties import (
     ArtifactPropertiesOperation,
 )
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.services import SERVICES
 from sandbox.client import Sandbox
 from tests.helpers import connections
 from tests.helpers.options import build
@@ -264,7 +265,9 @@ def operate(sandbox: Sandbox, operation: Callable[..., Operation], **given: Any)
     login = {"url": sandbox.urls["repo"], **connections.LOGINS["repo"], "dialect": "jfrog"}
     settings = {"vendor": "Vendor", "timeout": 10.0, "retries": 0, "retry_max_wait": 0.0}
     task = Task(
-        resolve("repo", {**login, **settings}.get, environ={}), pytest.fail, read_only=False
+        resolve(SERVICES["repo"], {**login, **settings}.get, environ={}),
+        pytest.fail,
+        read_only=False,
     )
     options: type = get_type_hints(operation.__init__)["options"]
     made = operation(task, build(options, **given))

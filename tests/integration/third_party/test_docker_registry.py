@@ -39,6 +39,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.image
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.images.registry import (
     ManifestContent,
 )
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.services import SERVICES
 from sandbox.client import Sandbox
 from tests.helpers import installed
 from tests.helpers.registry import Registry, digest_of, running
@@ -104,7 +105,11 @@ class Both:
         settings = {**SETTINGS, "dialect": "jfrog", "vendor": "Vendor"}
         user, password = LOGIN
         connection = Connection(
-            service="repo", url=url, username=user, password=Secret(password), settings=settings
+            service=SERVICES["repo"],
+            url=url,
+            username=user,
+            password=Secret(password),
+            settings=settings,
         )
         return Task(connection, warn, read_only=True)
 

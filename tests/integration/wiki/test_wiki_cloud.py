@@ -29,6 +29,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.tree.
     WikiExportOperation,
     WikiExportOptions,
 )
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.services import SERVICES
 from sandbox.client import Sandbox
 from tests.helpers import connections
 from tests.helpers.options import build
@@ -72,7 +73,7 @@ class Cloud:
         """Run a task. Return whether it changed something, and its return values."""
         login, times = connections.LOGINS["wiki"], {"timeout": 10.0, "retries": 0}
         given = {"url": self.sandbox.urls["wiki"], **login, **times, "retry_max_wait": 0.0}
-        connection = resolve("wiki", {**given, **self.connection}.get, environ={})
+        connection = resolve(SERVICES["wiki"], {**given, **self.connection}.get, environ={})
         task = Task(connection, self.warnings.append, read_only=check)
         try:
             operation: Operation = make(task, build(kind, **options))

@@ -24,6 +24,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.pages
     wiki_space,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.tree import wiki_export
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.services import SERVICES
 from sandbox.client import Sandbox
 from tests.helpers import connections
 
@@ -65,7 +66,9 @@ class Wiki:
             **login,
         }
         given |= {"timeout": 10.0, "retries": 0, "retry_max_wait": 0.0}
-        task = Task(resolve("wiki", given.get, environ={}), lambda text: None, read_only=False)
+        task = Task(
+            resolve(SERVICES["wiki"], given.get, environ={}), lambda text: None, read_only=False
+        )
         operation = make(task, typed_options.parse(kind, options))
         plan = operation.plan()
         applied = operation.apply(plan) if plan.changed else {}

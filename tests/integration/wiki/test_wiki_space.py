@@ -22,6 +22,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.pages
     WikiSpaceOperation,
     WikiSpaceOptions,
 )
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.services import SERVICES
 from sandbox.client import Sandbox
 from tests.helpers import connections
 
@@ -32,7 +33,9 @@ def run(sandbox: Sandbox, *, check: bool = False, login: Any = None, **options: 
     """Return the plan and the return values."""
     settings = {"timeout": 10.0, "retries": 0, "retry_max_wait": 0.0}
     given = {"url": sandbox.urls["wiki"], **(login or connections.LOGINS["wiki"]), **settings}
-    task = Task(resolve("wiki", given.get, environ={}), lambda text: None, read_only=check)
+    task = Task(
+        resolve(SERVICES["wiki"], given.get, environ={}), lambda text: None, read_only=check
+    )
     parsed = typed_options.parse(WikiSpaceOptions, options)
     operation = WikiSpaceOperation(task, parsed)
     plan = operation.plan()

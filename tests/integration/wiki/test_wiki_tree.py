@@ -26,6 +26,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.tree.
     WikiTreeOperation,
     WikiTreeOptions,
 )
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.services import SERVICES
 from sandbox.client import Sandbox
 from tests.helpers import connections
 from tests.helpers.options import build
@@ -69,7 +70,9 @@ class Tree:
         login = {**connections.LOGINS["wiki"], **more.pop("login", {})}
         settings = {"timeout": 10.0, "retries": 0, "retry_max_wait": 0.0}
         given = {"url": self.sandbox.urls["wiki"], **login, **settings, **self.connection}
-        task = Task(resolve("wiki", given.get, environ={}), self.warnings.append, read_only=check)
+        task = Task(
+            resolve(SERVICES["wiki"], given.get, environ={}), self.warnings.append, read_only=check
+        )
         options = {"src": str(self.folder), "space": "REL", "parent_id": "1003", **more}
         operation = WikiTreeOperation(task, build(WikiTreeOptions, **options))
         try:

@@ -55,7 +55,7 @@ def task_for(stub: Stub, *, read_only: bool = False) -> tuple[Task, list[str]]:
     """Return a task, and the list of its warnings."""
     warnings: list[str] = []
     connection = connection_to(
-        stub.url, "analysis", username="analyst", ltoken=Secret(LTOKEN), settings={"retries": 0}
+        stub.url, "analysis", username="analyst", password=Secret(LTOKEN), settings={"retries": 0}
     )
     return Task(connection, warnings.append, read_only), warnings
 

@@ -16,7 +16,6 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection.auth import (
     hide,
-    login_of,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection.connection import (
     Connection,
@@ -33,6 +32,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.secre
     Secret,
     hidden,
 )
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.services import SERVICES
 from tests.unit.stub import Reply, Seen, Stub, connection_to
 
 CONSUMER, TOKEN, TOKEN_SECRET = "toolchain", "access-token", "access-token-secret"
@@ -65,7 +65,7 @@ def oauth_with(key: str, method: str = "RSA-SHA1") -> OAuth:
 def ask(stub: Stub, service: str = "repo", header: str = "X-Api-Key", **fields: Any) -> Seen:
     """Send a read and a write of a form with these credentials; return the write as received."""
     connection = connection_to(stub.url, service, **fields)
-    transport = Transport(connection, login_of(connection, header), read_only=False)
+    transport = Transport(connection, connection.service.login(connection, header), read_only=False)
     transport.read("reading", "x", query={"q": "ü +"})
     transport.write("writing", "POST", "x", form={"a": "b c"})
     return stub.seen[-1]
@@ -118,7 +118,7 @@ def test_default_netrc_file_is_never_read(tmp_path: Path, monkeypatch: pytest.Mo
 @pytest.mark.parametrize("ltoken", ["0123", "ö&=+ "])
 def test_form_token_is_sent_in_body(ltoken: str) -> None:
     with Stub(*replies()) as stub:
-        seen = ask(stub, "analysis", username="jürgen", ltoken=Secret(ltoken))
+        seen = ask(stub, "analysis", username="jürgen", password=Secret(ltoken))
     assert seen.form == {"a": "b c", "user": "jürgen", "ltoken": ltoken}
     assert seen.headers["Content-Length"] == str(len(seen.body))
     assert "Authorization" not in seen.headers
@@ -131,9 +131,12 @@ def test_server_without_access_control_gets_only_the_user() -> None:
 
 def test_form_token_is_added_once_per_attempt() -> None:
     with Stub(Reply(503), Reply()) as stub:
-        connection = connection_to(stub.url, "analysis", username="me", ltoken=Secret("t"))
+        connection = connection_to(stub.url, "analysis", username="me", password=Secret("t"))
         transport = Transport(
-            connection, login_of(connection), read_only=False, sleep=lambda seconds: None
+            connection,
+            connection.service.login(connection),
+            read_only=False,
+            sleep=lambda seconds: None,
         )
         transport.read("reading", "x", method="POST", form={"action": "roles"})
     assert [seen.form for seen in stub.seen] == [
@@ -152,7 +155,7 @@ def test_empty_password_is_not_masked() -> None:
     [
         ("repo", {"token": Secret("bearer-token")}),
         ("repo", {"username": "jürgen", "password": Secret("pä:ss wörd/")}),
-        ("analysis", {"username": "me", "ltoken": Secret("ö&=+ /token")}),
+        ("analysis", {"username": "me", "password": Secret("ö&=+ /token")}),
     ],
 )
 def test_secret_echoed_by_server_is_masked(service: str, fields: dict[str, Any]) -> None:
@@ -245,7 +248,7 @@ def test_unusable_oauth_key_is_rejected_before_first_request(
         "protected": pem(rsa_key, b"password"),
     }[what]
     with pytest.raises(ToolchainError) as caught:
-        login_of(Connection("wiki", "http://host", oauth=oauth_with(key)))
+        SERVICES["wiki"].login(Connection(SERVICES["wiki"], "http://host", oauth=oauth_with(key)))
     assert caught.value.kind == "invalid"
     assert "oauth_private_key" in str(caught.value)
     assert key not in str(caught.value)
@@ -264,4 +267,6 @@ def test_missing_library_is_named(
 
     monkeypatch.setattr(builtins, "__import__", refuse)
     with pytest.raises(ToolchainError, match=r"requests-oauthlib and oauthlib\[signedtoken\]"):
-        login_of(Connection("wiki", "http://host", oauth=oauth_with(pem(rsa_key))))
+        SERVICES["wiki"].login(
+            Connection(SERVICES["wiki"], "http://host", oauth=oauth_with(pem(rsa_key)))
+        )

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.atlassian.service import (
+    is_cloud,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection import options
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection.connection import (
     Connection,
-    is_cloud,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
     ToolchainError,
@@ -25,6 +27,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.cl
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.client import WikiClient
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.scopes import scope_of
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.services import SERVICES
 from tests.unit.stub import Reply, Stub, connection_to
 
 PAGE = {"id": "7", "title": "Notes", "version": {"number": 3}}
@@ -33,7 +36,7 @@ SCOPE_BODY = {"code": 401, "message": "Unauthorized; scope does not match"}
 
 
 def resolved(service: str, url: str, **given: Any) -> Connection:
-    return options.resolve(service, {"url": url, **given}.get, {})
+    return options.resolve(SERVICES[service], {"url": url, **given}.get, {})
 
 
 def task_at(stub: Stub, service: str = "wiki", **settings: Any) -> Task:

@@ -26,15 +26,15 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_public_key,
 )
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
-    ToolchainError,
-)
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.operations import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.atlassian import (
     oauth_consumer,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.operations.oauth_consumer import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.atlassian.oauth_consumer import (
     OauthConsumerOperation,
     OauthConsumerOptions,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
+    ToolchainError,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.plan import Plan
 from tests.helpers import options
@@ -63,7 +63,7 @@ class Site:
         files = {"private_key": str(self.key), "certificate": str(self.certificate)}
         given = {**files, "common_name": "toolchain", **params}
         operation = OauthConsumerOperation(
-            options.build(OauthConsumerOptions, **given), now=lambda: self.now
+            None, options.build(OauthConsumerOptions, **given), now=lambda: self.now
         )
         self.plan = operation.plan()
         values = dict(self.plan.result)

@@ -38,18 +38,26 @@ def test_other_server_at_the_address_is_reported(body: str, server: str) -> None
 
 
 @pytest.mark.parametrize(
-    "reply",
+    ("service", "reply"),
     [
-        Reply(404, {"message": "no such page"}),
-        Reply(404, PAGE, headers={"X-Jenkins": "2.4"}),
-        Reply(404, "gone", headers={"x-artifactory-id": "1"}),
-        Reply(400, PAGE),
+        ("wiki", Reply(404, {"message": "no such page"})),
+        ("ci", Reply(404, PAGE, headers={"X-Jenkins": "2.4"})),
+        ("repo", Reply(404, "gone", headers={"x-artifactory-id": "1"})),
+        ("repo", Reply(404, "gone", headers={"X-JFrog-Version": "1"})),
+        ("tracker", Reply(404, "gone", headers={"X-AREQUESTID": "1"})),
+        ("wiki", Reply(404, "gone", headers={"X-AUSERNAME": "me"})),
+        ("repo", Reply(400, PAGE)),
     ],
 )
-def test_expected_service_is_not_reported(reply: Reply) -> None:
-    message, url = said(reply)
+def test_expected_service_is_not_reported(service: str, reply: Reply) -> None:
+    message, url = said(reply, service=service)
     assert "nothing shows" not in message
     assert message.endswith(f"; if it exists, check url ({url})") == (reply.status == 404)
+
+
+def test_another_service_at_the_address_is_reported() -> None:
+    message, _url = said(Reply(404, PAGE, headers={"X-Jenkins": "2.4"}), service="repo")
+    assert "it is uncertain whether" in message
 
 
 @pytest.mark.parametrize(

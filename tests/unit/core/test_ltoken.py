@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection.options import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.service import (
     login_of_auth_info,
     login_of_token_file,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import pytest
 from ansible.module_utils import basic
@@ -16,6 +16,10 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.modul
     runner,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import invalid
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.descriptor import (
+    Descriptor,
+    reads,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.typed_options import (
     Option,
 )
@@ -36,7 +40,9 @@ class Probe:
 class Reading(ReadOnly):
     """An operation that reports a difference and applies nothing; it fails for the name `fail`."""
 
-    def __init__(self, options: Probe) -> None:
+    descriptor: ClassVar = Descriptor(None, {"read": reads()})
+
+    def __init__(self, task: None, options: Probe) -> None:
         self._options = options
 
     def plan(self) -> Plan:
@@ -48,7 +54,7 @@ class Reading(ReadOnly):
 def ran(capsys: pytest.CaptureFixture[str], **given: Any) -> dict[str, Any]:
     """Return the result of a module with these arguments."""
     with given_to_a_module(given), pytest.raises(SystemExit):
-        runner.run_locally(Probe, Reading)
+        runner.run(Probe, Reading)
     result: dict[str, Any] = json.loads(capsys.readouterr().out)
     return result
 

@@ -18,6 +18,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.error
     ToolchainError,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.secret import Secret
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.services import SERVICES
 
 URL = "https://host.example:8443/context"
 PEM = "-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----\n"
@@ -33,7 +34,6 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "token": ("repo", {"token": "t-secret"}),
     "api_key": ("repo", {"api_key": "k-secret"}),
     "oauth": ("tracker", OAUTH),
-    "ltoken": ("analysis", {"username": "u", "ltoken": "l-secret"}),
 }
 
 
@@ -41,7 +41,7 @@ def resolve(
     service: str = "repo", environ: dict[str, str] | None = None, **given: Any
 ) -> Connection:
     values: dict[str, Any] = {"url": URL, **given}
-    return options.resolve(service, values.get, environ or {})
+    return options.resolve(SERVICES[service], values.get, environ or {})
 
 
 def refused(service: str = "repo", environ: dict[str, str] | None = None, **given: Any) -> str:
@@ -129,7 +129,7 @@ def test_further_address_is_normalized(service: str, option: str, given: str, ba
 
 
 @pytest.mark.parametrize("url", [None, ""])
-@pytest.mark.parametrize("service", options.SERVICES)
+@pytest.mark.parametrize("service", SERVICES)
 def test_missing_url_names_option_and_variable(service: str, url: str | None) -> None:
     message = refused(service, url=url)
     assert "option url" in message
@@ -186,7 +186,7 @@ def test_user_info_of_url_becomes_the_login(service: str) -> None:
 
 def test_user_info_of_analysis_url_is_user_and_token() -> None:
     connection = resolve("analysis", url="https://me:tok@host")
-    assert (connection.username, connection.ltoken) == ("me", Secret("tok"))
+    assert (connection.username, connection.password) == ("me", Secret("tok"))
 
 
 def test_user_info_may_only_repeat_an_option() -> None:
@@ -487,9 +487,9 @@ def test_unreadable_file_is_named(option: str, tmp_path: Path) -> None:
     assert "missing.pem" in message
 
 
-@pytest.mark.parametrize("service", options.SERVICES)
+@pytest.mark.parametrize("service", SERVICES)
 def test_argument_spec_marks_every_secret_no_log(service: str) -> None:
-    spec = options.argument_spec(service)
+    spec = options.argument_spec(SERVICES[service])
     for name, option in spec.items():
         secret = name in {
             "password",
@@ -505,18 +505,22 @@ def test_argument_spec_marks_every_secret_no_log(service: str) -> None:
         }
         assert option.get("no_log", False) is secret, name
         assert option.get("required") is None, name
-    assert set(options.credential_options(service)) | set(settings_options(service)) == set(spec)
+    assert set(SERVICES[service].credentials) | set(settings_options(SERVICES[service])) == set(
+        spec
+    )
 
 
-@pytest.mark.parametrize("service", options.SERVICES)
+@pytest.mark.parametrize("service", SERVICES)
 def test_only_settings_have_an_environment_fallback(service: str) -> None:
-    spec = options.argument_spec(service)
-    assert {name for name in spec if "fallback" in spec[name]} == set(settings_options(service))
+    spec = options.argument_spec(SERVICES[service])
+    assert {name for name in spec if "fallback" in spec[name]} == set(
+        settings_options(SERVICES[service])
+    )
     assert spec["url"]["fallback"][1] == [f"TOOLCHAIN_{service.upper()}_URL"]
 
 
 def test_empty_variable_of_a_setting_counts_as_unset(monkeypatch: pytest.MonkeyPatch) -> None:
-    fallback, names = options.argument_spec("repo")["timeout"]["fallback"]
+    fallback, names = options.argument_spec(SERVICES["repo"])["timeout"]["fallback"]
     with pytest.raises(AnsibleFallbackNotFound):
         fallback(*names)
     monkeypatch.setenv("TOOLCHAIN_REPO_TIMEOUT", "")
@@ -531,7 +535,7 @@ def test_analysis_user_selects_line_of_token_file_in_environment(tmp_path: Path)
     file.write_text("host.example;8443;me;t1\nhost.example;8443;you;t2\n")
     variables = environ("analysis", {"ltoken_file": str(file)})
     connection = resolve("analysis", variables, username="you")
-    assert (connection.username, connection.ltoken) == ("you", Secret("t2"))
+    assert (connection.username, connection.password) == ("you", Secret("t2"))
 
 
 def test_connections_compare_by_credentials_and_settings() -> None:

@@ -29,6 +29,10 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.error
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.http.messages import (
     Accounting,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.descriptor import (
+    Descriptor,
+    reads,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.typed_options import (
     Option,
@@ -37,7 +41,14 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.plan 
     Operation,
     Plan,
 )
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.services import SERVICES
 from tests.unit.arguments import given_to_a_module
+
+
+def module_of(service: str, operation: Any) -> Any:
+    """Return an operation of a service that a function creates."""
+    operation.descriptor = Descriptor(SERVICES[service], {"read": reads()}, lock=None)
+    return operation
 
 
 @dataclass(frozen=True)
@@ -160,7 +171,7 @@ def test_text_before_at_sign_is_not_in_the_result(
         raise AssertionError("nobody refused the address")
 
     with given_to_a_module(given), pytest.raises(SystemExit):
-        runner.run("ci", Addresses, operation)
+        runner.run(Addresses, module_of("ci", operation))
     result = json.loads(capsys.readouterr().out)
     assert "wrong" in given or result["error"]["kind"] == "invalid"
     assert "wrong" in given or "percent-encode the password" in result["msg"]
@@ -190,7 +201,7 @@ def test_secrets_of_options_are_masked_in_every_spelling(
 
     given = {"url": "http://host", "source_password": text}
     with given_to_a_module(given), pytest.raises(SystemExit):
-        runner.run("ci", SourcePassword, operation)
+        runner.run(SourcePassword, module_of("ci", operation))
     printed = json.loads(capsys.readouterr().out)
     # ansible-core 2.22 passes this to the controller, so that the controller can mask it
     printed.pop("_ansible_new_secrets", None)
@@ -299,12 +310,12 @@ def test_replaced_ansible_module_class_is_used(
 
     monkeypatch.setattr(basic, "AnsibleModule", _Checking)
     with given_to_a_module({"url": "http://127.0.0.1:9"}), pytest.raises(_Stopped):
-        runner.run("repo", Nothing, operation)
+        runner.run(Nothing, module_of("repo", operation))
     with given_to_a_module({"timeout": "{{ seconds }}"}), pytest.raises(SystemExit):
-        runner.run("repo", Nothing, operation)
+        runner.run(Nothing, module_of("repo", operation))
     assert "argument 'timeout' is of type" in capsys.readouterr().out  # lint knows this message
     with given_to_a_module({"urll": "http://127.0.0.1:9"}), pytest.raises(SystemExit):
-        runner.run("repo", Nothing, operation)
+        runner.run(Nothing, module_of("repo", operation))
     assert "Unsupported parameters" in capsys.readouterr().out
 
 

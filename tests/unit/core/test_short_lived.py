@@ -30,6 +30,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.error
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.secret import hidden
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.services import SERVICES
 from tests.unit.stub import Reply, Seen, Stub
 
 IDENTITY, CLIENT_SECRET = "eyJ0.identity-7f3a.c2ln", "client-secret-91bc"
@@ -87,7 +88,7 @@ class Server:
 
 def connection(url: str, service: str = "repo", **given: Any) -> Connection:
     known: dict[str, Any] = {"url": url, "timeout": 5, "retries": 0, "retry_max_wait": 1, **given}
-    return options.resolve(service, known.get, {})
+    return options.resolve(SERVICES[service], known.get, {})
 
 
 def task(stub: Stub, read_only: bool = False, given: dict[str, str] = OIDC) -> Task:
@@ -588,10 +589,10 @@ ENVIRONMENT = {
 
 def test_login_of_the_environment_belongs_to_its_address() -> None:
     own = {"url": "https://jira.example.org"}
-    found = options.resolve("tracker", own.get, ENVIRONMENT)
+    found = options.resolve(SERVICES["tracker"], own.get, ENVIRONMENT)
     assert found.exchange is not None
     assert found.exchange.secret is not None
     assert "from the environment" in found.login
     for other in ({"url": "https://evil.example.org"}, {**own, "oauth2_url": "https://evil.org"}):
         with pytest.raises(ToolchainError, match="are not sent to https://evil"):
-            options.resolve("tracker", other.get, ENVIRONMENT)
+            options.resolve(SERVICES["tracker"], other.get, ENVIRONMENT)

@@ -15,9 +15,11 @@ from typing import Any
 import pytest
 import requests.utils
 
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.service import (
+    FormToken,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.connection.auth import (
     Basic,
-    FormToken,
     Header,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (

@@ -19,6 +19,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.clien
     JFROG,
     RepoClient,
 )
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.services import SERVICES
 from tests.unit.repo.conftest import Server
 from tests.unit.stub import Reply, Stub, connection_to
 
@@ -34,7 +35,7 @@ def unknown(server: Server) -> Server:
 
 
 def test_auto_is_the_default() -> None:
-    assert settings_options("repo")["dialect"]["default"] == "auto"
+    assert settings_options(SERVICES["repo"])["dialect"]["default"] == "auto"
 
 
 @pytest.mark.parametrize("status", [200, 404, 403])

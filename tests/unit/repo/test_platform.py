@@ -17,8 +17,11 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.inter
     InterfaceMissing,
     PlatformClient,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.service import (
+    platform_of,
+)
 from tests.unit.repo.conftest import Server
-from tests.unit.stub import Reply, connection_to
+from tests.unit.stub import Reply
 
 GROUP, PING = "GET /access/api/v2/groups/x", "GET /access/api/v1/system/ping"
 HTML = Reply(404, "<html><h1>404 Not Found</h1></html>", headers={"Server": "nginx"})
@@ -54,7 +57,7 @@ def read(server: Server, token: Secret | None = None, api_key: Secret | None = N
     ],
 )
 def test_platform_url_is_derived(url: str, given: str | None, base: str) -> None:
-    assert connection_to(url, settings={"platform_url": given}).platform == base
+    assert platform_of(url, {"platform_url": given}) == base
 
 
 @pytest.mark.parametrize("status", [400, 404])

@@ -12,6 +12,7 @@ from ..core.address import is_login_page, target
 from ..core.http.messages import REDIRECTS, Response, unexpected_body
 from ..core.http.transport import Transport
 from ..core.module.task import Task
+from .service import Crumb
 
 READ_SERVER = "hudson.model.Hudson.Read"
 SYSTEM_READ = "hudson.model.Hudson.SystemRead"
@@ -60,7 +61,7 @@ def server_of(task: Task, *, connections: int = 10) -> Transport:
 
     :param connections: maximum number of open connections
     """
-    return task.transport(describe=describe, crumbs=True, connections=connections)
+    return task.transport(describe=describe, guard=Crumb, connections=connections)
 
 
 def refuse_page(response: Response) -> None:

@@ -113,7 +113,7 @@ def has_valid_characters(address: str) -> bool:
 def require_address(address: str, where: str) -> None:
     """Raise `invalid` unless `address` can be parsed. The message contains no password.
 
-    :param where: the owner of the address for the message, such as `of the ci service`
+    :param where: the owner of the address for the message, such as `in source_url`
     """
     subject = f"the address {printable(clean_url(address.strip(), whole=True))} {where}"
     start, end = misplaced_user_info(address, whole=True)

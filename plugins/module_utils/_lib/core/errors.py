@@ -262,10 +262,9 @@ def looks_like_html(text: str) -> bool:
 def error_text(body: str) -> str:
     """Return the error message in the body of a response, which may be JSON, HTML or plain text.
 
-    Known JSON: `errors[]` and `messages[]` of the repository manager and of container registries,
-    `errors[].title` and `.detail` of newer interfaces, `errorMessages` and `errors{}` of the
-    tracker, `message` and `data.errors[]` of the wiki, `status` and `message` of the analysis
-    server. Any other body is returned unchanged.
+    Known JSON: the lists `errors` and `messages`, also with `title` and `detail`, `errorMessages`
+    with the object `errors`, `message` with `data.errors`, and `status` with `message`. Any other
+    body is returned unchanged.
     """
     if looks_like_html(body):
         # masked first: a secret that contains a tag or two spaces is not recognisable afterwards

@@ -13,6 +13,7 @@ from ..core.http.messages import Response, json_or_none
 from ..core.module.task import Task
 from .client import JFROG, objects, refuse_page
 from .error_text import describe
+from .service import platform_of
 
 #: Statuses with which a server or a proxy rejects an unknown path.
 _UNKNOWN = (404, 405)
@@ -55,7 +56,8 @@ class PlatformClient:
 
     def __init__(self, task: Task, interface: Interface, *, connections: int = 4) -> None:
         self._interface, self._connection = interface, task.connection
-        self.base = f"{task.connection.platform}/{interface.segment}"
+        platform = platform_of(task.connection.url, task.connection.settings)
+        self.base = f"{platform}/{interface.segment}"
         self.warn = task.warn
         self.transport = task.transport(
             describe=describe,

@@ -8,13 +8,13 @@ import html
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..atlassian.rejected_logins import require_login, require_scope
+from ..atlassian.service import is_cloud
 from ..core import errors
 from ..core.address import Query, origin, path_of
-from ..core.connection.connection import is_cloud
 from ..core.errors import Kind, ToolchainError
 from ..core.http.file_download import download
 from ..core.http.messages import Response, json_or_none, unexpected_body
-from ..core.http.rejected_logins import require_login, require_scope
 from ..core.http.transport import Transport
 from ..core.http.writes import Verify
 from ..core.json_text import member

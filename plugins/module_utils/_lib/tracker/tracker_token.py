@@ -6,11 +6,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ..atlassian.personal_tokens import PersonalTokenOptions, PersonalTokens
 from ..core.module.descriptor import Descriptor, reads, writes
 from ..core.module.task import Task
 from ..core.operations.named_tokens import TokenOperation
-from ..core.operations.personal_tokens import PersonalTokenOptions, PersonalTokens
 from .client import TrackerClient
+from .service import SERVICE
 
 _NEEDS = "Jira Data Center 8.14 or newer"
 
@@ -24,7 +25,7 @@ class TrackerTokenOperation(TokenOperation):
     """Manage the personal access tokens that share a name."""
 
     descriptor: ClassVar = Descriptor(
-        "tracker",
+        SERVICE,
         {"read": reads(), "create": writes(), "revoke": writes()},
         kind="token",
         name="{name}",

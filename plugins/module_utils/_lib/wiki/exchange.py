@@ -9,13 +9,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
+from ..atlassian.rejected_logins import require_login, require_scope
+from ..atlassian.service import is_cloud
 from ..core import errors
 from ..core.address import path, path_of
-from ..core.connection.connection import is_cloud
 from ..core.http.file_download import RemoteContent, Taken, download, download_into
 from ..core.http.messages import Response, json_or_none, unexpected_body
 from ..core.http.paged_list import PagedList
-from ..core.http.rejected_logins import require_login, require_scope
 from ..core.http.transport import Transport
 from ..core.json_text import member
 from ..core.module.task import Task

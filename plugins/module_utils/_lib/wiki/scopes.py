@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ..core.http.scopes import ScopeTable
+from ..atlassian.scopes import ScopeTable
 
 _TABLE = ScopeTable(
     (

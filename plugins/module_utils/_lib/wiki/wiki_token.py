@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
+from ..atlassian.personal_tokens import PersonalTokenOptions, PersonalTokens
 from ..core.module.descriptor import Descriptor, reads, writes
 from ..core.module.task import Task
 from ..core.operations.named_tokens import TokenOperation
-from ..core.operations.personal_tokens import PersonalTokenOptions, PersonalTokens
 from .exchange import WikiExchange
+from .service import SERVICE
 
 _NEEDS = "Confluence Data Center 7.9 or newer"
 
@@ -25,7 +26,7 @@ class WikiTokenOperation(TokenOperation):
     """Manage the personal access tokens that share a name."""
 
     descriptor: ClassVar = Descriptor(
-        "wiki",
+        SERVICE,
         {"read": reads(), "create": writes(), "revoke": writes()},
         kind="token",
         name="{name}",

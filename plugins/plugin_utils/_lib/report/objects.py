@@ -68,7 +68,7 @@ def differing(module: str, result: Result) -> list[Finding]:
     else:
         found = compared(module, result, result, module)
     # `ci_java` is not a module: the role `ci_baseline` reads the Java version with `ci_script`
-    service = "ci" if module == "ci_java" else descriptor_of(module).service
+    service = "ci" if module == "ci_java" else descriptor_of(module).service_name
     return [{"service": service, **record} for record in found if record["status"] != "ok"]
 
 
@@ -80,7 +80,7 @@ def refused(module: str, result: Result) -> list[Finding]:
     # the results of `ci_java`, which is no module, have no descriptor
     if not found or any(record["status"] == "failed" for record in found):
         return []
-    service = descriptor_of(module).service
+    service = descriptor_of(module).service_name
     return [{"service": service, **record} for record in found if record["status"] != "ok"]
 
 

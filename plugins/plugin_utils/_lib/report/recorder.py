@@ -19,7 +19,6 @@ except ImportError:  # older releases mask the secrets in the result of a module
         return value
 
 
-from ....module_utils._lib.core.connection.options import SERVICES
 from ....module_utils._lib.core.errors import printable, shorten
 from ....module_utils._lib.core.free_text import mask_free_text
 from ....module_utils._lib.core.secret import (
@@ -30,6 +29,7 @@ from ....module_utils._lib.core.secret import (
 )
 from .. import ansible_internals, findings
 from ..descriptors import descriptor_of
+from ..services import SERVICES
 from . import objects
 from .contents import Contents, now
 from .since import finding_id
@@ -97,7 +97,7 @@ class Recorder:
         invocation = result.get("invocation")
         arguments = invocation.get("module_args") if isinstance(invocation, Mapping) else None
         options: Mapping[str, Any] = arguments if isinstance(arguments, Mapping) else {}
-        declared = descriptor_of(module).service if module else None
+        declared = descriptor_of(module).service_name if module else None
         service = declared or _service_of_role(task)
         server = _server(options)
         if server:

@@ -14,13 +14,13 @@ from ansible.errors import AnsibleUndefinedVariable
 from ansible.template import Templar
 
 from ....module_utils._lib.core.connection.options import (
-    SERVICES,
     environment_name,
     variable_name,
 )
 from ....module_utils._lib.core.secret import without_user_info
 from .. import ansible_internals, role_variables, variables
 from ..report import writing
+from ..services import SERVICES
 
 Result = dict[str, Any]
 #: Maximum length of a message, which may name every error of a folder.

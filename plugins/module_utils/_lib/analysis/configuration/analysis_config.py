@@ -37,6 +37,7 @@ from ..resources.analysis_role import RoleEntry
 from ..resources.analysis_role_assignment import RoleAssignment, RoleAssignmentEntry
 from ..resources.analysis_user import UserEntry
 from ..resources.analysis_view import AnalysisViewOptions
+from ..service import SERVICE
 from .config_plan import ConfigPlanner, DeletionLimits, PlannedObject
 from .object_kinds import KINDS, Catalogue, ObjectKind, desired, names
 
@@ -81,7 +82,7 @@ class AnalysisConfigOperation:
     """Plans and writes all objects of a configuration."""
 
     descriptor: ClassVar = Descriptor(
-        "analysis", {"read": reads(), **dict.fromkeys(("create", "update", "delete"), writes())}
+        SERVICE, {"read": reads(), **dict.fromkeys(("create", "update", "delete"), writes())}
     )
 
     def __init__(self, task: Task, options: AnalysisConfigOptions) -> None:

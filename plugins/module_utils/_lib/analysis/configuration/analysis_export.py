@@ -12,6 +12,7 @@ from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.operations.service_export import ExportOptions, ServiceExport, ServiceState
 from ..client import AnalysisClient
+from ..service import SERVICE
 from .object_kinds import KINDS, PROJECTS, ROLE_ASSIGNMENTS, ROLES, USERS, Catalogue, ObjectKind
 
 #: Fields that servers never return.
@@ -119,7 +120,7 @@ class AnalysisExportOperation(ServiceExport):
     it lacks, and a group without members in the list would lose its members.
     """
 
-    descriptor: ClassVar = Descriptor("analysis", {"read": reads()})
+    descriptor: ClassVar = Descriptor(SERVICE, {"read": reads()})
 
     service = "analysis"
 

@@ -16,6 +16,7 @@ from ...core.plan import Plan, ReadOnly, unchanged
 from .. import responses
 from ..client import AnalysisClient, Call
 from ..responses import Record
+from ..service import SERVICE
 from . import analysis_export
 from .object_kinds import LIMIT
 
@@ -99,7 +100,7 @@ class AnalysisInfoOptions:
 class AnalysisInfoOperation(ReadOnly):
     """Returns a key per topic, and `config` if `export` is set."""
 
-    descriptor: ClassVar = Descriptor("analysis", {"read": reads()})
+    descriptor: ClassVar = Descriptor(SERVICE, {"read": reads()})
 
     def __init__(self, task: Task, options: AnalysisInfoOptions) -> None:
         self._task, self._export = task, options.export

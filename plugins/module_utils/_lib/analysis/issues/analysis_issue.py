@@ -20,6 +20,7 @@ from ...core.plan import Change, Plan, without_none
 from ...core.verification import not_saved
 from ..client import AnalysisClient, Call
 from ..responses import Record
+from ..service import SERVICE
 from . import issue_details, issue_search
 from .issue_details import STATUSES
 from .issue_search import IssueSearch, SearchRequest, cut
@@ -87,7 +88,7 @@ class AnalysisIssueOperation:
     """Writes the issues that differ from the options, and verifies them."""
 
     descriptor: ClassVar = Descriptor(
-        "analysis",
+        SERVICE,
         {"read": reads(), "update": writes(unforeseen=("change_issue_status",))},
         kind="issue",
         name="{project}",

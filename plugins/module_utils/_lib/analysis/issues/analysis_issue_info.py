@@ -15,6 +15,7 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Option, Positive
 from ...core.plan import Plan, ReadOnly, unchanged
 from ..client import AnalysisClient, Call
+from ..service import SERVICE
 from . import issue_details, issue_search, quality_gate
 from .issue_search import IssueSearch, SearchOptions, SearchRequest, SearchResult, cut
 
@@ -41,7 +42,7 @@ class AnalysisIssueInfoOptions(SearchOptions):
 class AnalysisIssueInfoOperation(ReadOnly):
     """Returns issues, their summary, and the counts of a quality gate."""
 
-    descriptor: ClassVar = Descriptor("analysis", {"search": reads()})
+    descriptor: ClassVar = Descriptor(SERVICE, {"search": reads()})
 
     def __init__(self, task: Task, options: AnalysisIssueInfoOptions) -> None:
         self._task, self._options = task, options

@@ -15,6 +15,7 @@ from ...core.plan import Plan, ReadOnly, unchanged
 from .. import responses
 from ..client import AnalysisClient, Call
 from ..responses import Record
+from ..service import SERVICE
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ class AnalysisReportInfoOptions:
 class AnalysisReportInfoOperation(ReadOnly):
     """Reads a report."""
 
-    descriptor: ClassVar = Descriptor("analysis", {"read": reads()})
+    descriptor: ClassVar = Descriptor(SERVICE, {"read": reads()})
 
     def __init__(self, task: Task, options: AnalysisReportInfoOptions) -> None:
         self._task, self._kind, self._limit = task, _KINDS[options.kind], options.limit

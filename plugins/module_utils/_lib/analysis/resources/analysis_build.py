@@ -18,6 +18,7 @@ from ...core.plan import Plan, without_none
 from ..client import Call
 from ..resource import Ids, Objects, Presence, Renameable, ResourceOperation
 from ..responses import Record, named
+from ..service import SERVICE
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class AnalysisBuildOperation(ResourceOperation):
 
     makes = Build
     descriptor: ClassVar = Descriptor(
-        "analysis",
+        SERVICE,
         {
             "read": reads(),
             "rename": writes(unforeseen=("change_project_settings",)),

@@ -17,6 +17,7 @@ from ...core.plan import Plan
 from ..client import Call
 from ..resource import Ids, Objects, Resource, ResourceOperation
 from ..responses import Record, flag, named
+from ..service import SERVICE
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class AnalysisDefectTypeOperation(ResourceOperation):
 
     makes = DefectType
     descriptor: ClassVar = Descriptor(
-        "analysis",
+        SERVICE,
         {"read": reads(), "update": writes(unforeseen=("change_project_settings",))},
         kind="defect_type",
         key=("project", "code"),

@@ -17,6 +17,7 @@ from ..accounts import GuardedOperation, group_listing, groups
 from ..client import Call
 from ..resource import Ids, Named, Objects, Presence, Reference, without_escapes
 from ..responses import Record
+from ..service import SERVICE
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ class AnalysisGroupOperation(GuardedOperation):
 
     makes = Group
     descriptor: ClassVar = Descriptor(
-        "analysis",
+        SERVICE,
         {
             "read": reads(),
             **dict.fromkeys(("create", "update", "delete"), writes(unforeseen=("manage_users",))),

@@ -17,6 +17,7 @@ from ...core.plan import Comparison, Plan, unordered
 from ..client import Call
 from ..resource import Ids, Objects, Presence, Renameable, ResourceOperation, without_escapes
 from ..responses import Record, flag, named, texts
+from ..service import SERVICE
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ class AnalysisModuleOperation(ResourceOperation):
 
     makes = Module
     descriptor: ClassVar = Descriptor(
-        "analysis",
+        SERVICE,
         {
             "read": reads(),
             **dict.fromkeys(("create", "update", "delete"), writes(unforeseen=("manage_modules",))),

@@ -22,6 +22,7 @@ from ...core.secret import secrets_of_url
 from ..client import AnalysisClient, Call
 from ..resource import Ids, Objects, Presence, Renameable, ResourceOperation, State, compare
 from ..responses import Record, named
+from ..service import SERVICE
 from .import_polling import Import, ImportPolling, ImportWaitOptions, is_running, state_of
 
 
@@ -145,7 +146,7 @@ class AnalysisProjectOperation(ResourceOperation):
 
     makes = Project
     descriptor: ClassVar = Descriptor(
-        "analysis",
+        SERVICE,
         {
             "read": reads(),
             "create": writes(unforeseen=("create_project",)),

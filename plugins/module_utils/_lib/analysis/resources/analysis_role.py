@@ -22,6 +22,7 @@ from ..accounts import GuardedOperation
 from ..client import Call
 from ..resource import Ids, Named, Objects, Presence, State
 from ..responses import Record, entries, flag, named
+from ..service import SERVICE
 
 _TRANSITIONS = "allowed_status_transitions"
 #: Permissions that are options themselves, because the interface description has them.
@@ -188,7 +189,7 @@ class AnalysisRoleOperation(GuardedOperation):
 
     makes = Role
     descriptor: ClassVar = Descriptor(
-        "analysis",
+        SERVICE,
         {
             "read": reads(),
             **dict.fromkeys(("create", "update", "delete"), writes(unforeseen=("manage_roles",))),

@@ -18,6 +18,7 @@ from ..accounts import GuardedOperation, assignments, ids_of
 from ..client import Call
 from ..resource import Ids, Objects, Presence, Reference, Resource
 from ..responses import Record
+from ..service import SERVICE
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ class AnalysisRoleAssignmentOperation(GuardedOperation):
 
     makes = RoleAssignment
     descriptor: ClassVar = Descriptor(
-        "analysis",
+        SERVICE,
         {
             "read": reads(),
             "create": writes(unforeseen=("assign_role",)),

@@ -17,6 +17,7 @@ from ...core.module.typed_options import Option
 from ...core.plan import Plan
 from ...core.secret import clean_url, secrets_of_url
 from ..client import AnalysisClient, Call
+from ..service import SERVICE
 from .import_polling import Import, ImportPolling, ImportWaitOptions, state_of
 
 
@@ -36,7 +37,7 @@ class AnalysisServerImportOperation:
     """
 
     descriptor: ClassVar = Descriptor(
-        "analysis",
+        SERVICE,
         {"import": writes(unforeseen=("manage_roles",))},
         kind="server",
         name="{source_url}",

@@ -18,6 +18,7 @@ from ...core.secret import Secret
 from ..client import Call
 from ..resource import Ids, Named, Objects, Presence, ResourceOperation, State, is_account, refusal
 from ..responses import Record, flag, named
+from ..service import SERVICE
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class AnalysisUserOperation(ResourceOperation):
 
     makes = User
     descriptor: ClassVar = Descriptor(
-        "analysis",
+        SERVICE,
         {
             "read": reads(),
             "create": writes(unforeseen=("manage_users",)),

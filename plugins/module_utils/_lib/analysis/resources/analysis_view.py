@@ -19,6 +19,7 @@ from ...core.plan import Change, Comparison, Plan, unordered
 from ..client import Call
 from ..resource import Ids, Named, Objects, Presence, ResourceOperation, without_escapes
 from ..responses import Record, flag, named, texts
+from ..service import SERVICE
 
 #: Name of the view that every project has [analysis-13].
 _BUILT_IN = "*default*"
@@ -107,7 +108,7 @@ class AnalysisViewOperation(ResourceOperation):
 
     makes = View
     descriptor: ClassVar = Descriptor(
-        "analysis",
+        SERVICE,
         {
             "read": reads(),
             **dict.fromkeys(

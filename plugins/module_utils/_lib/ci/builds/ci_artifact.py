@@ -34,6 +34,7 @@ from ...core.module.typed_options import Option, PathText, Positive
 from ...core.plan import Plan
 from ..client import SEES_JOB, object_of, objects, server_of
 from ..job_address import JobName, build_path, build_segment, job_of
+from ..service import SERVICE
 from . import records
 from .records import number_of
 
@@ -316,7 +317,9 @@ class FetchPlan:
 class CiArtifactOperation:
     """Downloads the files that are missing or differ from the build."""
 
-    descriptor: ClassVar = Descriptor("ci", {"read": reads(*SEES_JOB), "fetch": reads(*SEES_JOB)})
+    descriptor: ClassVar = Descriptor(
+        SERVICE, {"read": reads(*SEES_JOB), "fetch": reads(*SEES_JOB)}
+    )
 
     def __init__(self, task: Task, options: CiArtifactOptions) -> None:
         self._task, self._options = task, options

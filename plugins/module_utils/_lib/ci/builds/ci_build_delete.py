@@ -28,6 +28,7 @@ from ..client import (
     server_of,
 )
 from ..job_address import JobName, build_path, job_of
+from ..service import SERVICE
 from ..waiting import PollingFactory
 from . import build_watcher, queue_item, records
 from .build_request import Result
@@ -75,7 +76,7 @@ class CiBuildDeleteOperation:
     """Selects builds from the list of all builds, and deletes them one after the other."""
 
     descriptor: ClassVar = Descriptor(
-        "ci",
+        SERVICE,
         {
             "list": reads(*SEES_JOB),
             "delete": writes(*SEES_JOB, unforeseen=(DELETE_RUN,)),

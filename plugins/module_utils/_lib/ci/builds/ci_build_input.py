@@ -18,6 +18,7 @@ from ...core.plan import Plan, unchanged, without_none
 from ...core.verification import without_effect
 from ..client import BUILD, CANCEL, SEES_JOB, object_of, require_confirmation, server_of
 from ..job_address import JobName, build_path, build_segment, job_of
+from ..service import SERVICE
 from . import records
 from .parameters import Parameters, text
 from .records import described, pending_inputs
@@ -42,7 +43,7 @@ class CiBuildInputOperation:
     """Selects one of the inputs that the build waits for, and responds to it once."""
 
     descriptor: ClassVar = Descriptor(
-        "ci",
+        SERVICE,
         {
             **dict.fromkeys(
                 ("proceed", "proceed with parameters"), writes(*SEES_JOB, unforeseen=(BUILD,))

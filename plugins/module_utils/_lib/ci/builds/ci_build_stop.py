@@ -16,6 +16,7 @@ from ...core.plan import Plan, unchanged
 from ...core.progress import PollInterval, PollTimeout
 from ..client import CANCEL, SEES_JOB, server_of
 from ..job_address import Job, JobName, build_segment, job_of
+from ..service import SERVICE
 from ..waiting import PollingFactory, Timeout, WaitOptions
 from . import build_watcher, queue_item, records
 from .followed_build import FollowedBuild
@@ -58,7 +59,7 @@ class CiBuildStopOperation:
     """
 
     descriptor: ClassVar = Descriptor(
-        "ci",
+        SERVICE,
         dict.fromkeys(
             ("stop", "term and kill", "cancel in the queue"),
             writes(*SEES_JOB, unforeseen=(CANCEL,)),

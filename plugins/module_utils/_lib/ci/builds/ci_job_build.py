@@ -16,6 +16,7 @@ from ...core.operations.objects import failure_of
 from ...core.plan import Plan
 from ...core.progress import PollInterval, PollTimeout
 from ..client import BUILD, SEES_JOB, server_of
+from ..service import SERVICE
 from ..waiting import PollingFactory, interruptible
 from .build_request import BuildEntry, BuildOptions, BuildRequest
 from .build_watcher import BuildWatcher
@@ -50,7 +51,7 @@ class CiJobBuildOperation:
     """
 
     descriptor: ClassVar = Descriptor(
-        "ci",
+        SERVICE,
         {
             **dict.fromkeys(
                 ("start", "parameters", "many"), writes(*SEES_JOB, unforeseen=(BUILD,))

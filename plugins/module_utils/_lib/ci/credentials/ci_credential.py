@@ -24,6 +24,7 @@ from ..client import (
     UPDATE_CREDENTIALS,
     VIEW_CREDENTIALS,
 )
+from ..service import SERVICE
 from ..xml_reader import XmlElement, put, text_of
 from . import secret_record
 from .credential_store import CredentialLocation, CredentialStores
@@ -328,7 +329,7 @@ class CiCredentialOperation(Objects[CiCredentialEntry, XmlElement]):
     """Manages a credential, or the credentials of `entries`."""
 
     descriptor: ClassVar = Descriptor(
-        "ci",
+        SERVICE,
         {
             "read": reads(READ_SERVER, VIEW_CREDENTIALS),
             "create": writes(READ_SERVER, VIEW_CREDENTIALS, unforeseen=(CREATE_CREDENTIALS,)),

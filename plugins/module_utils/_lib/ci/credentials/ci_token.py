@@ -32,6 +32,7 @@ from ...core.secret import Secret
 from ...core.times import moment_of
 from ..client import ADMINISTER, part, refuse_page, server_of
 from ..script_run import http_console, run_script
+from ..service import SERVICE
 
 #: Script that lists the tokens, which no other interface of the server does.
 LISTING = """\
@@ -205,7 +206,7 @@ class CiTokenOperation(TokenOperation):
     """Manages the API tokens that have a name."""
 
     descriptor: ClassVar = Descriptor(
-        "ci",
+        SERVICE,
         {
             "read": reads(ADMINISTER),
             "create": writes(ADMINISTER),

@@ -20,6 +20,7 @@ from ...core.progress import PollInterval, PollTimeout
 from ..builds.followed_build import without_notes
 from ..client import BUILD, SEES_JOB, object_of, objects, require_confirmation, server_of
 from ..job_address import Job, JobName, job_of
+from ..service import SERVICE
 from ..waiting import Outage, PollingFactory, Timeout, WaitOptions, patience
 from .job_store import is_computed
 
@@ -98,7 +99,7 @@ class CiBranchScanOperation:
     """
 
     descriptor: ClassVar = Descriptor(
-        "ci",
+        SERVICE,
         {
             "scan": writes(*SEES_JOB, unforeseen=(BUILD,)),
             "log": reads(*SEES_JOB),

@@ -27,6 +27,7 @@ from ..client import (
     server_of,
 )
 from ..job_address import Job, JobName, job_of
+from ..service import SERVICE
 from ..xml_reader import KEPT, UnreadableXml
 from . import configuration, job_store, parts_of_others
 from .configuration import ConfigurationDrift
@@ -66,7 +67,7 @@ class CiJobOperation:
     """Creates, changes or deletes a job."""
 
     descriptor: ClassVar = Descriptor(
-        "ci",
+        SERVICE,
         {
             "read": reads(*SEES_JOB, EXTENDED_READ),
             "compare": reads(*SEES_JOB, EXTENDED_READ),

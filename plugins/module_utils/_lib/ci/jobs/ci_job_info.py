@@ -22,6 +22,7 @@ from .. import xml_reader
 from ..builds import parameters, records
 from ..client import EXTENDED_READ, SEES_JOB, document_text, object_of, objects, server_of
 from ..job_address import Job, JobName, build_segment, job_of
+from ..service import SERVICE
 from . import configuration
 from .job_store import is_folder
 from .kept_secrets import with_secrets
@@ -70,7 +71,7 @@ class CiJobInfoOperation(ReadOnly):
     """Reads a job or a build, and compares the configuration of the job."""
 
     descriptor: ClassVar = Descriptor(
-        "ci",
+        SERVICE,
         {
             **dict.fromkeys(("job", "build", "xpath"), reads(*SEES_JOB)),
             "configuration": reads(*SEES_JOB, EXTENDED_READ),

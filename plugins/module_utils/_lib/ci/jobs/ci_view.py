@@ -29,6 +29,7 @@ from ..client import (
 )
 from ..job_address import Job, job_of
 from ..server_objects import ServerObjects, naming_class
+from ..service import SERVICE
 from ..xml_reader import XmlElement, child_of, put, text_of, wanted_configuration
 from . import configuration, parts_of_others
 from .kept_values import without_kept
@@ -285,7 +286,7 @@ class CiViewOperation(Objects[CiViewEntry, Any]):
     """Manages a view, or the views of `entries`."""
 
     descriptor: ClassVar = Descriptor(
-        "ci",
+        SERVICE,
         {
             "read": reads(READ_SERVER, READ_VIEW),
             "create": writes(READ_SERVER, READ_VIEW, unforeseen=(CREATE_VIEW,)),

@@ -20,6 +20,7 @@ from ...core.plan import Plan, unchanged
 from ...core.verification import not_saved
 from ...core.yaml_text import UnreadableYaml, parse_yaml
 from ..client import ADMINISTER, READ_SERVER, SYSTEM_READ, objects, refuse_page, server_of
+from ..service import SERVICE
 from .casc_comparison import (
     PLUGIN_PATH,
     ConfigurationComparison,
@@ -56,7 +57,7 @@ class CiConfigurationOperation:
     """Compares a configuration with the server's export, and sends the sections that differ."""
 
     descriptor: ClassVar = Descriptor(
-        "ci",
+        SERVICE,
         {
             "read": reads(READ_SERVER, SYSTEM_READ),
             "configure": writes(ADMINISTER),

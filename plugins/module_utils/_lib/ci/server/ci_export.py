@@ -38,6 +38,7 @@ from ..jobs.configuration import drift
 from ..jobs.exported_jobs import ExportedJobs
 from ..jobs.kept_secrets import has_secret, may_have_secrets
 from ..server_objects import ServerObjects
+from ..service import SERVICE
 from ..xml_reader import KEPT, XmlElement
 from . import plugin_list
 from .baseline import least_version
@@ -335,7 +336,7 @@ class CiExportOperation(ServiceExport):
 
     # without a permission, the objects that it protects are in `left_out`
     descriptor: ClassVar = Descriptor(
-        "ci",
+        SERVICE,
         {
             "read": reads(
                 *(*SEES_JOB, EXTENDED_READ, SYSTEM_READ, READ_NODE, READ_VIEW, VIEW_CREDENTIALS)

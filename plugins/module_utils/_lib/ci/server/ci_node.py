@@ -35,6 +35,7 @@ from ..client import (
 from ..jobs import configuration
 from ..jobs.kept_values import without_kept
 from ..server_objects import ServerObjects
+from ..service import SERVICE
 from ..xml_reader import XmlElement, put, text_of, wanted_configuration
 
 BUILT_IN = "(built-in)"
@@ -530,7 +531,7 @@ class CiNodeOperation(Objects[CiNodeEntry, Any]):
     """Manages a node, or the nodes of `entries`."""
 
     descriptor: ClassVar = Descriptor(
-        "ci",
+        SERVICE,
         {
             "read": reads(READ_SERVER, READ_NODE),
             "create": writes(READ_SERVER, unforeseen=(CREATE_NODE, READ_NODE)),

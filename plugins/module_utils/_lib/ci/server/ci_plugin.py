@@ -18,6 +18,7 @@ from ...core.module.typed_options import Option, PathText, Seconds
 from ...core.plan import Plan
 from ...core.progress import PollInterval, PollTimeout
 from ..client import ADMINISTER, require_confirmation, server_of
+from ..service import SERVICE
 from ..waiting import PollingFactory, Timeout, WaitOptions
 from . import plugin_list, update_centre
 from .baseline import least_version, of_lock
@@ -59,7 +60,7 @@ class CiPluginOperation:
     """
 
     descriptor: ClassVar = Descriptor(
-        "ci",
+        SERVICE,
         dict.fromkeys(("install", "update", "remove", "enable and disable"), writes(ADMINISTER)),
     )
 

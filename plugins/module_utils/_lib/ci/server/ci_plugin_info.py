@@ -15,6 +15,7 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
 from ...core.plan import Plan, unchanged
 from ..client import READ_SERVER, SYSTEM_READ
+from ..service import SERVICE
 from ..ssh_commands import SshOptions
 from . import baseline
 from .plugin_list import Plugin, reader_of
@@ -37,7 +38,7 @@ class CiPluginInfoOptions(SshOptions):
 class CiPluginInfoOperation:
     """Reads and compares the plugins, and writes the lock file if requested."""
 
-    descriptor: ClassVar = Descriptor("ci", {"list": reads(READ_SERVER, SYSTEM_READ)})
+    descriptor: ClassVar = Descriptor(SERVICE, {"list": reads(READ_SERVER, SYSTEM_READ)})
 
     def __init__(self, task: Task, options: CiPluginInfoOptions) -> None:
         self._task = task

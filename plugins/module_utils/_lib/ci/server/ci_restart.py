@@ -23,6 +23,7 @@ from ...core.plan import Plan, unchanged
 from ...core.progress import PollInterval, PollTimeout
 from ..builds.followed_build import ProgressLines
 from ..client import MANAGE, READ_SERVER, object_of, objects, part, refuse_page, server_of
+from ..service import SERVICE
 from ..waiting import Outage, PollingFactory, Timeout, WaitOptions, interruptible, patience
 from . import plugin_list
 
@@ -66,7 +67,7 @@ class CiRestartOperation:
     """
 
     descriptor: ClassVar = Descriptor(
-        "ci",
+        SERVICE,
         {"restart": writes(READ_SERVER, unforeseen=(MANAGE,)), "wait": reads()},
         kind="server",
         name="restart",

@@ -17,6 +17,7 @@ from ...core.plan import Plan, unchanged
 from .. import script_run
 from ..client import ADMINISTER
 from ..script_run import ScriptEnd, console_of, printed, run_script
+from ..service import SERVICE
 from ..ssh_commands import SshOptions
 
 _NOTHING: dict[str, Any] = {"output": "", "output_lines": [], "result": None}
@@ -47,7 +48,7 @@ class CiScriptOperation:
     """
 
     descriptor: ClassVar = Descriptor(
-        "ci",
+        SERVICE,
         {"run": writes(ADMINISTER), "over SSH": writes(ADMINISTER)},
         lock=("script", "src"),
     )

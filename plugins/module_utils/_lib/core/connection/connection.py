@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
-from urllib.parse import quote, urlsplit
+from typing import TYPE_CHECKING, Any
 
 from ..address import origin
 from ..errors import invalid
 from ..secret import Secret, clean_url
+
+if TYPE_CHECKING:
+    from .service import Service
 
 
 @dataclass(frozen=True)
@@ -45,15 +46,17 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Connection:
-    """The address of a service and its login, with credentials of at most one kind."""
+    """The address of a service and its login, with credentials of at most one kind.
 
-    service: str
+    :param password: the secret that belongs to the user name
+    """
+
+    service: Service
     url: str
     username: str | None = None
     password: Secret | None = None
     token: Secret | None = None
     api_key: Secret | None = None
-    ltoken: Secret | None = None
     oauth: OAuth | None = None
     exchange: Exchange | None = None
     #: Description of the credentials and their source, for messages.
@@ -68,7 +71,7 @@ class Connection:
     def secrets(self) -> tuple[Secret, ...]:
         oauth = self.oauth
         keys = (oauth.private_key, oauth.access_token, oauth.access_token_secret) if oauth else ()
-        single = (self.password, self.token, self.api_key, self.ltoken)
+        single = (self.password, self.token, self.api_key)
         exchanged = self.exchange.secret if self.exchange else None
         return tuple(s for s in (*single, *keys, exchanged) if s)
 
@@ -86,17 +89,6 @@ class Connection:
         """Return the connection without its credentials."""
         bare = Connection(self.service, self.url, settings=self.settings, site=self.site)
         return replace(bare, other_server=self.other_server)
-
-    @property
-    def platform(self) -> str:
-        """Return the base address of the platform of the repository manager [C1.2]."""
-        return platform_of(self.url, self.settings)
-
-
-def platform_of(url: str, settings: Mapping[str, Any]) -> str:
-    """Return the base address of the platform for the address of the repository manager."""
-    named = settings.get("platform_url")
-    return url.removesuffix("/artifactory") if named is None else str(named)
 
 
 def is_other_server(own: Any, address: str) -> bool:
@@ -119,64 +111,3 @@ def require_own_server(place: str, name: str, own: Any, address: str, option: st
             f" are not sent to {clean_url(address, whole=True)}: set the credentials of that server"
             f" next to its {option}, or use the address of {name}"
         )
-
-
-#: Value of the option `cloud_id` that makes the client read the id from the site.
-AUTO = "auto"
-GATEWAY = "https://api.atlassian.com"
-GATEWAY_HOST = "api.atlassian.com"
-#: Token service of the cloud.
-TOKENS = "https://auth.atlassian.com"
-_SITE_HOST = re.compile(r".+\.(?:atlassian\.net|atlassian-us-gov-mod\.net|jira\.com)")
-_CLOUD_ID = re.compile(r"[A-Za-z0-9-]+")
-_PRODUCTS = {"tracker": "jira", "wiki": "confluence"}
-#: Path of the wiki on a site, and below its product at the gateway.
-_WIKI = "/wiki"
-_ABOVE_WIKI = re.compile(r"(?:/ex/confluence/[^/]+)?")
-
-
-def is_cloud(connection: Connection) -> bool:
-    """Return whether the server is in the cloud, according to its address and `cloud_id`."""
-    return connection.settings.get("cloud_id") is not None or is_cloud_host(connection.url)
-
-
-def is_cloud_host(url: str) -> bool:
-    host = origin(url)[1]
-    return host == GATEWAY_HOST or _SITE_HOST.fullmatch(host) is not None
-
-
-def is_cloud_id(value: Any) -> bool:
-    """Return whether a value can be the id of a site, which becomes a part of the address."""
-    return isinstance(value, str) and _CLOUD_ID.fullmatch(value) is not None
-
-
-def check(service: str, url: str, settings: Mapping[str, Any]) -> None:
-    """Raise `invalid` for an invalid `cloud_id`, or for a cloud wiki address without `/wiki`."""
-    cloud_id = settings.get("cloud_id")
-    if cloud_id is not None:
-        if not is_cloud_id(str(cloud_id)):
-            message = "use the id from /_edge/tenant_info of the site, or auto"
-            raise invalid(f"cloud_id of the {service} service is not the id of a site: {message}")
-        if settings.get("dialect") == "server":
-            raise invalid(
-                f"cloud_id of the {service} service is only for the cloud, but dialect is server:"
-                " omit one of them"
-            )
-        return
-    cloud = is_cloud_host(url) or str(settings.get("dialect")).startswith("cloud_")
-    if service == "wiki" and cloud and _ABOVE_WIKI.fullmatch(urlsplit(url).path):
-        raise invalid(f"the cloud wiki is not at {url}: set url to {url}{_WIKI}")
-
-
-def site_of(connection: Connection) -> str:
-    """Return the configured address without its path."""
-    parts = urlsplit(connection.url)
-    return f"{parts.scheme}://{parts.netloc}"
-
-
-def at_gateway(connection: Connection, cloud_id: str) -> Connection:
-    """Return the connection for requests to the gateway. Links for people stay on the site."""
-    gateway = str(connection.settings.get("cloud_gateway") or GATEWAY)
-    product, below = _PRODUCTS[connection.service], _WIKI if connection.service == "wiki" else ""
-    url = f"{gateway}/ex/{product}/{quote(cloud_id, safe='')}{below}"
-    return replace(connection, url=url, site=f"{site_of(connection)}{below}")

@@ -240,7 +240,7 @@ class DeadlineAdapter(HTTPAdapter):
 
 
 class PooledSession(Session):
-    """Session with its cache (the crumb of the CI server). It does not follow redirects: the
+    """Session with its cache (what its responses have told). It does not follow redirects: the
     transport does, within its rules.
 
     :param connections: maximum number of connections to an origin; further requests wait

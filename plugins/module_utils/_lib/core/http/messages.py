@@ -7,7 +7,7 @@ import random
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
@@ -56,7 +56,7 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})
 #: Maximum length of a server's `Server` header in messages.
 _SERVER_LIMIT = 60
 _FIRST_WAIT = 0.5  # seconds
-#: The forms and addresses of SAML, OAuth 2 and OpenID Connect, and of the plugins of the CI server.
+#: The forms and addresses of SAML, OAuth 2 and OpenID Connect, and of plugins for them.
 _SIGN_ON = re.compile(
     r"name=[\"']?SAML(?:Request|Response)|[?&;]SAMLRequest=|[?&;]response_type=|/adfs/ls"
     r"|openid-connect/auth|oauth2/(?:v[0-9.]+/)?(?:authorize|start|sign_in)|commenceLogin",
@@ -64,14 +64,6 @@ _SIGN_ON = re.compile(
 )
 #: Kinds of error responses that do not show whether the server has carried out a write.
 _UNCERTAIN_KINDS = frozenset({"server", "rate_limited"})
-#: Headers that identify the services, in error responses too.
-_SERVICE_HEADERS = (
-    "X-Jenkins",
-    "X-JFrog-Version",
-    "X-Artifactory-Id",
-    "X-AREQUESTID",
-    "X-AUSERNAME",
-)
 
 
 @dataclass(frozen=True)
@@ -101,6 +93,8 @@ class Request:
     once: bool = False
     #: Deadline for all attempts, in seconds of the monotonic clock; `None` means no deadline.
     deadline: float | None = None
+    #: Headers by which the service is recognized, in error responses too.
+    service_headers: Collection[str] = ()
 
     def left(self) -> float:
         """Return the seconds until the deadline, or infinity without a deadline."""
@@ -147,11 +141,6 @@ class Response:
         error.outcome_unknown = not self.request.reads
         return error
 
-    def _is_of_a_service(self) -> bool:
-        """Return whether headers or a JSON body show that the response is from a service."""
-        known = any(name in self.headers for name in _SERVICE_HEADERS)
-        return known or isinstance(json_or_none(self.body), Mapping)
-
     def error(self, kind: errors.Kind, message: str, detail: str | None = None) -> ToolchainError:
         """Return the error for the response, with the request's purpose before the message.
 
@@ -168,7 +157,8 @@ class Response:
             and (kind in _UNCERTAIN_KINDS or self.status == 408)
             and self.status != 501,
         )
-        if self.status == 404 and not self._is_of_a_service():
+        named = any(name in self.headers for name in self.request.service_headers)
+        if self.status == 404 and not named and not isinstance(json_or_none(self.body), Mapping):
             error.other_server = errors.shorten(self.headers.get("Server", ""), _SERVER_LIMIT)
         delay = retry_after(self.headers.get("Retry-After"))
         if self.status == 429 or (self.status == 503 and delay is not None):

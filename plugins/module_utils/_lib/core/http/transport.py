@@ -4,16 +4,15 @@
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from .. import errors
 from ..address import NOWHERE, Query, encode, is_forbidden_redirect, is_login_page, origin, target
-from ..connection.auth import Anonymous, Crumb, Login, Outgoing, hide
+from ..connection.auth import Anonymous, Login, Outgoing, hide
 from ..connection.connection import Connection
 from ..connection.short_lived import ShortLived
 from ..errors import ToolchainError, invalid
@@ -23,17 +22,27 @@ from .connections import pooled_session
 from .messages import REDIRECTS, Accounting, Request, Response, retry_after
 from .multipart import SMALL, Upload, small_body
 from .network_errors import Failure, failure_of
-from .rejected_logins import kind_of_rejection
 from .writes import RETRIED_READS, Retries, Verify, Write, limit_of
 
-#: Methods without a crumb.
+#: Methods that change nothing.
 _SAFE = frozenset({"GET", "HEAD"})
 _KEEPING_METHOD = frozenset({307, 308})
 _MAX_REDIRECTS = 5
 #: Minimum timeout in seconds, because a request with a timeout of 0 always fails.
 _SHORTEST_TIMEOUT = 0.1
-#: Matches a 403 about the CSRF crumb. With `\b`, because Jenkins pages also have "breadcrumbs".
-_CRUMB = re.compile(r"\bcrumb\b", re.IGNORECASE)
+
+
+class WriteGuard(Protocol):
+    """Headers that a server requires with each write, such as a token against forged requests."""
+
+    def headers(self) -> Mapping[str, str]:
+        """Return the headers, which it requests from the server if it has none."""
+
+    def is_rejected(self, response: Response) -> bool:
+        """Return whether a 403 is due to the headers."""
+
+    def forget(self) -> None:
+        """Discard the headers, because they are outdated."""
 
 
 class Transport:
@@ -43,7 +52,8 @@ class Transport:
     :param describe: extracts the server's error message from a response
     :param notice: called with the headers of every response of the server
     :param connections: maximum number of connections
-    :param crumbs: keep the session cookie, and send a CSRF crumb unless the method is GET or HEAD
+    :param guard: creates the guard of the writes. The session cookie is then kept, and requests
+        other than GET and HEAD have the headers of the guard
     """
 
     def __init__(
@@ -56,7 +66,7 @@ class Transport:
         describe: Callable[[Response], str] | None = None,
         notice: Callable[[Mapping[str, str]], None] | None = None,
         connections: int = 10,
-        crumbs: bool = False,
+        guard: Callable[[Transport], WriteGuard] | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         hide(connection)
@@ -65,10 +75,12 @@ class Transport:
         self._login, self._read_only = login, read_only
         self._describe = describe or (lambda response: errors.error_text(response.text))
         self._notice = notice or (lambda headers: None)
-        self._session = pooled_session(connection, connections=connections, cookies=crumbs)
+        self._session = pooled_session(
+            connection, connections=connections, cookies=guard is not None
+        )
         self._timeout = float(connection.settings["timeout"])
         self._retries = Retries.of(connection.settings, self.accounting, sleep)
-        self._crumb = Crumb(self._fetch_crumb, self._session.memory) if crumbs else None
+        self._guard = None if guard is None else guard(self)
 
     @property
     def memory(self) -> dict[str, Any]:
@@ -76,10 +88,10 @@ class Transport:
         return self._session.memory
 
     def forget_login(self) -> None:
-        """Drop cookies and crumb, for example after a restart of the server."""
+        """Drop the cookies and the headers of writes, for example after a restart of the server."""
         self._session.cookies.clear()
-        if self._crumb is not None:
-            self._crumb.forget()
+        if self._guard is not None:
+            self._guard.forget()
 
     def url(self, path: str, query: Query | None = None) -> str:
         """Return the URL for a path and a query.
@@ -211,9 +223,12 @@ class Transport:
         if response.status in RETRIED_READS and (delay or 0.0) > self._retries.longest:
             return self._retries.too_long(response, delay or 0.0, detail)
         reason = f": {detail}" if detail else " without an error message"
-        kind, remedy = kind_of_rejection(response, self.connection, detail)
+        kind, remedy = errors.kind_of_status(response.status), ""
+        if response.status in (401, 403) and origin(response.url) == self._home:
+            service = self.connection.service
+            remedy = service.rejected_login(self.connection, response.status, detail)
         message = f"the server returned {response.status}{limit_of(response)}{reason}"
-        error = response.error(kind, message, detail)
+        error = response.error("auth" if remedy else kind, message, detail)
         return error.with_hint(remedy) if remedy else error
 
     def _request(
@@ -241,16 +256,18 @@ class Transport:
         headers.update(parts.pop("headers", {}))
         if patience is not None:
             parts["deadline"] = time.monotonic() + patience
-        return Request(purpose, method, self.url(path, query), reads, headers, **parts)
+        known = self.connection.service.headers
+        url = self.url(path, query)
+        return Request(purpose, method, url, reads, headers, service_headers=known, **parts)
 
     def _send_with_retries(self, request: Request) -> Incoming:
-        """Send a request, with retries. A rejected crumb is renewed once."""
-        attempt, crumb_renewed = 0, False
+        """Send a request, with retries. Rejected headers of the guard are renewed once."""
+        attempt, renewed = 0, False
         while True:
             outcome = self._send_following_redirects(request)
-            if not crumb_renewed and self._crumb_rejected(request, outcome):
+            if not renewed and self._is_rejected_by_guard(request, outcome):
                 self.forget_login()
-                crumb_renewed = True
+                renewed = True
                 continue
             delay = self._retry_delay(request, outcome)
             pause = None if delay is None else self._retries.pause(request, attempt, delay)
@@ -314,8 +331,8 @@ class Transport:
             wrong = f"is not an address on the server at {self.connection.url}"
             raise ToolchainError("protocol", f"{request.purpose}: {address} {wrong}")
         outgoing = Outgoing(request.method, url, dict(request.headers))
-        if self._crumb is not None and request.method not in _SAFE:
-            outgoing.headers.update(self._crumb.headers())
+        if self._guard is not None and request.method not in _SAFE:
+            outgoing.headers.update(self._guard.headers())
         login = self._login if at_home and not request.anonymous else Anonymous()
         if isinstance(login, ShortLived):
             login.prepare()  # before the request is counted, because it may fail
@@ -371,23 +388,11 @@ class Transport:
             "auth" if login else "protocol", message, status=status, method=request.method, url=url
         )
 
-    def _crumb_rejected(self, request: Request, outcome: Incoming | Failure) -> bool:
-        if self._crumb is None or isinstance(outcome, Failure) or request.method in _SAFE:
+    def _is_rejected_by_guard(self, request: Request, outcome: Incoming | Failure) -> bool:
+        if self._guard is None or isinstance(outcome, Failure) or request.method in _SAFE:
             return False
-        if outcome.status_code != 403 or "X-Required-Permission" in outcome.headers:
-            return False
-        return _CRUMB.search(errors.error_text(_read_response(request, outcome).text)) is not None
-
-    def _fetch_crumb(self, path: str, query: Mapping[str, str]) -> tuple[int, Any]:
-        response = self.read(
-            "requesting a crumb",
-            path,
-            query=query,
-            expect=(200, 403, 404) if "xml" in path else (200, 400, 404, 405, 406),
-        )
-        text = response.text  # `json()` raises `auth` for a login form
-        decode = text.lstrip().startswith("{") or 'type="password"' in text.lower()
-        return response.status, response.json() if response.status == 200 and decode else text
+        rejected = outcome.status_code == 403
+        return rejected and self._guard.is_rejected(_read_response(request, outcome))
 
 
 def _read_response(request: Request, incoming: Incoming) -> Response:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from string import Formatter
 from typing import Any, NamedTuple
 
+from ..connection.service import Service
 from ..object_names import object_name
 
 
@@ -58,7 +59,7 @@ class Descriptor(NamedTuple):
         does not list it
     """
 
-    service: str | None
+    service: Service | None
     operations: Mapping[str, Access]
     kind: str = ""
     name: str = ""
@@ -66,6 +67,11 @@ class Descriptor(NamedTuple):
     follows: bool = False
     key: tuple[str, ...] = ()
     lock: tuple[str, ...] | None = ()
+
+    @property
+    def service_name(self) -> str:
+        """Return the name of the service, "" without a service."""
+        return self.service.name if self.service else ""
 
     def name_of(self, values: Mapping[str, Any]) -> str:
         """Return the name of an object, "" without any of its values.

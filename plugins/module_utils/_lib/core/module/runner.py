@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 from ansible.module_utils import basic
 from ansible.module_utils.basic import missing_required_lib
 
 from .. import json_text
 from ..connection.options import argument_spec, resolve
+from ..connection.service import Service
 from ..errors import ToolchainError, invalid, printable
 from ..http.connections import REQUESTS_MISSING
 from ..http.messages import Accounting
@@ -23,7 +24,7 @@ from ..secret import hidden, secrets_in_addresses, without_user_info
 from . import diffs, typed_options
 from .ansible_internals import MODULE_MASKS_RESULTS, UNCHECKED, HookedModule
 from .authorship import Attributed
-from .descriptor import lock_names
+from .descriptor import Descriptor, lock_names
 from .input_check import Options, ansible_spec, check_options
 from .masking import OptionSecrets, has_private, mask_keys, mask_values, names_of
 from .object_locks import ObjectLocks
@@ -31,8 +32,6 @@ from .predictions import Predictions
 from .sealing import Sealing
 from .server_values import ServerValues
 from .task import Task
-
-Given = TypeVar("Given")
 
 
 class _Module(HookedModule):
@@ -104,7 +103,7 @@ class _LintedModule(_Module):
         return arguments
 
 
-def _new_module(service: str | None, options: type) -> _Module:
+def _new_module(service: Service | None, options: type) -> _Module:
     """Create the module.
 
     ansible-lint replaces `AnsibleModule` with a class that only checks the options. If it has done
@@ -118,27 +117,37 @@ def _new_module(service: str | None, options: type) -> _Module:
 
 
 @functools.cache
-def _spec(service: str | None, options: type) -> Options:
+def _spec(service: Service | None, options: type) -> Options:
     """Return the argument spec of a module, cached for the items of a loop."""
     connection = {} if service is None else argument_spec(service)
     return {**connection, **typed_options.argument_spec(options)}
 
 
-def run(
-    service: str | None, options: type[Given], operation: Callable[[Any, Given], Operation]
-) -> None:
+class OperationType(Protocol):
+    """The class of an operation."""
+
+    @property
+    def descriptor(self) -> Descriptor:
+        """Return the metadata of the module."""
+
+    def __call__(self, task: Any, options: Any, /) -> Operation:
+        """Create the operation. Raises `invalid` for contradictory options.
+
+        :param task: `None` for a module that needs no server
+        """
+
+
+def run(options: type, operation: OperationType) -> None:
     """Run a module: plan, apply the plan unless in check mode, and exit with the result.
 
-    :param service: service of the module, `None` for a module that needs no server
     :param options: dataclass of the module's options, without those of the connection
-    :param operation: creates the operation from the task (`None` without a service) and the
-        options; raises `invalid` for contradictory options
     """
+    service = operation.descriptor.service
     module = _new_module(service, options)
     task = None if service is None else _task(service, module)
     failed: ToolchainError | None = None
     try:
-        parsed = typed_options.parse(options, module.params)
+        parsed: Any = typed_options.parse(options, module.params)
         planned = _planned(_Planner(module, operation, parsed, task))
         prepared, plan, sealing = planned
         authors = _authors(module, prepared, plan)
@@ -169,7 +178,7 @@ class _Planner(NamedTuple):
     """Plans the task of a module. Each plan has an operation of its own, which reads again."""
 
     module: _Module
-    operation: Callable[[Any, Any], Operation]
+    operation: OperationType
     options: Any
     task: Task | None
 
@@ -254,12 +263,7 @@ def _values_for_reports(sealing: Sealing | None) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value}
 
 
-def run_locally(options: type[Given], operation: Callable[[Given], Operation]) -> None:
-    """Run a module that needs no server."""
-    run(None, options, lambda _task, parsed: operation(parsed))
-
-
-def _task(service: str, module: _Module) -> Task:
+def _task(service: Service, module: _Module) -> Task:
     """Return the task of a module. The module fails if the connection options are invalid."""
     if REQUESTS_MISSING is not None:
         missing = invalid(missing_required_lib("requests"))

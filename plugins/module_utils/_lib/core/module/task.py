@@ -8,14 +8,10 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..connection.auth import Anonymous, hide, login_of
+from ..connection.auth import Anonymous, hide
 from ..connection.connection import (
-    AUTO,
     Connection,
     Exchange,
-    at_gateway,
-    is_cloud_id,
-    site_of,
 )
 from ..connection.short_lived import ShortLived
 from ..errors import (
@@ -27,8 +23,8 @@ from ..errors import (
     single_line,
 )
 from ..free_text import mask_free_text
-from ..http.messages import Accounting, Response, json_or_none, unexpected_body
-from ..http.transport import Transport
+from ..http.messages import Accounting, Response, unexpected_body
+from ..http.transport import Transport, WriteGuard
 from ..http.writes import longest_request
 from ..progress import progress
 from ..secret import hidden
@@ -60,12 +56,8 @@ def _address_hint(error: ToolchainError, connection: Connection) -> str:
     if error.other_server is None:
         return f"if it exists, {_CHECK} ({connection.url})"
     responder = f" ({error.other_server} responded)" if error.other_server else ""
-    service = f"{connection.url} is the {connection.service} service"
+    service = f"{connection.url} is the {connection.service.name} service"
     return f"it is uncertain whether {service}{responder}: {_CHECK}"
-
-
-#: Path that returns the id of a cloud site, and key of the id in the cache [tracker-40].
-_TENANT, _ID = "_edge/tenant_info", "cloud.id"
 
 
 @dataclass(frozen=True)
@@ -106,11 +98,11 @@ class Task:
 
     @functools.cached_property
     def server(self) -> Connection:
-        """Return the connection for requests, which leads to the gateway if `cloud_id` is set.
+        """Return the connection for requests, which may lead to another address than the options.
 
-        The first access may send a request for the id of the site.
+        The first access may send a request for that address.
         """
-        return _server_of(self.connection, self.accounting)
+        return self.connection.service.server(self.connection, self.accounting)
 
     def transport(
         self,
@@ -119,7 +111,7 @@ class Task:
         notice: Callable[[Mapping[str, str]], None] | None = None,
         api_key_headers: Collection[str] = (),
         connections: int = 10,
-        crumbs: bool = False,
+        guard: Callable[[Transport], WriteGuard] | None = None,
         base: str | None = None,
     ) -> Transport:
         """Return a transport to the service of this task; see :class:`Transport`.
@@ -131,7 +123,7 @@ class Task:
         exchange = connection.exchange
         return Transport(
             connection,
-            login_of(connection, *api_key_headers)
+            connection.service.login(connection, *api_key_headers)
             if exchange is None
             else ShortLived(exchange, self._exchange, longest_request(connection.settings)),
             read_only=self.read_only,
@@ -139,7 +131,7 @@ class Task:
             describe=describe,
             notice=notice,
             connections=connections,
-            crumbs=crumbs,
+            guard=guard,
         )
 
     def _exchange(
@@ -185,31 +177,3 @@ class Task:
             "msg": single_line(message_with_hint(error, self.connection)),
             "error": described,
         }
-
-
-def _server_of(connection: Connection, accounting: Accounting) -> Connection:
-    """Return the connection for requests, which leads to the gateway if `cloud_id` is set."""
-    cloud_id = connection.settings.get("cloud_id")
-    if cloud_id is None:
-        return connection
-    if cloud_id == AUTO:
-        cloud_id = _id_of(connection, accounting)
-    return at_gateway(connection, cloud_id)
-
-
-def _id_of(connection: Connection, accounting: Accounting) -> str:
-    """Return the id of a cloud site. It is read without a login, once per server and process."""
-    site = replace(connection.without_login, url=site_of(connection))
-    transport = Transport(site, Anonymous(), read_only=True, accounting=accounting)
-    if _ID not in transport.memory:
-        purpose = f"reading the id of the site {site.url}"
-        try:
-            response = transport.read(purpose, _TENANT, headers={"Accept": "application/json"})
-            tenant = json_or_none(response.body)
-            found = tenant.get("cloudId") if isinstance(tenant, dict) else None
-            if not is_cloud_id(found):
-                raise unexpected_body(response, "the id of a site")
-        except ToolchainError as error:
-            raise error.with_hint("set cloud_id to the id instead of auto") from None
-        transport.memory[_ID] = found
-    return str(transport.memory[_ID])

@@ -114,7 +114,7 @@ _LONGEST = 50
 #: In folders with a path of this length or more, names with a digest consist of the digest only.
 _LONGEST_PATH = 1000
 _KEPT = "-_"
-#: Names with a meaning for other programs and for the module `wiki_tree`.
+#: Names with a meaning for other programs, and for modules that read a folder.
 _RESERVED = frozenset(
     {"index", "readme", "con", "prn", "aux", "nul"}
     | {f"{port}{number}" for port in ("com", "lpt") for number in range(10)}

@@ -15,6 +15,7 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.operations.objects import Item, Objects, entries_of
 from ...core.plan import Plan, plan, without_none
+from ..service import SERVICE
 from .directory import GROUPS, USERS, AccountKind, Directory, Fields, Mode, merged
 
 #: Options, and the names of their fields in the older API.
@@ -158,7 +159,7 @@ class RepoGroupOperation(Objects[RepoGroupEntry, Fields]):
     """Create, update or delete a group, or the groups of `entries`."""
 
     descriptor: ClassVar = Descriptor(
-        "repo",
+        SERVICE,
         {
             "read": reads("admin"),
             **dict.fromkeys(("create", "update", "members", "delete"), writes("admin")),

@@ -20,6 +20,7 @@ from ...core.plan import Change, Plan, plan
 from ...core.verification import DOING
 from ..client import RepoClient
 from ..repositories import kind_of, listed
+from ..service import SERVICE
 from .directory import GROUPS, PERMISSIONS, USERS, Directory
 from .permission_store import (
     ACTIONS,
@@ -324,7 +325,7 @@ class RepoPermissionOperation(Objects[RepoPermissionEntry, Row]):
     """Create, update or delete a permission, or the permissions of `entries`."""
 
     descriptor: ClassVar = Descriptor(
-        "repo",
+        SERVICE,
         {
             "read": reads("admin"),
             **dict.fromkeys(("create", "update", "delete"), writes("admin")),

@@ -29,6 +29,7 @@ from ...core.operations.named_tokens import (
 from ...core.plan import Plan, without_none
 from ..client import object_of
 from ..interface import ACCESS, InterfaceMissing, PlatformClient
+from ..service import SERVICE
 
 _LONGEST_SCOPES, _LONGEST_USER = 500, 255
 #: Minimum lifetime: some servers do not store tokens with a shorter lifetime [repo-40].
@@ -187,7 +188,7 @@ class RepoTokenOperation(TokenOperation):
     """Issue, renew or revoke the access tokens with a name."""
 
     descriptor: ClassVar = Descriptor(
-        "repo",
+        SERVICE,
         {
             "read": reads(),
             "create": writes(unforeseen=("admin",)),

@@ -15,6 +15,7 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.operations.objects import Item, Objects, entries_of
 from ...core.plan import Change, Plan, plan, without_none
+from ..service import SERVICE
 from .directory import GROUPS, USERS, AccountKind, Directory, Fields, Mode, merged, own_account
 
 #: Options, and the names of their fields in the older interface.
@@ -196,7 +197,7 @@ class RepoUserOperation(Objects[RepoUserEntry, Fields]):
     """Create, update or delete a user, or the users of `entries`."""
 
     descriptor: ClassVar = Descriptor(
-        "repo",
+        SERVICE,
         {
             "read": reads("admin"),
             **dict.fromkeys(("create", "update", "groups", "delete"), writes("admin")),

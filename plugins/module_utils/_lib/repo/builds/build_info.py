@@ -19,6 +19,7 @@ from ...core.plan import Plan, ReadOnly, unchanged
 from ...core.times import iso, moment_of
 from .. import repositories
 from ..client import RepoClient, objects_of
+from ..service import SERVICE
 from . import records
 from .promotions import Promotion, promotions
 from .records import BuildKey
@@ -117,7 +118,7 @@ def _run(entry: Mapping[str, Any]) -> BuildRun:
 class BuildInfoOperation(ReadOnly):
     """List the builds of a name, or read the record of one build as well."""
 
-    descriptor: ClassVar = Descriptor("repo", {"list": reads("read"), "read": reads("read")})
+    descriptor: ClassVar = Descriptor(SERVICE, {"list": reads("read"), "read": reads("read")})
 
     def __init__(self, task: Task, options: BuildInfoOptions) -> None:
         address.require_segment("build_name", options.build_name)

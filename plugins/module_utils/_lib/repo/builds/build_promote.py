@@ -21,6 +21,7 @@ from ..client import RepoClient, refuse_page, repository_key
 from ..error_text import errors_in
 from ..properties import texts_of
 from ..repositories import deployment_target
+from ..service import SERVICE
 from . import recorded_files, records
 from .promotions import (
     BuildSnapshot,
@@ -442,7 +443,7 @@ class BuildPromoteOperation:
     """
 
     descriptor: ClassVar = Descriptor(
-        "repo",
+        SERVICE,
         {"promote": writes("read", "deploy")},
         kind="build",
         name="{project}:{build_name}/{build_number}",

@@ -23,6 +23,7 @@ from ..client import RepoClient
 from ..items import listing
 from ..items.file_states import common_folder
 from ..properties import Properties
+from ..service import SERVICE
 from . import records
 from .build_info import NO_BUILDS
 from .promotions import promotions
@@ -167,7 +168,7 @@ class BuildPublishOperation:
     """Publish a record if it is missing or incomplete, and set missing build properties."""
 
     descriptor: ClassVar = Descriptor(
-        "repo",
+        SERVICE,
         {"publish": writes("read", unforeseen=("deploy", "annotate"))},
         kind="build",
         name="{project}:{build_name}/{build_number}",

@@ -14,6 +14,7 @@ from ...core.module.task import Task
 from ...core.plan import Change, Plan
 from ...core.verification import without_effect
 from ..client import RepoClient
+from ..service import SERVICE
 from .build_info import read_list
 
 
@@ -32,7 +33,7 @@ class BuildRecordOperation:
     """Delete build records by number; all builds with the same number are deleted."""
 
     descriptor: ClassVar = Descriptor(
-        "repo",
+        SERVICE,
         {"read": reads("read"), "delete": writes("read", unforeseen=("delete",))},
         kind="build",
         name="{project}:{build_name}/{build_numbers}",

@@ -20,6 +20,7 @@ from ...core.plan import Action, Change, Plan
 from ...core.times import age_of, moment_of
 from ...core.verification import without_effect
 from ..client import RepoClient
+from ..service import SERVICE
 from . import records
 from .build_info import BuildList, BuildRun, read_list, require_builds
 from .promotions import promotions
@@ -73,7 +74,7 @@ class BuildRetentionOperation:
     even if it could not delete them.
     """
 
-    descriptor: ClassVar = Descriptor("repo", {"discard": writes("read", unforeseen=("delete",))})
+    descriptor: ClassVar = Descriptor(SERVICE, {"discard": writes("read", unforeseen=("delete",))})
 
     def __init__(self, task: Task, options: BuildRetentionOptions) -> None:
         self._options, self._warn = options, task.warn

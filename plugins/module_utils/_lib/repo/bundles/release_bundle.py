@@ -20,6 +20,7 @@ from ..builds import records
 from ..builds.records import BuildKey, named, references
 from ..client import RepoClient, objects, refuse_glob, repository_key, segments
 from ..items import listing
+from ..service import SERVICE
 from .lifecycle import (
     COMPLETED,
     Bundle,
@@ -377,7 +378,7 @@ class ReleaseBundleOperation:
     """
 
     descriptor: ClassVar = Descriptor(
-        "repo",
+        SERVICE,
         {
             "read": reads("read"),
             "create": writes("read", unforeseen=("deploy",)),

@@ -19,6 +19,7 @@ from ...core.times import moment_of
 from ...core.verification import without_effect
 from ..client import object_of, objects
 from ..interface import InterfaceMissing
+from ..service import SERVICE
 from .lifecycle import COMPLETED, Bundle, BundleWaitOptions, Progress, progress_of
 
 _NONE: Mapping[str, Any] = {"id": None, "status": None, "sites": []}
@@ -260,7 +261,7 @@ class ReleaseBundleDistributeOperation:
     """
 
     descriptor: ClassVar = Descriptor(
-        "repo",
+        SERVICE,
         {
             "distribute": writes("read", unforeseen=("deploy",)),
             "delete": writes("read", unforeseen=("deploy",)),

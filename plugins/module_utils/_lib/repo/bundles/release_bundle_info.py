@@ -15,6 +15,7 @@ from ...core.module.typed_options import Option
 from ...core.plan import Plan, ReadOnly, unchanged, without_none
 from ..client import repository_key
 from ..interface import LIFECYCLE, PlatformClient
+from ..service import SERVICE
 from .lifecycle import Bundle, BundleOptions, pages, require_name
 from .release_bundle_promote import read_promotions
 
@@ -35,7 +36,7 @@ class ReleaseBundleInfoOperation(ReadOnly):
     """Read a version, all versions of a name, or the newest versions of all names."""
 
     descriptor: ClassVar = Descriptor(
-        "repo",
+        SERVICE,
         dict.fromkeys(("version", "versions", "names"), reads("read")),
     )
 

@@ -17,6 +17,7 @@ from ...core.times import moment_of
 from ...core.verification import without_effect
 from .. import repositories
 from ..client import RepoClient, object_of, repository_key
+from ..service import SERVICE
 from .lifecycle import (
     COMPLETED,
     Bundle,
@@ -120,7 +121,7 @@ class ReleaseBundlePromoteOperation:
     """
 
     descriptor: ClassVar = Descriptor(
-        "repo",
+        SERVICE,
         {"promote": writes("read", unforeseen=("deploy",))},
         kind="release bundle",
         name="{project}:{name}/{version}@{repository}",

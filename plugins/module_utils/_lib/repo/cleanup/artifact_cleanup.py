@@ -23,6 +23,7 @@ from .. import aql, layouts, repositories
 from ..client import RepoClient, item_path
 from ..computed_files import index_test
 from ..items import listing
+from ..service import SERVICE
 from .image_parts import ImageParts, ImageReader, complete_rows, rows_at
 from .rules import (
     ROOT,
@@ -72,7 +73,7 @@ class ArtifactCleanupOperation:
     """Delete the items that match the rules; an item that several rules match is deleted once."""
 
     descriptor: ClassVar = Descriptor(
-        "repo", {"search": reads("read"), "delete": writes("read", unforeseen=("delete",))}
+        SERVICE, {"search": reads("read"), "delete": writes("read", unforeseen=("delete",))}
     )
 
     def __init__(self, task: Task, options: ArtifactCleanupOptions) -> None:

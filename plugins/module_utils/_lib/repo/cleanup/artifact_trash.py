@@ -25,6 +25,7 @@ from ...core.plan import Action, Operation, Plan
 from ...core.verification import without_effect
 from .. import aql, repositories
 from ..client import RepoClient, join, objects_of, refuse_glob, repository_key, segments
+from ..service import SERVICE
 
 _KEY = "auto-trashcan"
 _TRASH = f"api/storage/{_KEY}"
@@ -57,7 +58,7 @@ class _TrashOperation(Operation, Divisible, Protocol):
 class ArtifactTrashOperation:
     """Clean or empty the trash, depending on the option `state`."""
 
-    descriptor: ClassVar = Descriptor("repo", {"clean": writes("admin"), "empty": writes("admin")})
+    descriptor: ClassVar = Descriptor(SERVICE, {"clean": writes("admin"), "empty": writes("admin")})
 
     def __init__(self, task: Task, options: ArtifactTrashOptions) -> None:
         self._operation = _operation(task, options)

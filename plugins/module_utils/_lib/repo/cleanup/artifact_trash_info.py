@@ -10,6 +10,7 @@ from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.plan import Plan, ReadOnly, unchanged
 from ..client import RepoClient
+from ..service import SERVICE
 from .artifact_trash import children
 
 
@@ -21,7 +22,7 @@ class ArtifactTrashInfoOptions:
 class ArtifactTrashInfoOperation(ReadOnly):
     """List the trash."""
 
-    descriptor: ClassVar = Descriptor("repo", {"list": reads("admin")})
+    descriptor: ClassVar = Descriptor(SERVICE, {"list": reads("admin")})
 
     def __init__(self, task: Task, options: ArtifactTrashInfoOptions) -> None:
         self._client = RepoClient(task)

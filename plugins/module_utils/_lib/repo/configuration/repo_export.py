@@ -18,6 +18,7 @@ from ..access.permission_store import from_access, from_older
 from ..access.repo_group import OWN_REALMS, group_of, with_members
 from ..access.repo_user import user_of
 from ..client import RepoClient
+from ..service import SERVICE
 from .catalogue import Config, RepositoryCatalogue, require_whole
 from .entry import (
     NAMES,
@@ -211,7 +212,7 @@ class RepoExportOptions(ExportOptions):
 class RepoExportOperation(ServiceExport):
     """Export the configuration of a repository manager."""
 
-    descriptor: ClassVar = Descriptor("repo", {"read": reads("admin")})
+    descriptor: ClassVar = Descriptor(SERVICE, {"read": reads("admin")})
 
     service = "repo"
 

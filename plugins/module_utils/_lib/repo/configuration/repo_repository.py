@@ -24,6 +24,7 @@ from ...core.operations.objects import (
 from ...core.plan import Plan, plan
 from ..client import RepoClient
 from ..items.listing import listing
+from ..service import SERVICE
 from .catalogue import Config, RepositoryCatalogue, Writer, require_whole, without_secrets
 from .entry import (
     NAMES,
@@ -287,7 +288,7 @@ class RepoRepositoryOperation(Objects[RepositoryEntry, Config]):
     """Create, update or delete a repository, or the repositories of `entries`."""
 
     descriptor: ClassVar = Descriptor(
-        "repo",
+        SERVICE,
         {
             "read": reads("read"),
             **dict.fromkeys(("create", "update", "delete", "batch"), writes("admin")),

@@ -14,6 +14,7 @@ from ...core.module.typed_options import Positive
 from ...core.plan import Plan, ReadOnly, unchanged
 from ..client import RepoClient, repository_key
 from ..image_names import ImageReference, image_of, subject_of
+from ..service import SERVICE
 from . import registry
 
 
@@ -32,7 +33,7 @@ class DockerImageInfoOptions:
 class DockerImageInfoOperation(ReadOnly):
     """Read the tags of an image, or without `image` those of all images."""
 
-    descriptor: ClassVar = Descriptor("repo", {"images": reads("read"), "tags": reads("read")})
+    descriptor: ClassVar = Descriptor(SERVICE, {"images": reads("read"), "tags": reads("read")})
 
     def __init__(self, task: Task, options: DockerImageInfoOptions) -> None:
         self._image = None

@@ -16,6 +16,7 @@ from ...core.verification import without_effect
 from .. import repositories
 from ..client import RepoClient, require_new_path
 from ..image_names import ImageReference, image_of, refuse_plus, subject_of
+from ..service import SERVICE
 from . import registry
 from .attached import Attachments, TagState, states_of
 
@@ -86,7 +87,7 @@ class DockerPromoteOperation:
     """
 
     descriptor: ClassVar = Descriptor(
-        "repo",
+        SERVICE,
         {"digest": reads("read"), "promote": writes("read", unforeseen=("deploy",))},
         kind="image",
         name="{target_repo}/{image}:{tag}",

@@ -33,6 +33,7 @@ from ..computed_files import index_test, is_checksum, left_out, owners_of
 from ..layouts import CHECKSUMS
 from ..properties import Properties, properties_of
 from ..repositories import deployment_target
+from ..service import SERVICE
 from . import listing
 from .deployment import entries_of
 from .file_states import FileState, common_folder, read_moved, read_states, with_known_content
@@ -100,7 +101,7 @@ class ArtifactDeployOperation:
     """Deploy files, deploy an archive that the server expands, or delete an item."""
 
     descriptor: ClassVar = Descriptor(
-        "repo",
+        SERVICE,
         {
             **dict.fromkeys(
                 ("file", "folder", "checksum", "archive"), writes("read", unforeseen=("deploy",))

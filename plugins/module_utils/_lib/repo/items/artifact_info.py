@@ -18,6 +18,7 @@ from ...core.module.typed_options import Option, PathText, Positive
 from ...core.plan import Plan, ReadOnly, unchanged
 from .. import aql, json_rows, repositories
 from ..client import RepoClient, item_path, join, refuse_matrix, repository_key, segments
+from ..service import SERVICE
 
 #: Maximum number of characters of a query in an error message.
 _SHOWN = 100
@@ -78,7 +79,7 @@ class ArtifactInfoOperation(ReadOnly):
     """Find items with a query string, a pattern, or a folder listing."""
 
     descriptor: ClassVar = Descriptor(
-        "repo", dict.fromkeys(("query", "pattern", "list"), reads("read"))
+        SERVICE, dict.fromkeys(("query", "pattern", "list"), reads("read"))
     )
 
     def __init__(self, task: Task, options: ArtifactInfoOptions) -> None:

@@ -17,6 +17,7 @@ from ...core.module.task import Task
 from ...core.plan import Plan, ReadOnly, unchanged
 from ..client import RepoClient, object_of, objects, repository_key
 from ..repositories import kind_of, listed, unknown
+from ..service import SERVICE
 
 _NUMBER = r"\d[\d,]*(?:\.\d+)?"
 _QUANTITY = re.compile(
@@ -74,7 +75,7 @@ class RepoInfoOperation(ReadOnly):
     """Read a repository or all repositories, and the storage summary on request."""
 
     descriptor: ClassVar = Descriptor(
-        "repo", {"repositories": reads("read"), "storage": reads("admin")}
+        SERVICE, {"repositories": reads("read"), "storage": reads("admin")}
     )
 
     def __init__(self, task: Task, options: RepoInfoOptions) -> None:

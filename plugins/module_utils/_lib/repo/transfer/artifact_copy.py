@@ -32,6 +32,7 @@ from ..client import (
 from ..computed_files import index_test, is_checksum, left_out, owners_of
 from ..items import listing
 from ..items.listing import StoredItem
+from ..service import SERVICE
 from .chosen_files import (
     ChosenArtifactOptions,
     FileSelection,
@@ -127,7 +128,7 @@ class ArtifactCopyOperation:
     """Copy or move files; a copy leaves out files that the target has with the same content."""
 
     descriptor: ClassVar = Descriptor(
-        "repo",
+        SERVICE,
         {"copy": writes("read", "deploy"), "move": writes("read", "deploy", "delete")},
         kind="item",
         name="{repo}/{path}",

@@ -30,6 +30,7 @@ from .. import aql
 from ..builds.records import Aggregated, BuildKey
 from ..client import RepoClient, item_path, join, object_of, repository_key, segments
 from ..items.listing import UNKNOWN_ITEM, Digests, digests_of
+from ..service import SERVICE
 from .build_files import FilesOfBuilds, find_build_files
 from .remote_files import (
     Filter,
@@ -346,7 +347,7 @@ class ArtifactDownloadOperation:
     """Download the files whose local content differs from the server."""
 
     descriptor: ClassVar = Descriptor(
-        "repo",
+        SERVICE,
         {**dict.fromkeys(("file", "folder", "build"), reads("read")), "plain store": reads()},
     )
 

@@ -20,6 +20,7 @@ from .. import properties, repositories
 from ..client import RepoClient, join, refuse_matrix, repository_key, segments
 from ..items import listing
 from ..repositories import refuse_properties
+from ..service import SERVICE
 from .chosen_files import ChosenArtifactOptions, ChosenPath, FileSelection, chosen_paths
 from .remote_files import Filter, RemoteFile, find_files, wanted_properties
 
@@ -117,7 +118,7 @@ class ArtifactPropertiesOperation:
     """Set or remove properties of selected files, or of a single item with its content."""
 
     descriptor: ClassVar = Descriptor(
-        "repo",
+        SERVICE,
         {
             "read": reads("read"),
             "set": writes("read", unforeseen=("annotate",)),

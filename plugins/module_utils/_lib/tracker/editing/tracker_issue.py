@@ -32,6 +32,7 @@ from ..issues.documents import is_document
 from ..issues.field_values import is_long_text, same, sent, shown
 from ..issues.jql_search import JqlSearchOperation, JqlSearchOptions
 from ..issues.text_format import TextFormat
+from ..service import SERVICE
 from .comments import CommentPart, WatchersPart
 from .creation_screen import creation_screen
 from .fields import FieldsPart
@@ -335,7 +336,7 @@ class TrackerIssueOperation:
     """Edit issues. All edits are planned before the first write. Raises `invalid`."""
 
     descriptor: ClassVar = Descriptor(
-        "tracker",
+        SERVICE,
         {
             "create": writes("browse", "create"),
             "update": writes("browse", "edit"),

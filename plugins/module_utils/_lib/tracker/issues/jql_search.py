@@ -29,6 +29,7 @@ from ...core.progress import ProgressCounter
 from ..client import TrackerClient
 from ..jql import require_no_offsets, with_unique_order
 from ..pagination import FoundIssues, Issue, OffsetPages, SearchRange, TokenPages, entries_of
+from ..service import SERVICE
 from .field_text import field_text
 from .seen_fields import MissingParts
 
@@ -172,9 +173,7 @@ class JqlSearchOptions:
 class JqlSearchOperation:
     """Search issues, on a server or in the cloud. Write them to a file if `dest` is set."""
 
-    descriptor: ClassVar = Descriptor(
-        "tracker", dict.fromkeys(("search", "pages"), reads("browse"))
-    )
+    descriptor: ClassVar = Descriptor(SERVICE, dict.fromkeys(("search", "pages"), reads("browse")))
 
     def __init__(self, task: Task, options: JqlSearchOptions) -> None:
         require_no_offsets(options.jql)

@@ -21,6 +21,7 @@ from ...core.module.transfer_progress import TransferProgress
 from ...core.module.typed_options import NotNegative, PathText, Positive
 from ...core.plan import Plan, plan
 from ..client import TrackerClient
+from ..service import SERVICE
 from .attachments import Attachment, AttachmentContents
 from .tracker_issue_info import read_issues
 
@@ -101,7 +102,7 @@ class TrackerAttachmentOperation:
     Raises `invalid` if `dest` is not a folder or a number is too small.
     """
 
-    descriptor: ClassVar = Descriptor("tracker", dict.fromkeys(("list", "fetch"), reads("browse")))
+    descriptor: ClassVar = Descriptor(SERVICE, dict.fromkeys(("list", "fetch"), reads("browse")))
 
     def __init__(self, task: Task, options: TrackerAttachmentOptions) -> None:
         self._task, self._options = task, options

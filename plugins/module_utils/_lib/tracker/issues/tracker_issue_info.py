@@ -16,6 +16,7 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Positive
 from ...core.plan import Plan, ReadOnly, unchanged
 from ..client import TrackerClient, not_visible
+from ..service import SERVICE
 from .seen_fields import MissingParts
 
 Issue = dict[str, Any]
@@ -60,7 +61,7 @@ class TrackerIssueInfoOptions:
 class TrackerIssueInfoOperation(ReadOnly):
     """Read issues in the order of their keys in the options."""
 
-    descriptor: ClassVar = Descriptor("tracker", {"read": reads("browse")})
+    descriptor: ClassVar = Descriptor(SERVICE, {"read": reads("browse")})
 
     def __init__(self, task: Task, options: TrackerIssueInfoOptions) -> None:
         self._task, self._options = task, options

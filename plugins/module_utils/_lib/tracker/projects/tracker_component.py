@@ -16,6 +16,7 @@ from ...core.operations.objects import Item, Objects, entries_of
 from ...core.plan import Plan, plan, unchanged, without_none
 from ..editing.screens import predicted
 from ..editing.site import Site
+from ..service import SERVICE
 from .project_kind import ProjectObjectKind
 from .project_objects import (
     KnownObjects,
@@ -294,7 +295,7 @@ class TrackerComponentOperation(Objects[ComponentEntry, KnownObjects[Component]]
     """Manage components of projects. Raises `invalid`."""
 
     descriptor: ClassVar = Descriptor(
-        "tracker",
+        SERVICE,
         {
             "read": reads("browse"),
             **dict.fromkeys(("create", "update", "delete"), writes("browse", "administer")),

@@ -15,6 +15,7 @@ from ...core.module.typed_options import Positive
 from ...core.operations.service_export import ExportOptions, ServiceExport, ServiceState
 from ...core.progress import ProgressCounter
 from ..client import TrackerClient
+from ..service import SERVICE
 from .project_objects import same_name
 from .tracker_component import Component, ComponentEntry, ProjectComponents
 from .tracker_project_info import TrackerProjectInfoOperation, TrackerProjectInfoOptions
@@ -50,7 +51,7 @@ class TrackerExportOptions(ExportOptions):
 class TrackerExportOperation(ServiceExport):
     """Export the versions, components and roles of all projects, or of the given projects."""
 
-    descriptor: ClassVar = Descriptor("tracker", {"read": reads("browse")})
+    descriptor: ClassVar = Descriptor(SERVICE, {"read": reads("browse")})
 
     service = "tracker"
 

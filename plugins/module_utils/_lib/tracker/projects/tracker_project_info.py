@@ -15,6 +15,7 @@ from ...core.module.typed_options import Option
 from ...core.plan import Plan, ReadOnly, unchanged
 from ..client import TrackerClient, not_visible
 from ..pagination import read_all
+from ..service import SERVICE
 
 Project = dict[str, Any]
 
@@ -34,7 +35,7 @@ class TrackerProjectInfoOptions:
 class TrackerProjectInfoOperation(ReadOnly):
     """Read projects. Returns the server's JSON objects unchanged."""
 
-    descriptor: ClassVar = Descriptor("tracker", {"read": reads("browse")})
+    descriptor: ClassVar = Descriptor(SERVICE, {"read": reads("browse")})
 
     def __init__(self, task: Task, options: TrackerProjectInfoOptions) -> None:
         self._client, self._key = TrackerClient(task), options.key

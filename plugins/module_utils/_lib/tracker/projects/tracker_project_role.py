@@ -20,6 +20,7 @@ from ...core.plan import Comparison, Plan, plan, remaining, unordered
 from ..client import TrackerClient
 from ..editing.site import Site, own_account
 from ..permissions import lacking
+from ..service import SERVICE
 from .project_kind import ProjectKind
 from .project_objects import same_name
 
@@ -317,7 +318,7 @@ class TrackerProjectRoleOperation(Objects[ProjectRoleEntry, Mapping[str, str]]):
     """Manage the users and groups of project roles. Raises `invalid`."""
 
     descriptor: ClassVar = Descriptor(
-        "tracker",
+        SERVICE,
         {
             "read": reads("administer"),
             **dict.fromkeys(("replace", "add", "remove"), writes("administer")),

@@ -24,6 +24,7 @@ from ...core.plan import Plan, plan, unchanged, without_none
 from ...core.verification import not_saved
 from ..editing.screens import predicted
 from ..issues.jql_search import JqlSearchOperation, JqlSearchOptions
+from ..service import SERVICE
 from .project_kind import ProjectObjectKind
 from .project_objects import (
     KnownObjects,
@@ -502,7 +503,7 @@ class TrackerVersionOperation(Objects[TrackerVersionOptions, KnownObjects[Versio
     """Manage a version of a project. Raises `invalid`."""
 
     descriptor: ClassVar = Descriptor(
-        "tracker",
+        SERVICE,
         {
             "read": reads("browse"),
             **dict.fromkeys(("create", "release", "order", "delete"), writes("administer")),

@@ -18,6 +18,7 @@ from ...core.operations.objects import Item, ItemKind, Objects, attempt_each
 from ...core.plan import Plan, unchanged
 from ..formats.parser import excerpt, joined
 from ..page import Page, author_of
+from ..service import SERVICE
 from .desired_page import PageFields, PageOptions
 from .page_mark import MarkedPages
 from .single_page import PageChanges, SinglePage
@@ -191,7 +192,7 @@ class WikiPageOperation(Objects[PageOptions, Page]):
     nouns = rows = "pages"
 
     descriptor: ClassVar = Descriptor(
-        "wiki",
+        SERVICE,
         {
             "create": writes("view", unforeseen=("add",)),
             **dict.fromkeys(

@@ -12,6 +12,7 @@ from ...core.module.task import Task
 from ...core.plan import Plan, ReadOnly, unchanged
 from ..client import WikiClient
 from ..page import Page
+from ..service import SERVICE
 from .desired_page import PageAddress
 
 
@@ -26,7 +27,7 @@ class WikiPageInfoOperation(ReadOnly):
     """Read a page with its body. Raises `invalid` if the options name no page."""
 
     descriptor: ClassVar = Descriptor(
-        "wiki", dict.fromkeys(("read", "find", "tree"), reads("view"))
+        SERVICE, dict.fromkeys(("read", "find", "tree"), reads("view"))
     )
 
     def __init__(self, task: Task, options: WikiPageInfoOptions) -> None:

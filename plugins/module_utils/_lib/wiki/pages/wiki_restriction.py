@@ -17,6 +17,7 @@ from ...core.plan import Plan, plan
 from .. import predicted_pages
 from ..client import WikiClient
 from ..page import Page, composed, require
+from ..service import SERVICE
 from .restrictions import (
     EXPANSION,
     OPERATIONS,
@@ -79,7 +80,7 @@ class WikiRestrictionOperation(Objects[RestrictionEntry, RestrictedPage]):
     """Manage the restrictions of pages. Raises `invalid`."""
 
     descriptor: ClassVar = Descriptor(
-        "wiki",
+        SERVICE,
         {"read": reads("view"), "write": writes("view", "add")},
         kind="restriction",
         name="{page_id}{space}/{title}",

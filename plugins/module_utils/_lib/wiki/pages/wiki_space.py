@@ -21,6 +21,7 @@ from ...core.operations.objects import Item, ItemKind, Objects, entries_of
 from ...core.plan import Plan, plan, remaining, unchanged, without_none
 from .. import predicted_pages
 from ..client import WikiClient
+from ..service import SERVICE
 from .cloud_permissions import CloudPermissions
 
 _SPACE, _USER = "rest/api/space", "rest/api/user"
@@ -347,7 +348,7 @@ class WikiSpaceOperation(Objects[SpaceEntry, Any]):
     """Manage spaces. Raises `invalid`."""
 
     descriptor: ClassVar = Descriptor(
-        "wiki",
+        SERVICE,
         {
             "read": reads("view"),
             "create": writes(unforeseen=("create_space",)),

@@ -33,6 +33,7 @@ from ..page import Page, label_names, wrong_title
 from ..pages.restrictions import EXPANSION as RESTRICTIONS
 from ..pages.restrictions import OPERATIONS, PageRights, Restrictions
 from ..pages.wiki_space import SpaceEntry, SpacePermission, Spaces
+from ..service import SERVICE
 from .existing_pages import EXPANSION, ExistingTree, TreeReader
 from .source_files import named_attachments
 from .wanted_pages import title_key
@@ -82,7 +83,7 @@ class WikiExportOptions(ExportOptions):
 class WikiExportOperation(ServiceExport):
     """Export trees of pages."""
 
-    descriptor: ClassVar = Descriptor("wiki", {"read": reads("view")})
+    descriptor: ClassVar = Descriptor(SERVICE, {"read": reads("view")})
 
     service = "wiki"
 

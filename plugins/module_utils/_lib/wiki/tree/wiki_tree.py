@@ -34,6 +34,7 @@ from ..pages.restrictions import (
 )
 from ..pages.saving import PageWriter, trash
 from ..properties import write_property
+from ..service import SERVICE
 from .existing_pages import EXPANSION, KEY, TreeMark, TreeReader, mark_of
 from .page_plan import PagePlan, final_mark, leave_out, left_out, part_of
 from .source_files import ROOT, SourceFolder, read_folder
@@ -220,7 +221,7 @@ class WikiTreeOperation:
     """Publish a folder as pages below a page. Raises `invalid` for invalid options."""
 
     descriptor: ClassVar = Descriptor(
-        "wiki",
+        SERVICE,
         {"write": writes("view", unforeseen=("add", "attach")), "remove": writes("view", "delete")},
         kind="page",
         name="{space}/{title}",

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from ansible.module_utils.basic import missing_required_lib
 
-from ..errors import ToolchainError, invalid
-from ..files import atomic_write, read_bytes
-from ..module.descriptor import Descriptor, reads
-from ..module.typed_options import Option, PathText
-from ..plan import Plan, plan
+from ..core.errors import ToolchainError, invalid
+from ..core.files import atomic_write, read_bytes
+from ..core.module.descriptor import Descriptor, reads
+from ..core.module.typed_options import Option, PathText
+from ..core.plan import Plan, plan
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
@@ -79,6 +79,7 @@ class OauthConsumerOperation:
 
     def __init__(
         self,
+        task: None,
         options: OauthConsumerOptions,
         now: Callable[[], datetime] = lambda: datetime.now(timezone.utc),
     ) -> None:

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..address import path
-from ..connection.connection import is_cloud
-from ..errors import ToolchainError, invalid
-from ..http.messages import Response, json_or_none, unexpected_body
-from ..http.writes import Verify
-from ..module.task import Task
-from .named_tokens import NamedTokens, NewToken, Token, TokenOptions, TokenReader
+from ..core.address import path
+from ..core.errors import ToolchainError, invalid
+from ..core.http.messages import Response, json_or_none, unexpected_body
+from ..core.http.writes import Verify
+from ..core.module.task import Task
+from ..core.operations.named_tokens import NamedTokens, NewToken, Token, TokenOptions, TokenReader
+from .service import is_cloud
 
 _PATH = "rest/pat/latest/tokens"
 _LISTS = ("values", "tokens")
