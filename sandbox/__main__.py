@@ -9,15 +9,16 @@ import os
 import sqlite3
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sandbox.app import SERVICES, build_app, default_seeds, load_seed
 from sandbox.context import FLAVOURS
+from sandbox.rights import password_of
 from sandbox.server import serve
 from sandbox.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 
 def _flavours(values: Sequence[str]) -> dict[str, str]:
@@ -64,12 +65,12 @@ def _arguments() -> argparse.Namespace:
     return arguments
 
 
-def _announce(host: str, port: int, ready_file: Path | None) -> None:
+def _announce(host: str, port: int, logins: Mapping[str, str], ready_file: Path | None) -> None:
     root = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     urls = {name: f"{root}/{name}" for name in SERVICES}
     control = f"{root}/_sandbox"
     for name, url in {**urls, "control": control}.items():
-        print(f"{name:<10}{url}", flush=True)
+        print(f"{name:<10}{url:<35}{logins.get(name, '')}".rstrip(), flush=True)
     if ready_file is not None:
         partial = ready_file.with_name(ready_file.name + ".partial")
         partial.write_text(
@@ -77,6 +78,13 @@ def _announce(host: str, port: int, ready_file: Path | None) -> None:
             encoding="utf-8",
         )
         os.replace(partial, ready_file)
+
+
+def _login(credentials: Mapping[str, Any]) -> str:
+    """Return the account that the default seed of a service lists first: it may do everything."""
+    name, account = next(iter(credentials["users"].items()))
+    token = account.get("ltoken") if isinstance(account, dict) else None
+    return f"{name} / {token or password_of(account)}"
 
 
 def main() -> int:
@@ -91,6 +99,8 @@ def main() -> int:
 
 def _run(arguments: argparse.Namespace) -> None:
     seeds = [] if arguments.no_default_seed else default_seeds()
+    services = [service for seed in seeds for service in seed.items()]
+    logins = {name: _login(seed["credentials"]) for name, seed in services}
     seeds += [load_seed(path) for path in arguments.seed]
     store = Store(arguments.database)
     try:
@@ -99,7 +109,7 @@ def _run(arguments: argparse.Namespace) -> None:
             app,
             arguments.host,
             arguments.port,
-            lambda port: _announce(arguments.host, port, arguments.ready_file),
+            lambda port: _announce(arguments.host, port, logins, arguments.ready_file),
         )
     finally:
         store.close()

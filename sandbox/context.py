@@ -94,11 +94,33 @@ class Context:
             for name, content in data.items():
                 objects = deepcopy(content or {})
                 try:
-                    self.update_settings(name, objects.pop("settings", None) or {})
-                    self.update_credentials(name, objects.pop("credentials", None) or {})
+                    settings = objects.pop("settings", None) or {}
+                    credentials = objects.pop("credentials", None) or {}
+                    self._require_known(name, objects, credentials)
+                    self.update_settings(name, settings)
+                    self.update_credentials(name, credentials)
                     self.services[name].seed(objects)
                 except (AttributeError, LookupError, TypeError) as error:
                     raise ValueError(f"the seed of {name} cannot be read: {error!r}") from error
+
+    def _require_known(
+        self, name: str, objects: dict[str, Any], credentials: dict[str, Any]
+    ) -> None:
+        """Raise `ValueError` for keys of a seed that the service would ignore."""
+        service = self.services[name]
+        places = (
+            ("", objects, (*service.objects, "settings", "credentials")),
+            (" under credentials", credentials, service.logins),
+        )
+        for place, keys, known in places:
+            for key in sorted(set(keys) - set(known)):
+                if key in self._settings[name]:
+                    hint = f"it is a setting, so write it under {name}.settings"
+                elif key in service.logins:
+                    hint = f"write it under {name}.credentials"
+                else:
+                    hint = f"known are {', '.join(sorted(known))}"
+                raise ValueError(f"the seed of {name} has an unknown key{place}, {key}: {hint}")
 
     def reset(self, state: Snapshot | None) -> None:
         """Restore documents, settings and credentials from a snapshot. Clear faults and log.
@@ -134,11 +156,14 @@ class Service:
 
     `name`: also the prefix of its paths. `defaults`: settings with their default values. Each
     service also has the settings `flavour` (`written` or `real`), `delay_ms`, a delay before each
-    response, and `log_responses`, whether the log has the JSON of responses.
+    response, and `log_responses`, whether the log has the JSON of responses. `objects` are the keys
+    of its seed, `logins` those under `credentials`.
     """
 
     name: str
     defaults: ClassVar[dict[str, Any]] = {}
+    objects: ClassVar[tuple[str, ...]] = ()
+    logins: ClassVar[tuple[str, ...]] = ("users",)
 
     def __init__(self, context: Context) -> None:
         self.context = context

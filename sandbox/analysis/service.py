@@ -142,6 +142,7 @@ class AnalysisService(Service):
     """The code analysis server [W4.5, analysis-0]."""
 
     name = "analysis"
+    objects = ("users", "groups", "roles", "projects", "sources", "licenses", "tasks")
     defaults: ClassVar[dict[str, Any]] = {
         "version": "24.2",
         # If false, no login is required and every user has all permissions.
@@ -179,11 +180,7 @@ class AnalysisService(Service):
         ]
 
     def seed(self, data: dict[str, Any]) -> None:
-        """Store the objects of a seed: users, groups, roles, projects, sources, licenses, tasks."""
-        known = {"users", "groups", "roles", "projects", "sources", "licenses", "tasks"}
-        unknown = sorted(set(data) - known)
-        if unknown:
-            raise ValueError(f"analysis: unknown seed data {', '.join(unknown)}")
+        """Store the objects of a seed."""
         for user in data.get("users") or []:
             accounts.seed_user(self.context, user)
         for group in data.get("groups") or []:

@@ -58,6 +58,8 @@ class CiService(Service):
     """The CI server [W4.4, ci-0]."""
 
     name = "ci"
+    objects = (*_SEEDED, "jobs", "state", "configuration")
+    logins = ("users", "anonymous_permissions")
     defaults: ClassVar[dict[str, Any]] = {
         # Release in the header `X-Jenkins`.
         "version": "2.479.3",
@@ -132,9 +134,6 @@ class CiService(Service):
 
         `_SEEDED` has the names of the lists.
         """
-        unknown = sorted(set(data) - set(_SEEDED) - {"jobs", "state", "configuration"})
-        if unknown:
-            raise ValueError(f"ci: unknown seed data {', '.join(unknown)}")
         for name, definition in (data.get("jobs") or {}).items():
             jobs.put(self.context, name, definition or {})
         for name, put in _SEEDED.items():

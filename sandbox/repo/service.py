@@ -71,6 +71,11 @@ class RepoService(Service):
     """
 
     name = SERVICE
+    objects = (
+        *("accounts", "builds", "bundles", "files", "groups", "images", "permissions"),
+        *("repositories", "trash"),
+    )
+    logins = ("api_keys", "identities", "tokens", "users")
     defaults: ClassVar[dict[str, Any]] = {
         # vendor name in the API key header and in the key of the build repository (written flavour)
         "vendor": "Vendor",

@@ -94,6 +94,11 @@ class TrackerService(Service):
     """
 
     name = "tracker"
+    objects = (
+        *("components", "fields", "groups", "issues", "link_types", "projects", "roles", "series"),
+        *("statuses", "users", "versions", "workflows"),
+    )
+    logins = ("clients", "oauth", "tokens", "users")
     defaults = _DEFAULTS
 
     def __init__(self, context: Context) -> None:

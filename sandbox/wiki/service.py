@@ -97,6 +97,8 @@ class WikiService(Service):
     """
 
     name = "wiki"
+    objects = ("groups", "pages", "spaces")
+    logins = ("clients", "oauth", "tokens", "users")
     defaults = _DEFAULTS
 
     def __init__(self, context: Context) -> None:

@@ -583,7 +583,10 @@ def test_addresses_are_printed_and_interrupt_exits_cleanly(tmp_path: Path) -> No
     names = ["repo", "tracker", "wiki", "ci", "analysis", "control"]
     assert [line[0] for line in lines] == names
     data = json.loads(ready.read_text())
-    assert data["urls"] == {name: url for name, url in lines if name != "control"}
+    assert data["urls"] == {name: url for name, url, *_login in lines[:-1]}
+    users, secrets = [line[2] for line in lines[:-1]], [line[-1] for line in lines[:-1]]
+    assert users == ["admin", "reporter", "reporter", "builder", "analyst"]
+    assert secrets[:2] == ["admin-password", "reporter-password"]
     assert data["pid"] == process.pid
     assert data["control"].endswith("/_sandbox")
     assert not os.path.exists(f"{ready}.partial")
@@ -596,6 +599,11 @@ def test_addresses_are_printed_and_interrupt_exits_cleanly(tmp_path: Path) -> No
         ("- a", "is not a seed: it must be a mapping"),
         ("nope: {}", "unknown services: nope"),
         ("repo: {files: [{path: a}]}", "the seed of repo cannot be read: KeyError('content')"),
+        ("wiki: {page: []}", "unknown key, page: known are credentials, groups, pages, settings"),
+        ("wiki: {deployment: Cloud}", "deployment: it is a setting, so write it under wiki.set"),
+        ("repo: {tokens: {}}", "unknown key, tokens: write it under repo.credentials"),
+        ("ci: {credentials: {tokens: {}}}", "under credentials, tokens: known are anonymous_p"),
+        ("wiki: {settings: {version2: true}}", "wiki has no setting version2"),
         (None, "No such file"),
     ],
 )
