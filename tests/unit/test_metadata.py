@@ -344,6 +344,15 @@ def test_minimum_ansible_version_agrees_everywhere() -> None:
     assert load("tests/config.yml")["modules"]["python_requires"] == ">=3.10"
 
 
+def test_execution_environment_contains_the_archive_of_this_version() -> None:
+    galaxy, definition = load("galaxy.yml"), load("execution-environment.yml")
+    archive = f"{galaxy['namespace']}-{galaxy['name']}-{galaxy['version']}.tar.gz"
+    assert definition["dependencies"]["galaxy"]["collections"] == [
+        {"name": archive, "type": "file"}
+    ]
+    assert definition["additional_build_files"] == [{"src": f"dist/{archive}", "dest": "."}]
+
+
 def test_execution_environment_names_existing_files() -> None:
     dependencies = load("meta/execution-environment.yml")["dependencies"]
     for path in dependencies.values():
