@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 from ..core.errors import ToolchainError
-from ..core.module.task import Task
+from ..core.operations.objects import Item
 from ..core.plan import Plan
 from ..core.verification import DOING
 from .client import AnalysisClient, Call
-from .resource import Reference, ResourceOperation, State, is_account, refusal
+from .resource import Reference, Resource, ResourceKind, State, is_account, refusal
 from .responses import Record, entries, flag, named, texts
 
 #: Noun for an object of a kind, for messages.
@@ -231,37 +231,29 @@ class OwnAccount:
         return list(self._read_assignments())
 
 
-class GuardedOperation(ResourceOperation):
-    """Operation on an object that may give the task's account its permissions.
+class GuardedKind(ResourceKind):
+    """Objects that may give the task's account its permissions.
 
-    The option `force` removes the object although the account may lose permissions.
-
-    :cvar option: list of `analysis_config` for this kind of object
+    The option `force` removes an object although the account may lose permissions.
     """
 
-    option: ClassVar[str]
-
-    def __init__(self, task: Task, options: Any) -> None:
-        super().__init__(task, options)
-        self._force = options.force
-
-    def plan(self) -> Plan:
-        found = super().plan()
-        if not self._force:
+    def compare(self, item: Item[Resource, State]) -> Plan:
+        found = super().compare(item)
+        if not self.force:
             account = OwnAccount(self._task.connection.username, self._groups, self._assignments)
-            account.refuse(self.option, self._resource.title, found)
+            account.refuse(f"{item.entry.noun}s", item.entry.title, found)
         return found
 
-    def preflight(self, plan: Plan) -> None:
+    def foresee(self, item: Item[Resource, State]) -> None:
         """Raise `not_found` if a referenced account or role does not exist."""
-        if plan.action in ("create", "update"):
-            names = names_on(self._client, _LIMIT)
-            require(self._resource.title, self._resource.needs_newly(plan), names)
+        if item.plan.action in ("create", "update"):
+            names = names_on(self.client, _LIMIT)
+            require(item.entry.title, item.entry.needs_newly(item.plan), names)
 
     def _groups(self) -> Iterable[State]:
         purpose = "reading the groups of the task's account"
-        return groups(self._client.ask(purpose, group_listing({"limit": _LIMIT}))).values()
+        return groups(self.client.ask(purpose, group_listing({"limit": _LIMIT}))).values()
 
     def _assignments(self) -> Iterable[State]:
         purpose = "reading the roles of the task's account"
-        return assignments(self._client.ask(purpose, Call("role_assignments")), {}).values()
+        return assignments(self.client.ask(purpose, Call("role_assignments")), {}).values()

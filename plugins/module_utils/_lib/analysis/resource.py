@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 from ..core.concurrency import spread
 from ..core.errors import ToolchainError, invalid
 from ..core.module.task import Task
-from ..core.operations.objects import Item
+from ..core.operations.objects import Item, ItemKind
+from ..core.operations.objects import Objects as Engine
 from ..core.plan import Change, Comparison, Plan, plan
 from ..core.verification import DOING, unsaved
 from .client import AnalysisClient, Call, comma_list
@@ -28,6 +28,9 @@ Reference: TypeAlias = tuple[str, str]
 Ids: TypeAlias = Mapping[str, str]
 #: Values of the option `state`.
 Presence: TypeAlias = Literal["present", "absent"]
+#: Maximum number of writes per object: update, recreate, fields that the creation does not support,
+#: and lists without escapes.
+_ROUNDS = 4
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,8 @@ class Resource(ABC):
     :param title: object for messages, for example `the role 'x'`
     :param desired: desired fields, named like the options; `None` means absent, and a field that is
         `None` is not managed
+    :param name: the current name if the object is to be renamed
+    :param project: name of the project that contains the object, or `None`
     """
 
     #: Noun for messages, which is also the return key of the object.
@@ -45,6 +50,8 @@ class Resource(ABC):
 
     title: str
     desired: State | None
+    name: str
+    project: str | None = None
 
     @staticmethod
     @abstractmethod
@@ -52,15 +59,14 @@ class Resource(ABC):
         """Return the object that options describe. Raises `invalid` for contradictory options."""
 
     @property
-    @abstractmethod
     def key(self) -> Hashable:
         """Return the key of the object in `objects`."""
+        return self.name
 
     @property
-    def place(self) -> str | None:
-        """Return the project that contains the object, or `None`."""
-        place: str | None = getattr(self, "project", None)
-        return place
+    def target(self) -> str:
+        """Return the new name, or the current name if the object is not renamed."""
+        return str((self.desired or {}).get("name", self.name))
 
     @property
     @abstractmethod
@@ -78,7 +84,7 @@ class Resource(ABC):
 
     def objects(self, records: Sequence[Record]) -> Objects:
         """Parse the records of `listing`."""
-        return self.parse(records, self.place or "", getattr(self, "ids", {}))
+        return self.parse(records, self.project or "", {})
 
     @abstractmethod
     def call(self, plan: Plan) -> Call:
@@ -87,7 +93,7 @@ class Resource(ABC):
     @property
     def needs(self) -> frozenset[Reference]:
         """Return the objects that this object refers to, by default its project."""
-        return frozenset() if self.place is None else frozenset({("projects", self.place)})
+        return frozenset() if self.project is None else frozenset({("projects", self.project)})
 
     def needs_newly(self, plan: Plan) -> frozenset[Reference]:
         """Return the objects that this object refers to only after the plan is carried out."""
@@ -98,20 +104,35 @@ class Resource(ABC):
         return ()
 
     def find(self, objects: Objects) -> State | None:
-        """Return the current state of this object, or `None` if it does not exist."""
-        return objects.get(self.key)
+        """Return the current state of this object, or `None` if it does not exist.
+
+        An object that is to be renamed may have the new name already. Raises `conflict` if both
+        names exist.
+        """
+        old = objects.get(self.key)
+        if self.target == self.name:
+            return old
+        new = objects.get(self.target)
+        if old is not None and new is not None:
+            raise ToolchainError(
+                "conflict",
+                f"renaming {self.title} to '{self.target}': a {self.noun} with that name already"
+                " exists",
+            )
+        return old or new
 
     def write(self, client: AnalysisClient, purpose: str, plan: Plan) -> None:
         """Send the call that carries out a plan."""
-        client.ask(purpose, self.call(plan), lambda: self.is_done(client, plan))
 
-    def is_done(self, client: AnalysisClient, plan: Plan) -> bool | None:
-        """Return whether the plan was carried out, or `None` if it was carried out in part."""
-        records = client.ask(f"verifying {self.title}", self.listing)
-        now = self.find(self.objects(records))
-        if now is None if plan.action == "delete" else not self.left(now).changed:
-            return True
-        return False if (now or {}) == plan.before else None
+        def is_done() -> bool | None:
+            """Return whether the plan was carried out, or `None` if it was carried out in part."""
+            records = client.ask(f"verifying {self.title}", self.listing)
+            now = self.find(self.objects(records))
+            if now is None if plan.action == "delete" else not self.left(now).changed:
+                return True
+            return False if (now or {}) == plan.before else None
+
+        client.ask(purpose, self.call(plan), is_done)
 
     def left(self, current: State | None) -> Plan:
         """Return the plan for the differences that are left after a write."""
@@ -124,41 +145,6 @@ class Resource(ABC):
         :param left: plan for the differences after that write
         """
         return ()
-
-
-@dataclass(frozen=True)
-class Named(Resource):
-    """An object that its name identifies, in its project if it has one."""
-
-    name: str
-
-    @property
-    def key(self) -> Hashable:
-        return self.name
-
-
-@dataclass(frozen=True)
-class Renameable(Named):
-    """An object that may be renamed. `name` is the old name."""
-
-    @property
-    def target(self) -> str:
-        """Return the new name, or the current name if the object is not renamed."""
-        return self.name if self.desired is None else str(self.desired["name"])
-
-    def find(self, objects: Objects) -> State | None:
-        """Return the object with the old name, or with the new name if it was renamed before.
-
-        Raises `conflict` if both exist.
-        """
-        old, new = objects.get(self.name), objects.get(self.target)
-        if self.target != self.name and old is not None and new is not None:
-            raise ToolchainError(
-                "conflict",
-                f"renaming {self.title} to '{self.target}': a {self.noun} with that name already"
-                " exists",
-            )
-        return old or new
 
 
 def without_escapes(left: Plan) -> tuple[Plan, ...]:
@@ -237,191 +223,193 @@ def refusal(doing: str) -> ToolchainError:
     )
 
 
-#: Function that returns the current state of an object, possibly from a shared listing.
-Verify: TypeAlias = Callable[[Resource], "State | None"]
-#: Maximum number of writes per object: update, recreate, fields that the creation does not support,
-#: and lists without escapes.
-_ROUNDS = 4
+class Writes(NamedTuple):
+    """The next writes of an object.
 
-
-@dataclass
-class ResourceItem(Item[Resource, State]):
-    """An object of the server, its plan, and the result of its write."""
-
-
-@dataclass(frozen=True)
-class _Write:
-    """The next writes of an object, of which :func:`_send` keeps only the last one.
-
-    :param lost: error of a write whose response was lost
+    :param lost: error of the last write if its response was lost
     """
 
-    item: ResourceItem
+    item: Item[Resource, State]
     plans: tuple[Plan, ...]
     lost: ToolchainError | None = None
 
 
-def carry_out(
-    client: AnalysisClient,
-    planned: Sequence[tuple[ResourceItem, tuple[Plan, ...]]],
-    reader_of: Callable[[Sequence[Resource]], Verify],
-    *,
-    parallel: int = 1,
-) -> None:
-    """Carry out the plans of objects concurrently, and verify them.
+class ResourceKind(ItemKind[Resource, State]):
+    """The objects of the server.
 
-    Errors and states are stored in the items.
-
-    :param planned: objects with the plans to carry out
-    :param reader_of: returns a function that reads the current state of some objects
     :param parallel: maximum number of concurrent requests
+    :param force: the task's account may lose permissions
     """
-    todo = [_Write(item, plans) for item, plans in planned if plans]
-    for left in reversed(range(_ROUNDS)):
-        sent = [write for write in spread(parallel, partial(_send, client), todo) if write]
-        verify = reader_of([write.item.entry for write in sent])
-        again = [(write, _check(client, write, verify, last=left == 0)) for write in sent]
-        todo = [_Write(write.item, plans) for write, plans in again if plans]
-        if not todo:
-            return
 
+    noun = "object"
 
-def _send(client: AnalysisClient, write: _Write) -> _Write | None:
-    """Send the writes of an object. Return the last one, or `None` if the object has an error."""
-    resource = write.item.entry
-    for number, planned in enumerate(write.plans):
-        try:
-            resource.write(client, f"{DOING[planned.action]} {resource.title}", planned)
-        except ToolchainError as error:
-            if number:
-                error.with_hint(_restore(client, resource, write.plans[0], error))
-                error.result = {"changed": True}
-            if error.outcome_unknown:  # the verification decides
-                return replace(write, plans=(planned,), lost=error)
-            write.item.error = error
-            return None
-    return replace(write, plans=write.plans[-1:])
+    def __init__(
+        self, task: Task, client: AnalysisClient, *, parallel: int = 1, force: bool = False
+    ) -> None:
+        super().__init__(task)
+        self.client, self.parallel, self.force = client, parallel, force
 
+    def name(self, entry: Resource) -> str:
+        return entry.title
 
-def _check(
-    client: AnalysisClient, write: _Write, verify: Verify, *, last: bool
-) -> tuple[Plan, ...]:
-    """Compare an object with its plan, because a server may silently ignore fields.
-
-    Return the plans of further writes that may help, or store the error.
-
-    :param verify: returns the current state of the object
-    :param last: whether no further write may follow
-    """
-    item, lost, (done,) = write.item, write.lost, write.plans
-    try:
-        item.state = verify(item.entry)
-    except ToolchainError as error:
-        item.error = lost or error
-        return ()
-    if (item.plan.action, done.action) == ("update", "create"):
-        item.entry = _recreated(item.entry, item.plan)
-    left = item.entry.left(item.state)
-    if not left.changed:
-        return ()
-    again = () if lost or last else item.entry.again(done, left)
-    if not again:
-        unkept = unsaved(f"{DOING[item.plan.action]} {item.entry.title}", item.plan, left)
-        message = client.refusals.get(item.entry.call(done).action)
-        if message:
-            unkept.message += f" (it had rejected additional parameters: {message})"
-        item.error = lost or unkept
-        item.error.result = unkept.result
-    return again
-
-
-def _restore(
-    client: AnalysisClient, resource: Resource, deleted: Plan, failure: ToolchainError
-) -> str:
-    """Create the previous object again, if it was deleted and the server rejected the new object.
-
-    Return a note for the error message.
-    """
-    note = "the old object was deleted before the creation"
-    if failure.outcome_unknown:
-        return note
-    before = deleted.before
-    fields = tuple(Change(name, None, value) for name, value in before.items())
-    try:
-        old = Plan({}, before, "create", fields)
-        resource.write(client, f"creating {resource.title} again", old)
-    except ToolchainError:
-        return note
-    return "the previous object was restored"
-
-
-def _recreated(resource: Resource, planned: Plan) -> Resource:
-    """Return the desired object with the unmanaged fields of the object before its recreation."""
-    names = resource.desired or {}
-    return replace(resource, desired={name: planned.after.get(name) for name in names})
-
-
-class ResourceOperation:
-    """Brings an object into the desired state: read, write the differences, verify."""
-
-    makes: ClassVar[type[Resource]]
-
-    def __init__(self, task: Task, options: Any) -> None:
-        self._task, self._resource = task, self.makes.of(options)
-        self._client = AnalysisClient(task)
+    def load(self, items: Sequence[Item[Resource, State]]) -> None:
+        for item in items:
+            item.entry = self.complete(item.entry)
+        self.read(items)
 
     def complete(self, resource: Resource) -> Resource:
         """Return the object with what only the server knows."""
         return resource
 
-    def plan(self) -> Plan:
-        resource = self.complete(self._resource)
-        current = self._read(resource)
-        found = compare(resource, current)
+    def read(self, items: Sequence[Item[Resource, State]]) -> None:
+        """Read the objects into their `state`, with as few requests as possible.
+
+        Earlier tasks in check mode may have predicted the project of an object: the prediction is
+        its current name, or `True` if it does not exist yet.
+        """
+        for item in items:
+            current = resource = item.entry
+            prediction = None
+            if resource.project is not None:
+                prediction = self._task.predictions.get("project", resource.project)
+            if isinstance(prediction, str):
+                current = replace(resource, project=prediction)
+            with item.reporting():
+                purpose = f"reading {resource.title}"
+                records = [] if prediction is True else self.client.ask(purpose, current.listing)
+                item.state = resource.find(resource.objects(records))
+
+    def compare(self, item: Item[Resource, State]) -> Plan:
+        resource = item.entry
+        found = compare(resource, item.state)
         refuse_impossible(resource, found)
-        hidden_fields = hidden(resource, current)
+        hidden_fields = hidden(resource, item.state)
         if hidden_fields:
             self._task.warn(
                 f"cannot compare {', '.join(hidden_fields)} of {resource.title}, because the"
                 " server does not return them: they are only written together with other changes"
             )
-        unknown = (*hidden_fields, *resource.unreadable(current))
-        found = found.with_data(ResourceItem(resource, resource.title, plan=found))
-        return self._returning(found, found.after).with_unknown(*unknown)
+        unknown = (*hidden_fields, *resource.unreadable(item.state))
+        return _returning(resource, found, found.after).with_unknown(*unknown)
 
-    def apply(self, plan: Plan) -> Mapping[str, Any]:
-        item = replace(plan.data)
-        carry_out(self._client, [(item, (plan,))], lambda resources: self._read)
+    def write(self, item: Item[Resource, State]) -> None:
+        self.write_all([item])
+
+    def write_all(self, items: Sequence[Item[Resource, State]]) -> None:
+        self.write_plans([Writes(item, (item.plan,)) for item in items])
+
+    def write_plans(self, todo: Sequence[Writes]) -> None:
+        """Write objects and verify them, with as few reads as possible.
+
+        A server may ignore a part of a write without an error. Then further writes may help.
+        """
+        for left in reversed(range(_ROUNDS)):
+            sent = [write for write in spread(self.parallel, self._send, todo) if write]
+            if not sent:
+                return
+            self.read([write.item for write in sent])
+            again = [(write.item, self._check(write, last=left == 0)) for write in sent]
+            todo = [Writes(item, plans) for item, plans in again if plans]
+
+    def _send(self, write: Writes) -> Writes | None:
+        """Send the writes of an object. Return the last one, or `None` after an error."""
+        resource = write.item.entry
+        for number, planned in enumerate(write.plans):
+            try:
+                resource.write(self.client, f"{DOING[planned.action]} {resource.title}", planned)
+            except ToolchainError as error:
+                if number:
+                    error.with_hint(self._restore(resource, write.plans[0], error))
+                    error.result = {"changed": True}
+                if error.outcome_unknown:  # the verification decides
+                    return write._replace(plans=(planned,), lost=error)
+                write.item.error = error
+                return None
+        return write._replace(plans=write.plans[-1:])
+
+    def _restore(self, resource: Resource, deleted: Plan, failure: ToolchainError) -> str:
+        """Create the previous object again, if it was deleted and the server rejected the new one.
+
+        Return a note for the error message.
+        """
+        note = "the old object was deleted before the creation"
+        if failure.outcome_unknown:
+            return note
+        fields = tuple(Change(name, None, value) for name, value in deleted.before.items())
+        try:
+            old = Plan({}, deleted.before, "create", fields)
+            resource.write(self.client, f"creating {resource.title} again", old)
+        except ToolchainError:
+            return note
+        return "the previous object was restored"
+
+    def _check(self, write: Writes, *, last: bool) -> tuple[Plan, ...]:
+        """Compare a written object, which has been read again, with its plan.
+
+        Return the plans of further writes that may help, or store the error.
+
+        :param last: whether no further write may follow
+        """
+        item, (done,), lost = write
         if item.error is not None:
-            raise item.error
-        return self._returning(plan, item.state or {}).result
+            item.error = lost or item.error
+            return ()
+        if (item.plan.action, done.action) == ("update", "create"):
+            # the object was recreated, also with the fields that are not managed
+            desired = {name: item.plan.after.get(name) for name in item.entry.desired or {}}
+            item.entry = replace(item.entry, desired=desired)
+        left = item.entry.left(item.state)
+        if not left.changed:
+            item.returned = _returning(item.entry, item.plan, item.state or {}).result
+            return ()
+        again = () if lost or last else item.entry.again(done, left)
+        if not again:
+            unkept = unsaved(f"{DOING[item.plan.action]} {item.entry.title}", item.plan, left)
+            message = self.client.refusals.get(item.entry.call(done).action)
+            if message:
+                unkept.message += f" (it had rejected additional parameters: {message})"
+            item.error = lost or unkept
+            item.error.result = unkept.result
+        return again
+
+    def predict(self, item: Item[Resource, State]) -> None:
+        before, after, noun = item.plan.before, item.plan.after, item.entry.noun
+        name = str(after.get("name", before.get("name")))
+        if item.plan.action == "delete":
+            self._task.predictions.remove(noun, name)
+        else:
+            self._task.predictions.add(noun, name, value=before.get("name", True))
+
+
+def _returning(resource: Resource, found: Plan, state: State) -> Plan:
+    """Return a plan with the object as return value, unless it is to be absent."""
+    if resource.desired is None:
+        return found
+    return found.with_result(**{resource.noun: dict(state or resource.desired)})
+
+
+class ResourceOperation:
+    """Brings an object into the desired state.
+
+    :cvar kind: how the object is compared and written
+    """
+
+    makes: ClassVar[type[Resource]]
+    kind: ClassVar[type[ResourceKind]] = ResourceKind
+
+    def __init__(self, task: Task, options: Any) -> None:
+        force = getattr(options, "force", False)
+        kind = self.kind(task, AnalysisClient(task), force=force)
+        self._engine = Engine(kind, [self.makes.of(options)], listed=False)
+
+    def plan(self) -> Plan:
+        return self._engine.plan()
+
+    def preflight(self, plan: Plan) -> None:
+        self._engine.preflight(plan)
 
     def predict(self, plan: Plan) -> None:
-        name = str(plan.after.get("name", plan.before.get("name")))
-        if plan.action == "delete":
-            self._task.predictions.remove(self._resource.noun, name)
-        else:
-            there = plan.before.get("name", True)
-            self._task.predictions.add(self._resource.noun, name, value=there)
+        self._engine.predict(plan)
 
-    def _read(self, resource: Resource) -> State | None:
-        purpose = f"reading {resource.title}"
-        prediction = self._predicted_project(resource)
-        current_name: dict[str, Any] = {"project": prediction}
-        current = replace(resource, **current_name) if isinstance(prediction, str) else resource
-        records = () if prediction is True else self._client.ask(purpose, current.listing)
-        return resource.find(resource.objects(records))
-
-    def _predicted_project(self, resource: Resource) -> Any:
-        """Return the prediction of earlier tasks in check mode for the object's project.
-
-        It is the current name if a task would rename the project, `True` if a task would create it,
-        and `None` without a prediction.
-        """
-        project = getattr(resource, "project", None)
-        return None if project is None else self._task.predictions.get("project", project)
-
-    def _returning(self, found: Plan, state: State) -> Plan:
-        if self._resource.desired is None:
-            return found
-        return found.with_result(**{self._resource.noun: dict(state)})
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        return self._engine.apply(plan)

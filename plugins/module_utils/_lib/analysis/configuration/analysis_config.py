@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any, ClassVar, Literal, TypeAlias
@@ -16,16 +16,15 @@ from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.sealing import PlannedChange
 from ...core.module.task import Task
 from ...core.module.typed_options import NotNegative, Positive
-from ...core.operations.objects import failure_of
+from ...core.operations.objects import Item, failure_of
 from ...core.plan import Action, Plan
 from ..client import AnalysisClient
 from ..resource import (
     Reference,
-    Renameable,
     Resource,
-    ResourceItem,
+    ResourceKind,
     State,
-    carry_out,
+    Writes,
     compare,
     refuse_impossible,
 )
@@ -150,7 +149,7 @@ class AnalysisConfigOperation:
         for number, item in enumerate(_changed(plan.data)):
             if number not in indexes and _skip_error(item, left_out) is None:
                 items.append(item)
-            elif item.plan.action != "update" or _renames(item.entry):
+            elif item.plan.action != "update" or item.entry.target != item.entry.name:
                 left_out |= _blocked_references(item)
         return self._full_plan(items)
 
@@ -186,77 +185,84 @@ class AnalysisConfigOperation:
         for kind, phase in groupby(items, lambda item: (item.kind, item.plan.action == "delete")):
             same = list(phase)
             self._task.progress(f"{kind[0].option}: writing {len(same)}")
-            self._carry_out(same, failed)
-        applied = [_applied(item) for item in items]
+            self._write(same, failed)
+        applied = [
+            {
+                **{name: item.shown()[name] for name in ("kind", "name", "action")},
+                "ok": item.error is None,
+                "error": item.error and {**item.error.as_dict(), "msg": str(item.error)},
+            }
+            for item in items
+        ]
         failure = failure_of(items, "changes", {**plan.result, "applied": applied})
         if failure is not None:
             failure.result.pop("changed", None)
-            failure.result.update(_has_changed(items))
+            reported = [item.error is None or item.error.result.get("changed") for item in items]
+            if True in reported or None not in reported:  # else no verification read shows it
+                failure.result["changed"] = True in reported
             raise failure
         return {"applied": applied}
 
-    def _carry_out(self, items: Sequence[PlannedObject], failed: set[Reference]) -> None:
+    def _write(self, items: Sequence[PlannedObject], failed: set[Reference]) -> None:
         """Write objects of a kind, except those that depend on a failed object."""
         for item in items:
             item.error = _skip_error(item, failed)
+        kind = ConfigKind(self._task, self._client, parallel=self._parallel)
         ready = [item for item in items if item.error is None]
-        todo = self._planned_again(ready)
-        carry_out(self._client, todo, self._reader_of, parallel=self._parallel)
+        kind.write_plans(self._planned_again(kind, ready))
         for item in items:
             if item.error is not None:
                 failed |= _blocked_references(item)
 
-    def _planned_again(
-        self, items: Sequence[PlannedObject]
-    ) -> list[tuple[ResourceItem, tuple[Plan, ...]]]:
-        """Return objects with their plans, which are made again if this task imported or renamed
-        the project.
+    def _planned_again(self, kind: ConfigKind, items: Sequence[PlannedObject]) -> list[Writes]:
+        """Return the writes of objects. The plan of an object is made again if this task imported
+        or renamed its project.
         """
-        moved = [item for item in items if item.entry.place in self._changing_projects]
+        moved = [item for item in items if item.entry.project in self._changing_projects]
         catalogue = self._catalogue()
         for item in moved:
             with item.reporting():
                 if isinstance(item.entry, RoleAssignment):
                     item.entry = replace(item.entry, ids=catalogue.projects())
         pending = [item for item in moved if item.pending and item.error is None]
-        verify = self._reader_of([item.entry for item in pending])
+        kind.read(pending)
         again = {}
         for item in pending:
+            if item.error is not None:
+                continue
             with item.reporting():
-                item.state = verify(item.entry)
                 left = compare(item.entry, item.state)
                 refuse_impossible(item.entry, left)
-                again[item.label] = (left,) if left.changed else ()
-        return [(item, again.get(item.label, (item.plan,))) for item in items if item.error is None]
-
-    def _reader_of(self, resources: Sequence[Resource]) -> Callable[[Resource], State | None]:
-        """Return a function that returns the current state of an object.
-
-        Objects of the same kind and project share a request.
-        """
-        ids = next(
-            (resource.ids for resource in resources if isinstance(resource, RoleAssignment)), None
-        )
-        catalogue = self._catalogue(ids=ids)
-        catalogue.load({_place(resource): None for resource in resources})
-        return lambda resource: resource.find(catalogue.listed(*_place(resource)).objects)
+                again[item.label] = left
+        plans = [(item, again.get(item.label, item.plan)) for item in items if item.error is None]
+        return [Writes(item, (plan,)) for item, plan in plans if plan.changed]
 
     def _catalogue(self, **known: Any) -> Catalogue:
         return Catalogue(self._client, parallel=self._parallel, **known)
 
 
+class ConfigKind(ResourceKind):
+    """The objects of a configuration. Those of the same kind and project share a read."""
+
+    def read(self, items: Sequence[Item[Resource, State]]) -> None:
+        ids = next(
+            (item.entry.ids for item in items if isinstance(item.entry, RoleAssignment)), None
+        )
+        catalogue = Catalogue(self.client, parallel=self.parallel, ids=ids)
+        catalogue.load(dict.fromkeys(_place(item.entry) for item in items))
+        for item in items:
+            with item.reporting():
+                item.state = item.entry.find(catalogue.listed(*_place(item.entry)).objects)
+
+
 def _place(resource: Resource) -> tuple[ObjectKind, str | None]:
     """Return the kind of an object, and the project that contains it or `None`."""
     (kind,) = (kind for kind in KINDS if kind.makes is type(resource))
-    return kind, resource.place if kind.in_project else None
+    return kind, resource.project if kind.in_project else None
 
 
 def _changed(items: Sequence[PlannedObject]) -> list[PlannedObject]:
     return [item for item in items if item.plan.changed]
-
-
-def _renames(resource: Resource) -> bool:
-    return isinstance(resource, Renameable) and resource.target != resource.name
 
 
 def _blocked_references(item: PlannedObject) -> frozenset[Reference]:
@@ -279,22 +285,6 @@ def _skip_error(item: PlannedObject, failed: set[Reference]) -> ToolchainError |
     return ToolchainError(
         "failed", f"{item.entry.title} was skipped, because '{name}' in {option} failed"
     )
-
-
-def _has_changed(items: Sequence[PlannedObject]) -> dict[str, bool]:
-    """Return `changed` for a failed task, or {} if verification reads did not show it."""
-    reported = [item.error is None or item.error.result.get("changed") for item in items]
-    return {} if True not in reported and None in reported else {"changed": True in reported}
-
-
-def _applied(item: PlannedObject) -> dict[str, Any]:
-    """Return an item of the return value `applied`."""
-    error, shown = item.error, item.shown()
-    return {
-        **{name: shown[name] for name in ("kind", "name", "action")},
-        "ok": error is None,
-        "error": None if error is None else {**error.as_dict(), "msg": str(error)},
-    }
 
 
 def _diff(items: Sequence[PlannedObject], name: str) -> dict[str, dict[str, Any]]:

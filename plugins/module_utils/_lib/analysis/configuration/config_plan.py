@@ -13,6 +13,7 @@ from typing import Any
 
 from ...core.errors import ToolchainError, invalid, listed
 from ...core.globs import Patterns, has_wildcards
+from ...core.operations.objects import Item
 from ...core.plan import Change, Plan, unchanged
 from .. import accounts
 from ..accounts import OwnAccount
@@ -20,7 +21,6 @@ from ..resource import (
     Objects,
     Reference,
     Resource,
-    ResourceItem,
     State,
     compare,
     hidden,
@@ -183,7 +183,7 @@ def _absent(kind: ObjectKind, state: State, catalogue: Catalogue) -> Resource:
 
 
 @dataclass(kw_only=True)
-class PlannedObject(ResourceItem):
+class PlannedObject(Item[Resource, State]):
     """A desired object, or an object to delete.
 
     :param pending: whether the object belongs to a project that the task imports first, so that its
@@ -355,7 +355,7 @@ class ConfigPlanner:
         return found
 
     def _compare(self, kind: ObjectKind, resource: Resource) -> PlannedObject:
-        pending = resource.place in self._pending
+        pending = resource.project in self._pending
         if isinstance(resource, RoleAssignment):
             resource = replace(resource, ids=self._projects)
         current = resource.find(self._objects(kind, resource))
@@ -386,9 +386,9 @@ class ConfigPlanner:
         return item
 
     def _require_possible(self, kind: ObjectKind, resource: Resource, plan: Plan) -> None:
-        if kind.in_project and resource.place not in self._projects:
+        if kind.in_project and resource.project not in self._projects:
             raise ToolchainError(
-                "not_found", f"{resource.title}: the project '{resource.place}' does not exist"
+                "not_found", f"{resource.title}: the project '{resource.project}' does not exist"
             )
         refuse_impossible(resource, plan)
 
@@ -397,7 +397,7 @@ class ConfigPlanner:
 
         There is no warning if the project should be absent too.
         """
-        project = resource.place
+        project = resource.project
         deleted = {project.name for project in self.desired.projects if project.desired is None}
         if kind.in_project and project not in {*self._projects, *self._pending, *deleted}:
             self.warnings.append(
@@ -405,7 +405,7 @@ class ConfigPlanner:
             )
 
     def _objects(self, kind: ObjectKind, resource: Resource) -> Objects:
-        place = resource.place if kind.in_project else None
+        place = resource.project if kind.in_project else None
         existing_names = place is None or place in self._projects
         return self.catalogue.listed(kind, place).objects if existing_names else {}
 
@@ -442,7 +442,7 @@ class ConfigPlanner:
         kinds = self.desired.lists
         self._protection.read((kind, place) for kind in kinds for place in self._places(kind))
         if deletes:
-            inside = [resource.place for kind, resource in self.desired if kind.in_project]
+            inside = [resource.project for kind, resource in self.desired if kind.in_project]
             named = [*inside, *(project.name for project in self.desired.projects)]
             self._protection.require_names([name for name in named if name is not None])
         self.warnings += self._protection.patterns.warnings("nothing that this task reads")

@@ -23,7 +23,7 @@ from ...core.plan import without_none
 from ...core.progress import ProgressCounter
 from .. import accounts
 from ..client import AnalysisClient, Call
-from ..resource import Ids, Objects, Reference, Renameable, Resource, State
+from ..resource import Ids, Objects, Reference, Resource, State
 from ..resources import (
     analysis_build,
     analysis_defect_type,
@@ -332,7 +332,7 @@ class DesiredObjects:
         """
         if not kind.in_project:
             return [None]
-        named = [resource.place for resource in self.lists[kind]]
+        named = [resource.project for resource in self.lists[kind]]
         wanted = [
             project.target for project in self.projects if exact and project.desired is not None
         ]
@@ -341,8 +341,7 @@ class DesiredObjects:
 
 def names(kind: ObjectKind, resource: Resource) -> frozenset[Reference]:
     """Return the references by which other objects refer to an object."""
-    name = resource.target if isinstance(resource, Renameable) else getattr(resource, "name", None)
-    return frozenset() if name is None or kind.in_project else frozenset({(kind.option, name)})
+    return frozenset() if kind.in_project else frozenset({(kind.option, resource.target)})
 
 
 def desired(entries: Mapping[str, Sequence[Any] | None]) -> DesiredObjects:
@@ -365,9 +364,9 @@ def _refuse_duplicates(kind: ObjectKind, resources: list[Resource]) -> None:
     seen: set[Hashable] = set()
     for resource in resources:
         keys = {resource.key}
-        if isinstance(resource, Renameable):
+        if resource.target != resource.name:
             keys.add(resource.target)
-        places = {(resource.place if kind.in_project else None, key) for key in keys}
+        places = {(resource.project if kind.in_project else None, key) for key in keys}
         if places & seen:
             raise invalid(f"{kind.option}: {resource.title} is listed twice")
         seen |= places

@@ -16,7 +16,7 @@ from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.rules import Rule
 from ...core.plan import Plan, without_none
 from ..client import Call
-from ..resource import Ids, Objects, Presence, Renameable, ResourceOperation
+from ..resource import Ids, Objects, Presence, Resource, ResourceOperation
 from ..responses import Record, named
 from ..service import SERVICE
 
@@ -34,12 +34,10 @@ class AnalysisBuildOptions:
 
 
 @dataclass(frozen=True)
-class Build(Renameable):
+class Build(Resource):
     """A build, identified by project and name."""
 
     noun: ClassVar[str] = "build"
-
-    project: str
 
     @staticmethod
     def of(options: AnalysisBuildOptions) -> Build:

@@ -7,7 +7,7 @@ created or deleted.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -31,23 +31,16 @@ class AnalysisDefectTypeOptions:
 
 @dataclass(frozen=True)
 class DefectType(Resource):
-    """A defect type, identified by project and code."""
+    """A defect type, identified by project and code, which is its name."""
 
     noun: ClassVar[str] = "defect_type"
-
-    project: str
-    code: str
-
-    @property
-    def key(self) -> Hashable:
-        return self.code
 
     @staticmethod
     def of(options: AnalysisDefectTypeOptions) -> DefectType:
         project, code = options.project, options.code
         title = f"the defect type '{code}' of the project '{project}'"
         desired = {"project": project, "code": code, "enabled": options.enabled}
-        return DefectType(title, desired, project, code)
+        return DefectType(title, desired, code, project)
 
     @property
     def listing(self) -> Call:
@@ -62,7 +55,7 @@ class DefectType(Resource):
             raise ToolchainError("not_found", f"{self.title} does not exist and cannot be created")
         return Call(
             "update_defect_type",
-            {"project": self.project, "code": self.code, "enabled": plan.after["enabled"]},
+            {"project": self.project, "code": self.name, "enabled": plan.after["enabled"]},
         )
 
 

@@ -13,9 +13,17 @@ from typing import ClassVar
 
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.plan import Change, Comparison, Plan, unordered
-from ..accounts import GuardedOperation, group_listing, groups
+from ..accounts import GuardedKind, group_listing, groups
 from ..client import Call
-from ..resource import Ids, Named, Objects, Presence, Reference, without_escapes
+from ..resource import (
+    Ids,
+    Objects,
+    Presence,
+    Reference,
+    Resource,
+    ResourceOperation,
+    without_escapes,
+)
 from ..responses import Record
 from ..service import SERVICE
 
@@ -37,7 +45,7 @@ class AnalysisGroupOptions(GroupEntry):
 
 
 @dataclass(frozen=True)
-class Group(Named):
+class Group(Resource):
     """A group, identified by its name."""
 
     noun: ClassVar[str] = "group"
@@ -87,10 +95,11 @@ class Group(Named):
         return (replace(left, changes=(Change("users", left.before["users"], ""),)),)
 
 
-class AnalysisGroupOperation(GuardedOperation):
+class AnalysisGroupOperation(ResourceOperation):
     """Manages a group."""
 
     makes = Group
+    kind = GuardedKind
     descriptor: ClassVar = Descriptor(
         SERVICE,
         {
@@ -100,4 +109,3 @@ class AnalysisGroupOperation(GuardedOperation):
         kind="group",
         name="{name}",
     )
-    option = "groups"

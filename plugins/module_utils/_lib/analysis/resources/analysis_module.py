@@ -15,7 +15,7 @@ from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.rules import Rule
 from ...core.plan import Comparison, Plan, unordered
 from ..client import Call
-from ..resource import Ids, Objects, Presence, Renameable, ResourceOperation, without_escapes
+from ..resource import Ids, Objects, Presence, Resource, ResourceOperation, without_escapes
 from ..responses import Record, flag, named, texts
 from ..service import SERVICE
 
@@ -35,13 +35,11 @@ class AnalysisModuleOptions:
 
 
 @dataclass(frozen=True)
-class Module(Renameable):
+class Module(Resource):
     """A module, identified by project and name."""
 
     noun: ClassVar[str] = "module"
     comparisons: ClassVar[Mapping[str, Comparison]] = {"paths": unordered}
-
-    project: str
 
     @staticmethod
     def of(options: AnalysisModuleOptions) -> Module:

@@ -17,10 +17,20 @@ from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
+from ...core.operations.objects import Item
 from ...core.plan import Plan
 from ...core.secret import secrets_of_url
 from ..client import AnalysisClient, Call
-from ..resource import Ids, Objects, Presence, Renameable, ResourceOperation, State, compare
+from ..resource import (
+    Ids,
+    Objects,
+    Presence,
+    Resource,
+    ResourceKind,
+    ResourceOperation,
+    State,
+    compare,
+)
 from ..responses import Record, named
 from ..service import SERVICE
 from .import_polling import Import, ImportPolling, ImportWaitOptions, is_running, state_of
@@ -50,7 +60,7 @@ class AnalysisProjectOptions(ImportWaitOptions):
 
 
 @dataclass(frozen=True)
-class Project(Renameable):
+class Project(Resource):
     """A project, identified by its name.
 
     :param source: server from which a missing project is imported, or `None`
@@ -76,7 +86,7 @@ class Project(Renameable):
                     f"{title}: new_name requires wait=true, because the import creates the project"
                     " with its old name"
                 )
-        return Project(title, {"name": target}, name, source, options)
+        return Project(title, {"name": target}, name, source=source, waiting=options)
 
     @property
     def listing(self) -> Call:
@@ -89,10 +99,21 @@ class Project(Renameable):
     def call(self, plan: Plan) -> Call:
         if plan.action == "delete":
             return Call("delete_project", {"name": self.name})
-        if plan.action == "create":
-            return self._import()
-        names = {"name": plan.before["name"], "new_name": plan.after["name"]}
-        return Call("update_project", names)
+        if plan.action == "update":
+            names = {"name": plan.before["name"], "new_name": plan.after["name"]}
+            return Call("update_project", names)
+        if self.source is None:
+            raise ToolchainError(
+                "not_found",
+                f"{self.title} does not exist. Set import_from, or create the project in the portal"
+                " or with kwadmin",
+            )
+        source = {
+            "sourceURL": self.source.url,
+            "sourceAdmin": self.source.username,
+            "sourcePassword": self.source.password,
+        }
+        return Call("import_project", {"project": self.name, **source})
 
     def write(self, client: AnalysisClient, purpose: str, plan: Plan) -> None:
         """Send the write of a plan. Import a missing project, wait for the import, and rename the
@@ -110,12 +131,14 @@ class Project(Renameable):
                 f"{title}: the project exists, but the server reports an unknown status, so the"
                 " import may be incomplete"
             )
-        if self.target != self.name:
-            names = {"name": self.name, "new_name": self.target}
-            client.ask(purpose, Call("update_project", names), lambda: self._is_renamed(client))
+        if self.target == self.name:
+            return
 
-    def _is_renamed(self, client: AnalysisClient) -> bool:
-        return self.target in self.objects(client.ask(f"verifying {self.title}", self.listing))
+        def is_renamed() -> bool:
+            return self.target in self.objects(client.ask(f"verifying {self.title}", self.listing))
+
+        names = {"name": self.name, "new_name": self.target}
+        client.ask(purpose, Call("update_project", names), is_renamed)
 
     def left(self, current: State | None) -> Plan:
         """Return the plan for the remaining differences, which is empty without `wait`."""
@@ -123,28 +146,28 @@ class Project(Renameable):
             return Plan(self.desired, self.desired)
         return compare(self, current)
 
-    def _import(self) -> Call:
-        if self.source is None:
-            raise ToolchainError(
-                "not_found",
-                f"{self.title} does not exist. Set import_from, or create the project in the portal"
-                " or with kwadmin",
-            )
-        return Call(
-            "import_project",
-            {
-                "project": self.name,
-                "sourceURL": self.source.url,
-                "sourceAdmin": self.source.username,
-                "sourcePassword": self.source.password,
-            },
-        )
+
+class ProjectKind(ResourceKind):
+    """The projects of the server, with the imports that are running."""
+
+    def compare(self, item: Item[Resource, State]) -> Plan:
+        """Return the plan, which changes nothing if a task without `wait` would only start an
+        import that is running.
+        """
+        found, project = super().compare(item), item.entry
+        if not isinstance(project, Project) or found.action != "create":
+            return found
+        starts_only = project.source is not None and not project.waiting.wait
+        if starts_only and is_running(self.client, project.name):
+            return Plan({}, {}, result=found.result)
+        return found
 
 
 class AnalysisProjectOperation(ResourceOperation):
     """Manages a project."""
 
     makes = Project
+    kind = ProjectKind
     descriptor: ClassVar = Descriptor(
         SERVICE,
         {
@@ -159,21 +182,7 @@ class AnalysisProjectOperation(ResourceOperation):
 
     def __init__(self, task: Task, options: AnalysisProjectOptions) -> None:
         super().__init__(task, options)
-        self._project = Project.of(options)
-        hide_secrets(task, [self._project])
-
-    def plan(self) -> Plan:
-        found = super().plan()
-        import_is_running = (
-            found.action == "create"
-            and self._project.source is not None
-            and not self._project.waiting.wait
-            and is_running(self._client, self._project.name)
-        )
-        return self._returning(Plan({}, {}), found.after) if import_is_running else found
-
-    def _returning(self, found: Plan, state: State) -> Plan:
-        return super()._returning(found, state or self._resource.desired or {})
+        hide_secrets(task, [Project.of(options)])
 
 
 def hide_secrets(task: Task, projects: Iterable[Project]) -> None:

@@ -18,9 +18,9 @@ from ...core.json_text import as_text
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.typed_options import Option
 from ...core.plan import Comparison, Plan, unordered
-from ..accounts import GuardedOperation
+from ..accounts import GuardedKind
 from ..client import Call
-from ..resource import Ids, Named, Objects, Presence, State
+from ..resource import Ids, Objects, Presence, Resource, ResourceOperation, State
 from ..responses import Record, entries, flag, named
 from ..service import SERVICE
 
@@ -102,7 +102,7 @@ def _compare_permissions(current: Any, desired: Any) -> tuple[bool, Any]:
 
 
 @dataclass(frozen=True)
-class Role(Named):
+class Role(Resource):
     """A role, identified by its name."""
 
     noun: ClassVar[str] = "role"
@@ -184,10 +184,11 @@ class Role(Named):
             )
 
 
-class AnalysisRoleOperation(GuardedOperation):
+class AnalysisRoleOperation(ResourceOperation):
     """Manages a role."""
 
     makes = Role
+    kind = GuardedKind
     descriptor: ClassVar = Descriptor(
         SERVICE,
         {
@@ -197,7 +198,6 @@ class AnalysisRoleOperation(GuardedOperation):
         kind="role",
         name="{name}",
     )
-    option = "roles"
 
 
 def _wanted_permissions(entry: RoleEntry) -> dict[str, bool]:

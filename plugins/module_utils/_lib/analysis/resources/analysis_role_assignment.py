@@ -14,9 +14,9 @@ from typing import ClassVar
 from ...core.errors import ToolchainError
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.plan import Plan
-from ..accounts import GuardedOperation, assignments, ids_of
+from ..accounts import GuardedKind, assignments, ids_of
 from ..client import Call
-from ..resource import Ids, Objects, Presence, Reference, Resource
+from ..resource import Ids, Objects, Presence, Reference, Resource, ResourceOperation
 from ..responses import Record
 from ..service import SERVICE
 
@@ -48,9 +48,7 @@ class RoleAssignment(Resource):
 
     noun: ClassVar[str] = "role_assignment"
 
-    name: str
-    account: str
-    project: str | None = None
+    account: str = ""
     group: bool = False
     ids: Ids = field(default_factory=dict)
 
@@ -66,7 +64,8 @@ class RoleAssignment(Resource):
         title = f"the assignment of the role '{name}' to the {kind} '{account}'{project_suffix}"
         desired = {"name": name, "account": account, "project": project, "group": group}
         absent = entry.state == "absent"
-        return RoleAssignment(title, None if absent else desired, name, account, project, group)
+        found = None if absent else desired
+        return RoleAssignment(title, found, name, project, account=account, group=group)
 
     @property
     def listing(self) -> Call:
@@ -78,6 +77,9 @@ class RoleAssignment(Resource):
     def needs(self) -> frozenset[Reference]:
         kind = "groups" if self.group else "users"
         return super().needs | {("roles", self.name), (kind, self.account)}
+
+    def objects(self, records: Sequence[Record]) -> Objects:
+        return self.parse(records, "", self.ids)
 
     @staticmethod
     def parse(records: Sequence[Record], project: str, ids: Ids) -> Objects:
@@ -100,7 +102,17 @@ class RoleAssignment(Resource):
         return Call("update_role_assignment", parameters)
 
 
-class AnalysisRoleAssignmentOperation(GuardedOperation):
+class RoleAssignmentKind(GuardedKind):
+    """Role assignments, which name their project by its id."""
+
+    def complete(self, resource: Resource) -> Resource:
+        if not isinstance(resource, RoleAssignment) or resource.project is None:
+            return resource
+        records = self.client.ask(f"reading {resource.title}", Call("projects"))
+        return replace(resource, ids=ids_of(records))
+
+
+class AnalysisRoleAssignmentOperation(ResourceOperation):
     """Creates or deletes a role assignment."""
 
     makes = RoleAssignment
@@ -114,10 +126,4 @@ class AnalysisRoleAssignmentOperation(GuardedOperation):
         kind="role_assignment",
         key=("name", "account", "project", "group"),
     )
-    option = "role_assignments"
-
-    def complete(self, resource: Resource) -> Resource:
-        if not isinstance(resource, RoleAssignment) or resource.project is None:
-            return resource
-        records = self._client.ask(f"reading {resource.title}", Call("projects"))
-        return replace(resource, ids=ids_of(records))
+    kind = RoleAssignmentKind

@@ -16,7 +16,16 @@ from ...core.module.typed_options import Option
 from ...core.plan import Plan
 from ...core.secret import Secret
 from ..client import Call
-from ..resource import Ids, Named, Objects, Presence, ResourceOperation, State, is_account, refusal
+from ..resource import (
+    Ids,
+    Objects,
+    Presence,
+    Resource,
+    ResourceOperation,
+    State,
+    is_account,
+    refusal,
+)
 from ..responses import Record, flag, named
 from ..service import SERVICE
 
@@ -38,7 +47,7 @@ class AnalysisUserOptions(UserEntry):
 
 
 @dataclass(frozen=True)
-class User(Named):
+class User(Resource):
     """A user, identified by its name.
 
     :param password: only used to create the user, because servers do not return passwords
@@ -52,7 +61,7 @@ class User(Named):
     def of(entry: UserEntry) -> User:
         desired = None if entry.state == "absent" else {"name": entry.name}
         password = None if entry.password is None else Secret(entry.password)
-        return User(f"the user '{entry.name}'", desired, entry.name, password)
+        return User(f"the user '{entry.name}'", desired, entry.name, password=password)
 
     @property
     def listing(self) -> Call:
@@ -91,7 +100,7 @@ class AnalysisUserOperation(ResourceOperation):
         super().__init__(task, options)
         removes = options.state == "absent" and not options.force
         if removes and is_account(options.name, task.connection.username):
-            raise refusal(f"deleting {self._resource.title}")
+            raise refusal(f"deleting {User.of(options).title}")
 
 
 def _state_of(record: Record) -> dict[str, Any]:

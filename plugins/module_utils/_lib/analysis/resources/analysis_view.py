@@ -17,7 +17,7 @@ from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.typed_options import Option
 from ...core.plan import Change, Comparison, Plan, unordered
 from ..client import Call
-from ..resource import Ids, Named, Objects, Presence, ResourceOperation, without_escapes
+from ..resource import Ids, Objects, Presence, Resource, ResourceOperation, without_escapes
 from ..responses import Record, flag, named, texts
 from ..service import SERVICE
 
@@ -38,7 +38,7 @@ class AnalysisViewOptions:
 
 
 @dataclass(frozen=True)
-class View(Named):
+class View(Resource):
     """A view, identified by project and name.
 
     :param recreate: whether to delete and create the view if the server cannot change its query
@@ -47,7 +47,6 @@ class View(Named):
     noun: ClassVar[str] = "view"
     comparisons: ClassVar[Mapping[str, Comparison]] = {"tags": unordered}
 
-    project: str
     recreate: bool = False
 
     @staticmethod
