@@ -90,16 +90,15 @@ def groups(records: Sequence[Record]) -> dict[Hashable, State]:
     without the list are empty. Otherwise the members of all groups are unknown.
     """
     members_known = any("users" in record for record in records)
-    return {record["name"]: _group(record, members_known) for record in named(records)}
-
-
-def _group(record: Record, with_users: bool) -> dict[str, Any]:
-    state: dict[str, Any] = {"name": record["name"]}
-    if with_users:
-        state["users"] = _members(record)
-    if "readonly" in record:
-        state["readonly"] = flag(record["readonly"])
-    return state
+    found: dict[Hashable, State] = {}
+    for record in named(records):
+        state: dict[str, Any] = {"name": record["name"]}
+        if members_known:
+            state["users"] = _members(record)
+        if "readonly" in record:
+            state["readonly"] = flag(record["readonly"])
+        found[record["name"]] = state
+    return found
 
 
 def _members(record: Record) -> list[str]:
@@ -114,12 +113,10 @@ def _members(record: Record) -> list[str]:
 
 def ids_of(records: Sequence[Record]) -> dict[str, str]:
     """Return the ids of projects by name. A project without an id has its name as the id."""
-    return {record["name"]: _id_of(record) for record in named(records)}
-
-
-def _id_of(project: Record) -> str:
-    """Return the id of a project, or its name if the server sends no ids."""
-    return str(project["name"] if project.get("id") in (None, "") else project["id"])
+    return {
+        record["name"]: str(record["name"] if record.get("id") in (None, "") else record["id"])
+        for record in named(records)
+    }
 
 
 def assignments(records: Sequence[Record], ids: Mapping[str, str]) -> dict[Hashable, State]:
@@ -184,8 +181,11 @@ class OwnAccount:
                 if assignment["name"] == state["name"]
             )
             return any(self._gives_role(record, doubtful) for record in assignments)
-        return (
-            option == "groups" and self._contains_account(state, doubtful) and self._has_role(state)
+        if option != "groups" or not self._contains_account(state, doubtful):
+            return False
+        return any(
+            assignment["group"] and assignment["account"] == state["name"]
+            for assignment in self._assignments
         )
 
     def refuse(self, option: str, title: str, plan: Plan) -> None:
@@ -215,12 +215,6 @@ class OwnAccount:
 
     def _contains_account(self, group: State, doubtful: bool) -> bool:
         return any(map(self._is_own, group["users"])) if "users" in group else doubtful
-
-    def _has_role(self, group: State) -> bool:
-        return any(
-            assignment["group"] and assignment["account"] == group["name"]
-            for assignment in self._assignments
-        )
 
     @cached_property
     def _groups(self) -> list[State]:

@@ -164,7 +164,10 @@ class AnalysisClient:
             try:
                 records = self._exchange(purpose, call, verify, with_optional=False)
             except ToolchainError as error:
-                raise _with_first_rejection(error, call, message) from None
+                if error.status == 400 and message not in ("", error.detail):
+                    names = ", ".join(call.optional)
+                    error.with_hint(f"with {names} the server returned: {message}")
+                raise error from None
             self.refusals[call.action] = message
             self._left_out.add(call.action)
             return records
@@ -207,15 +210,20 @@ class AnalysisClient:
     def _streamed(self, purpose: str, response: Incoming) -> Iterator[Record]:
         seen: list[bytes] = []
 
+        def sampled() -> Iterator[bytes]:
+            """Yield the lines, and store the first lines for error messages."""
+            for line in lines(response.iter_content(), _MAX_LINE):
+                if len(seen) < _SAMPLE_LINES:
+                    seen.append(line)
+                yield line
+
         def partial_response() -> Response:
             request = Request(purpose, "POST", self._transport.url(_PATH), reads=True)
             head = b"\n".join(seen)
             return Response(response.status_code, response.headers, head, request, response.url)
 
         try:
-            for record in responses.records(
-                _sampled(lines(response.iter_content(), _MAX_LINE), seen)
-            ):
+            for record in responses.records(sampled()):
                 refusal = responses.refusal_of(record)
                 if refusal is not None:
                     raise refused(partial_response(), refusal)
@@ -271,21 +279,6 @@ class AnalysisClient:
         if response.status in (404, 405):
             error.message += f" ({error.url}): this is not a code analysis server, check url"
         return error
-
-
-def _with_first_rejection(error: ToolchainError, call: Call, message: str) -> ToolchainError:
-    """Add the error message of the previous call, which had optional parameters, to an error."""
-    if error.status != 400 or message in ("", error.detail):
-        return error
-    return error.with_hint(f"with {', '.join(call.optional)} the server returned: {message}")
-
-
-def _sampled(lines: Iterable[bytes], seen: list[bytes]) -> Iterator[bytes]:
-    """Yield the lines, and store the first lines in `seen` for error messages."""
-    for line in lines:
-        if len(seen) < _SAMPLE_LINES:
-            seen.append(line)
-        yield line
 
 
 def _unexpected_body(response: Response, reason: str) -> ToolchainError:

@@ -322,10 +322,10 @@ class ResourceKind(ItemKind[Resource, State]):
                     error.with_hint(self._restore(resource, write.plans[0], error))
                     error.result = {"changed": True}
                 if error.outcome_unknown:  # the verification decides
-                    return write._replace(plans=(planned,), lost=error)
+                    return Writes(write.item, (planned,), error)
                 write.item.error = error
                 return None
-        return write._replace(plans=write.plans[-1:])
+        return Writes(write.item, write.plans[-1:])
 
     def _restore(self, resource: Resource, deleted: Plan, failure: ToolchainError) -> str:
         """Create the previous object again, if it was deleted and the server rejected the new one.

@@ -49,18 +49,13 @@ def refusal_of(record: Mapping[str, Any]) -> Refusal | None:
             return None
         error = record["error"]
         inner = error.get("message") if isinstance(error, dict) else error
-        return Refusal(_status_in(record), str(message or inner or ""))
+        places = (record, error) if isinstance(error, dict) else (record,)
+        codes = [str(place.get(name)) for place in places for name in ("status", "code")]
+        code = next((int(code) for code in codes if re.fullmatch("[45][0-9]{2}", code)), None)
+        return Refusal(code, str(message or inner or ""))
     if status in range(200, 300) or (status < 400 and not set(record) <= {"status", "message"}):
         return None
     return Refusal(status, str(message or record.get("detail") or record.get("error") or ""))
-
-
-def _status_in(record: Mapping[str, Any]) -> int | None:
-    """Return the status of an error object with a member `error`, or `None`."""
-    error = record["error"]
-    named = (record, error) if isinstance(error, dict) else (record,)
-    codes = [str(each.get(name)) for each in named for name in ("status", "code")]
-    return next((int(code) for code in codes if re.fullmatch("[45][0-9]{2}", code)), None)
 
 
 def records(lines: Iterable[bytes]) -> Iterator[Record]:
@@ -74,28 +69,22 @@ def records(lines: Iterable[bytes]) -> Iterator[Record]:
     if first is None:
         return
     opening = _decoded(first)
-    if opening is None:
-        yield _multi_line_object(first, source)
-        return
+    if opening is None:  # a single object over several lines
+        rest, size = [first], len(first)
+        for line in filter(None, source):
+            rest.append(line)
+            size += len(line)
+            if size > MAX_BODY:
+                raise UnreadableResponse("the response is too long and is not JSON")
+        opening = _decoded(b"\n".join(rest))
+        if opening is None:
+            raise UnreadableResponse(_defect(first, len(rest) > 1 and not first.startswith(b"{")))
     yield _object(opening)
     for line in filter(None, source):
         value = _decoded(line)
         if value is None:
             raise UnreadableResponse(_defect(line, any(source)))
         yield _object(value)
-
-
-def _multi_line_object(first: bytes, rest: Iterable[bytes]) -> Record:
-    lines, size = [first], len(first)
-    for line in filter(None, rest):
-        lines.append(line)
-        size += len(line)
-        if size > MAX_BODY:
-            raise UnreadableResponse("the response is too long and is not JSON")
-    value = _decoded(b"\n".join(lines))
-    if value is None:
-        raise UnreadableResponse(_defect(first, len(lines) > 1 and not first.startswith(b"{")))
-    return _object(value)
 
 
 def _defect(line: bytes, more_follows: bool) -> str:

@@ -73,21 +73,15 @@ def read_lists(
             for entry in config[ROLE_ASSIGNMENTS.option]
             if entry.get("project") in (None, *chosen)
         ]
-    _complete_permissions(config[ROLES.option])
-    omitted = [_SECRETS] if config[USERS.option] else []
-    return ExportedConfiguration(config, omitted, doubts)
-
-
-def _complete_permissions(roles: Sequence[dict[str, Any]]) -> None:
-    """Add the permissions that a role lacks with the value false.
-
-    `analysis_config` compares only listed permissions, so it would not detect a permission that is
-    granted later.
-    """
+    # Those that a role lacks are false: `analysis_config` compares only listed permissions, so it
+    # would not detect one that is granted later.
+    roles = config[ROLES.option]
     names = dict.fromkeys(name for role in roles for name in role.get("permissions", ()))
     for role in roles:
         if "permissions" in role:
             role["permissions"] = {**dict.fromkeys(names, False), **role["permissions"]}
+    omitted = [_SECRETS] if config[USERS.option] else []
+    return ExportedConfiguration(config, omitted, doubts)
 
 
 def _selected(catalogue: Catalogue, projects: Sequence[str] | None) -> list[str]:

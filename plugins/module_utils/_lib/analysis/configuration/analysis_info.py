@@ -138,7 +138,10 @@ class AnalysisInfoOperation(ReadOnly):
         records = self._client.ask(purpose, call)
         if query.is_single:
             record = responses.one(purpose, records)
-            return name, _with_full(record) if name == "version" else record
+            if name == "version":
+                parts = (record.get(part) for part in ("majorVersion", "minorVersion"))
+                record["full"] = ".".join(str(part) for part in parts if part not in (None, ""))
+            return name, record
         if len(records) == call.parameters.get("limit"):
             self._task.warn(
                 f"{purpose}: the list may be incomplete, because its length equals limit"
@@ -155,8 +158,3 @@ def _names(value: Any) -> list[str] | None:
     if not names or not all(isinstance(name, str) for name in names):
         raise invalid("project is not a name or a list of names")
     return names
-
-
-def _with_full(version: Record) -> Record:
-    parts = (version.get(part) for part in ("majorVersion", "minorVersion"))
-    return {**version, "full": ".".join(str(part) for part in parts if part not in (None, ""))}

@@ -74,22 +74,20 @@ class Protection:
         """
         if not self.patterns or kind not in _PARENT_FIELDS:
             return None
-        for inner_kind, inner in self._contained(kind, state["name"]):
-            if self.covers(inner_kind, inner):
-                noun = inner_kind.makes.noun.replace("_", " ")
-                return f"the {noun} '{inner_kind.name_of(inner)}'"
-        return None
-
-    def _contained(self, kind: ObjectKind, name: str) -> Iterator[tuple[ObjectKind, State]]:
+        name, contained = state["name"], []
         if kind is PROJECTS:
             self.catalogue.load([(inner, name) for inner in _INSIDE])
             for inner in _INSIDE:
-                for obj in self.catalogue.listed(inner, name).objects.values():
-                    yield inner, obj
+                found = self.catalogue.listed(inner, name).objects.values()
+                contained += [(inner, one) for one in found]
         for assignment in self.catalogue.listed(ROLE_ASSIGNMENTS).objects.values():
             is_same_kind = kind not in (USERS, GROUPS) or assignment["group"] is (kind is GROUPS)
             if is_same_kind and assignment[_PARENT_FIELDS[kind]] == name:
-                yield ROLE_ASSIGNMENTS, assignment
+                contained.append((ROLE_ASSIGNMENTS, assignment))
+        for inner, one in contained:
+            if self.covers(inner, one):
+                return f"the {inner.makes.noun.replace('_', ' ')} '{inner.name_of(one)}'"
+        return None
 
     def read(self, places: Iterable[tuple[ObjectKind, str | None]]) -> None:
         """Match the objects of some lists with the patterns until every pattern has a match.
@@ -98,7 +96,8 @@ class Protection:
         """
         for kind, project in places:
             if self.patterns.unused:
-                self._match(kind, project)
+                for state in self.catalogue.listed(kind, project).objects.values():
+                    self.covers(kind, state)
 
     def require_names(self, projects: Sequence[str]) -> None:
         """Raise an error for a pattern that was probably mistyped.
@@ -128,10 +127,6 @@ class Protection:
         for project in dict.fromkeys([*projects, *named]):
             if project in known:
                 yield from ((kind, project) for kind in _INSIDE)
-
-    def _match(self, kind: ObjectKind, project: str | None) -> None:
-        for state in self.catalogue.listed(kind, project).objects.values():
-            self.covers(kind, state)
 
 
 def own_in(catalogue: Catalogue, account: str | None) -> OwnAccount:
@@ -373,7 +368,13 @@ class ConfigPlanner:
         )
         if not plan.changed:
             refuse_impossible(resource, plan)
-            self._warn_of_missing_project(kind, resource)
+            deleted = {project.name for project in self.desired.projects if project.desired is None}
+            known = {*self._projects, *self._pending, *deleted}
+            if kind.in_project and resource.project not in known:
+                self.warnings.append(
+                    f"{resource.title} counts as absent, because the project"
+                    f" '{resource.project}' does not exist"
+                )
             return item
         if pending and not kind.made:
             item.plan = plan = replace(plan, action="update")
@@ -391,18 +392,6 @@ class ConfigPlanner:
                 "not_found", f"{resource.title}: the project '{resource.project}' does not exist"
             )
         refuse_impossible(resource, plan)
-
-    def _warn_of_missing_project(self, kind: ObjectKind, resource: Resource) -> None:
-        """Warn that an object counts as absent because its project does not exist.
-
-        There is no warning if the project should be absent too.
-        """
-        project = resource.project
-        deleted = {project.name for project in self.desired.projects if project.desired is None}
-        if kind.in_project and project not in {*self._projects, *self._pending, *deleted}:
-            self.warnings.append(
-                f"{resource.title} counts as absent, because the project '{project}' does not exist"
-            )
 
     def _objects(self, kind: ObjectKind, resource: Resource) -> Objects:
         place = resource.project if kind.in_project else None

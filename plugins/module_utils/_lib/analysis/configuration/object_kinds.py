@@ -256,16 +256,14 @@ class Catalogue:
             if kind is PROJECTS:
                 records = [{"name": name} for name in self.projects()]
             else:
-                records = self.client.ask(purpose, kind.listing(self._present_name(project)))
+                present = project  # a project may have its old name still
+                if project is not None and self._ids is not None and project not in self._ids:
+                    present = self._renamed.get(project, project)
+                records = self.client.ask(purpose, kind.listing(present))
             ids = self.known() if kind is ROLE_ASSIGNMENTS else {}
             return Listed(kind.makes.parse(records, project or "", ids), _doubt(kind, records))
         except ToolchainError as error:
             return error
-
-    def _present_name(self, project: str | None) -> str | None:
-        if project is None or self._ids is None or project in self._ids:
-            return project
-        return self._renamed.get(project, project)
 
 
 def _doubt(kind: ObjectKind, records: Sequence[Record]) -> str | None:
@@ -354,22 +352,18 @@ def desired(entries: Mapping[str, Sequence[Any] | None]) -> DesiredObjects:
         value = entries[kind.option]
         if value is not None:
             lists[kind] = [kind.makes.of(entry) for entry in value]
-            _refuse_duplicates(kind, lists[kind])
+            seen: set[Hashable] = set()
+            for resource in lists[kind]:
+                place = resource.project if kind.in_project else None
+                places = {(place, resource.key)}
+                if resource.target != resource.name:
+                    places.add((place, resource.target))
+                if places & seen:
+                    raise invalid(f"{kind.option}: {resource.title} is listed twice")
+                seen |= places
     found = DesiredObjects(lists)
     _refuse_contradictions(found)
     return found
-
-
-def _refuse_duplicates(kind: ObjectKind, resources: list[Resource]) -> None:
-    seen: set[Hashable] = set()
-    for resource in resources:
-        keys = {resource.key}
-        if resource.target != resource.name:
-            keys.add(resource.target)
-        places = {(resource.project if kind.in_project else None, key) for key in keys}
-        if places & seen:
-            raise invalid(f"{kind.option}: {resource.title} is listed twice")
-        seen |= places
 
 
 def _refuse_contradictions(found: DesiredObjects) -> None:

@@ -8,7 +8,7 @@ history. The owner of an issue without an owner is `unowned`.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -130,9 +130,17 @@ class AnalysisIssueOperation:
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         done: list[Issue] = []
-        for ids, values in _batches(plan.changes):
+        groups: dict[tuple[str, ...], list[Change]] = {}
+        for change in plan.changes:  # issues with equal values share a request
+            groups.setdefault(tuple(change.after), []).append(change)
+        batches = [
+            group[start : start + _BATCH]
+            for group in groups.values()
+            for start in range(0, len(group), _BATCH)
+        ]
+        for batch in batches:
             try:
-                done += self._write(ids, values)
+                done += self._write([int(change.field) for change in batch], batch[0].after)
             except ToolchainError as error:
                 error.result["issues"] = [issue.as_dict() for issue in done]
                 raise
@@ -169,15 +177,12 @@ class AnalysisIssueOperation:
 
         A comment is sent together with other fields, or if it differs from the newest comment.
         """
-        names = self._differing_fields(issue)
+        names = _differing_names(issue, self._wanted, _FIELDS)
         if _COMMENT in self._wanted and (
             names or _differing_names(issue, self._wanted, (_COMMENT,))
         ):
             names.append(_COMMENT)
         return names
-
-    def _differing_fields(self, issue: Issue) -> list[str]:
-        return _differing_names(issue, self._wanted, _FIELDS)
 
     def _write(self, ids: Sequence[int], values: Mapping[str, Any]) -> list[Issue]:
         """Change issues with a single request and verify them.
@@ -185,8 +190,20 @@ class AnalysisIssueOperation:
         Raises `rejected` for fields that the server did not save.
         """
         purpose = f"updating {_names(ids)} of the project '{self._project}'"
+
+        def is_done() -> bool | None:
+            """Return whether the issues were changed, or `None` if only some issues or fields were.
+
+            A comment decides only if it is sent alone, because it may have existed before.
+            """
+            left = [_differing_names(issue, values, tuple(values)) for issue in self._read(ids)]
+            if not any(left):
+                return True
+            decisive = set(values) - {_COMMENT} or {_COMMENT}
+            return False if all(decisive <= set(names) for names in left) else None
+
         call = Call("update_status", {"project": self._project, "ids": ids, **values})
-        self._client.ask(purpose, call, lambda: self._is_done(ids, values))
+        self._client.ask(purpose, call, is_done)
         found = self._read(ids)
         left = {issue: _differing_names(issue, values, tuple(values)) for issue in found}
         fields = {
@@ -199,17 +216,6 @@ class AnalysisIssueOperation:
             unsaved = _names([issue.id for issue, names in left.items() if fields & set(names)])
             raise not_saved(purpose, [f"{', '.join(sorted(fields))} of {unsaved}"])
         return found
-
-    def _is_done(self, ids: Sequence[int], values: Mapping[str, Any]) -> bool | None:
-        """Return whether the issues were changed, or `None` if only some issues or fields were.
-
-        A comment decides only if it is sent alone, because it may have existed before.
-        """
-        left = [_differing_names(issue, values, tuple(values)) for issue in self._read(ids)]
-        if not any(left):
-            return True
-        decisive = set(values) - {_COMMENT} or {_COMMENT}
-        return False if all(decisive <= set(names) for names in left) else None
 
     def _searched(self) -> list[Issue]:
         """Return the issues that match the query.
@@ -236,13 +242,20 @@ class AnalysisIssueOperation:
         issues = [_issue(_number(record), record, None) for record in found.issues]
         if _COMMENT not in self._wanted:
             return issues
-        same_fields_ids = [issue.id for issue in issues if not self._differing_fields(issue)]
+        same_fields_ids = [
+            issue.id for issue in issues if not _differing_names(issue, self._wanted, _FIELDS)
+        ]
         read = {issue.id: issue for issue in self._read(same_fields_ids)}
         return [read.get(issue.id, issue) for issue in issues]
 
     def _read(self, ids: Sequence[int]) -> list[Issue]:
         found = issue_details.read(self._client, self._project, ids, _PARALLEL)
-        bugs = self._bugs(found) if found and _BUG in self._wanted else {}
+        bugs: dict[int, Any] = {}
+        if found and _BUG in self._wanted:  # the details of an issue do not show it
+            query = issue_search.build({"id": list(found), "grouping": False})
+            request = SearchRequest(self._project, query, limit=len(found) + 1)
+            issues = IssueSearch(self._task, self._client).read(request).issues
+            bugs = {_number(record): record.get(_BUG_MEMBER) for record in issues}
         return [
             _issue(
                 number,
@@ -251,13 +264,6 @@ class AnalysisIssueOperation:
             )
             for number, record in found.items()
         ]
-
-    def _bugs(self, ids: Collection[int]) -> dict[int, Any]:
-        """Return the bug tracker ids of issues. The details of an issue do not show them."""
-        query = issue_search.build({"id": list(ids), "grouping": False})
-        request = SearchRequest(self._project, query, limit=len(ids) + 1)
-        found = IssueSearch(self._task, self._client).read(request)
-        return {_number(record): record.get(_BUG_MEMBER) for record in found.issues}
 
 
 def _number(record: Record) -> int:
@@ -283,17 +289,6 @@ def _same(name: str, current: str | None, wanted: str) -> bool:
     if name == _COMMENT:
         return current.split() == wanted.split()
     return current == wanted or (name == "status" and current.casefold() == wanted.casefold())
-
-
-def _batches(changes: Sequence[Change]) -> Iterator[tuple[list[int], Mapping[str, Any]]]:
-    """Yield lists of issue ids with the values to write. Issues with equal values share a list."""
-    groups: dict[tuple[str, ...], list[Change]] = {}
-    for change in changes:
-        groups.setdefault(tuple(change.after), []).append(change)
-    for group in groups.values():
-        for start in range(0, len(group), _BATCH):
-            batch = group[start : start + _BATCH]
-            yield [int(change.field) for change in batch], batch[0].after
 
 
 def _names(ids: Sequence[int]) -> str:

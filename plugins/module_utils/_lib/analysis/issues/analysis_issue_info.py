@@ -60,13 +60,9 @@ class AnalysisIssueInfoOperation(ReadOnly):
 
     def plan(self) -> Plan:
         number = self._options.id
-        return unchanged(self._search_result() if number is None else self._issue_by_id(number))
-
-    def _issue_by_id(self, number: int) -> Mapping[str, Any]:
-        found = issue_details.read(self._client, self._options.project, [number])
-        return {"issues": list(found.values()), "summary": None, "complete": True}
-
-    def _search_result(self) -> Mapping[str, Any]:
+        if number is not None:
+            issues = issue_details.read(self._client, self._options.project, [number])
+            return unchanged({"issues": list(issues.values()), "summary": None, "complete": True})
         search = IssueSearch(self._task, self._client)
         has_gate = self._thresholds is not None
         read = search.read_ungrouped if has_gate else search.read
@@ -83,9 +79,9 @@ class AnalysisIssueInfoOperation(ReadOnly):
         if self._thresholds is None:
             if not found.complete:
                 self._task.warn(cut(found))
-            return result
+            return unchanged(result)
         self._refuse_unknown(search, found, self._thresholds)
-        return {**result, **self._gate(found, self._thresholds)}
+        return unchanged({**result, **self._gate(found, self._thresholds)})
 
     def _refuse_unknown(
         self, search: IssueSearch, found: SearchResult, thresholds: list[quality_gate.Threshold]
@@ -101,10 +97,8 @@ class AnalysisIssueInfoOperation(ReadOnly):
         for word in unknown:
             if word.name != "code":
                 raise word.refusal
-        if unknown:
-            self._warn_of_codes(unknown)
-
-    def _warn_of_codes(self, unknown: list[quality_gate.Word]) -> None:
+        if not unknown:
+            return
         project = self._options.project
         types = self._client.ask(
             f"reading the defect types of the project '{project}'",

@@ -40,7 +40,8 @@ def read(
         try:
             found = client.ask(purpose, Call("issue_details", {"project": project, "id": number}))
         except ToolchainError as error:
-            if error.kind != "not_found" or _is_missing_project(error):
+            is_about_project = (error.detail or "").lower().startswith("project")
+            if error.kind != "not_found" or is_about_project:
                 raise
             return number, None
         if found and as_text(found[0].get("id")) != str(number):
@@ -59,11 +60,6 @@ def read(
             "not_found", shorten(f"the project '{project}' has no issue {', '.join(missing)}")
         )
     return issues
-
-
-def _is_missing_project(error: ToolchainError) -> bool:
-    """Return whether the error is about a missing project."""
-    return (error.detail or "").lower().startswith("project")
 
 
 def newest_comment(record: Record) -> str | None:

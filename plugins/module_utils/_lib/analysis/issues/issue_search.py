@@ -13,7 +13,7 @@ value cannot contain both kinds. The server only warns about unknown keywords.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any
@@ -125,7 +125,8 @@ def require_quoted_values(text: str) -> None:
         raise invalid(f"the query has a quotation mark without its pair: {text}")
     terms = _TERM.findall(text)
     for number, term in enumerate(terms):
-        words = " ".join(takewhile(_is_word, terms[number + 1 :])) if ":" in term else ""
+        is_word: Callable[[str], bool] = lambda word: ":" not in word and word[0] not in "'\""  # noqa: E731
+        words = " ".join(takewhile(is_word, terms[number + 1 :])) if ":" in term else ""
         if words:
             keyword, plus, value = re.split(r":(\+?)", term, maxsplit=1)
             raise invalid(
@@ -133,10 +134,6 @@ def require_quoted_values(text: str) -> None:
                 f" {keyword}:{plus}'{value} {words}', and write other words before the first"
                 " keyword"
             )
-
-
-def _is_word(term: str) -> bool:
-    return ":" not in term and term[0] not in "'\""
 
 
 def names_build(value: str, builds: Sequence[Mapping[str, Any]]) -> bool:
@@ -351,8 +348,13 @@ class IssueSearch:
             found = self._send(
                 replace(request, limit=(found.total or 0) + 1 if more else _NO_LIMIT)
             )
-        if not found.issues:
-            self._require_build(request)
+        names = builds_of(request.query or "")
+        if names and not found.issues:  # as for a build that does not exist, without a warning
+            purpose = f"reading the builds of the project '{request.project}'"
+            builds = self._client.ask(purpose, Call("builds", {"project": request.project}))
+            if not names_build(names[0], builds):
+                missing = f"the build {build_name(names[0])} does not exist"
+                raise ToolchainError("not_found", f"{request.purpose}: {missing}")
         return found
 
     def read_ungrouped(self, request: SearchRequest) -> SearchResult:
@@ -375,55 +377,29 @@ class IssueSearch:
             for record in records:
                 summary = record.get(_SUMMARY)
                 if as_text(record.get("id")).isdecimal() and "code" in record:
-                    found.issues.append(_with_shared_strings(record, strings))
+                    # equal names and frequent values share a string, which saves memory
+                    issue = {
+                        strings.setdefault(name, name): strings.setdefault(value, value)
+                        if name in _SHARED_MEMBERS and isinstance(value, str)
+                        else value
+                        for name, value in record.items()
+                    }
+                    found.issues.append(issue)
                 elif isinstance(summary, dict):
                     found.summary = summary
                 else:
-                    raise _not_an_issue(request, record)
+                    raise ToolchainError(
+                        "protocol",
+                        f"{request.purpose}: the response contains an object that is no issue"
+                        f" ({shorten(str(record), 120)}), so it may be of another program: check"
+                        " url",
+                    )
             return found
 
         result = self._client.stream(request.purpose, request.call, take)
         if not result.issues and result.summary is None:
             self._client.require_service()
         return result
-
-    def _require_build(self, request: SearchRequest) -> None:
-        """Raise `not_found` if the build in the query does not exist.
-
-        The server returns an empty result for it without a warning.
-        """
-        names = builds_of(request.query or "")
-        if not names:
-            return
-        builds = self._client.ask(
-            f"reading the builds of the project '{request.project}'",
-            Call("builds", {"project": request.project}),
-        )
-        if not names_build(names[0], builds):
-            raise ToolchainError(
-                "not_found",
-                f"{request.purpose}: the build {build_name(names[0])} does not exist",
-            )
-
-
-def _not_an_issue(request: SearchRequest, record: Record) -> ToolchainError:
-    message = (
-        f"the response contains an object that is no issue ({shorten(str(record), 120)}), so it may"
-        " be of another program"
-    )
-    return ToolchainError("protocol", f"{request.purpose}: {message}: check url")
-
-
-def _with_shared_strings(issue: Record, strings: dict[str, str]) -> Record:
-    """Return the issue with its names and frequent values replaced by shared strings, which saves
-    memory.
-    """
-    return {
-        strings.setdefault(name, name): strings.setdefault(value, value)
-        if name in _SHARED_MEMBERS and isinstance(value, str)
-        else value
-        for name, value in issue.items()
-    }
 
 
 def issues(task: Task, options: SearchOptions) -> list[Record]:

@@ -98,7 +98,17 @@ class ImportPolling:
         self._earlier = [record for record in shown if not _is_running(record, project)]
         if len(self._earlier) < len(shown):
             return
-        self._client.ask(self._wanted.title, self._wanted.call, self._has_started)
+
+        def has_started() -> bool | None:
+            """Return whether the import has a record, or its project exists.
+
+            Returns `None` if that is unknown for an import of settings.
+            """
+            if self._new_records(self._records()) or self._exists():
+                return True
+            return None if project is None else False
+
+        self._client.ask(self._wanted.title, self._wanted.call, has_started)
         self._started = self._interval.passed
 
     def finish(self) -> list[Record]:
@@ -171,15 +181,6 @@ class ImportPolling:
                 raise self._failed("the server lists neither the import nor the project")
         self._report(line)
         return None
-
-    def _has_started(self) -> bool | None:
-        """Return whether the import has started: it has a record, or its project exists.
-
-        Returns `None` if that is unknown for an import of settings.
-        """
-        if self._new_records(self._records()) or self._exists():
-            return True
-        return None if self._wanted.project is None else False
 
     def _exists(self) -> bool:
         """Return whether the project exists. Return false for an import of settings."""
