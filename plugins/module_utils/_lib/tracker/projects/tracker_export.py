@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from ...core.concurrency import first_alone
 from ...core.errors import ToolchainError, invalid
@@ -14,13 +14,12 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Positive
 from ...core.operations.service_export import ExportOptions, ServiceExport, ServiceState
 from ...core.progress import ProgressCounter
-from ..client import TrackerClient
 from ..service import SERVICE
-from .project_objects import same_name
-from .tracker_component import Component, ComponentEntry, ProjectComponents
+from .project_objects import ProjectObject, same_name
+from .tracker_component import ComponentEntry, ComponentKind
 from .tracker_project_info import TrackerProjectInfoOperation, TrackerProjectInfoOptions
-from .tracker_project_role import ProjectRole, ProjectRoles
-from .tracker_version import NO_DATE, ProjectVersions, TrackerVersionOptions, Version
+from .tracker_project_role import ProjectRole, ProjectRoleKind
+from .tracker_version import DATES, NO_DATE, TrackerVersionOptions, VersionKind
 
 _NOT_EXPORTED = (
     "Only versions, components and roles are exported, not issues, workflows and schemes.",
@@ -29,15 +28,10 @@ _NOT_EXPORTED = (
 _UNREADABLE = ("not_found", "permission")
 #: Keys of the lists in `tracker.yml`.
 _LISTS = ("versions", "components", "project_roles")
-
-
-@dataclass(frozen=True)
-class _ProjectParts:
-    """The exported objects of a project. `roles`: an error if the account may not read them."""
-
-    versions: list[Version]
-    components: list[Component]
-    roles: list[ProjectRole] | ToolchainError
+#: Versions, components and roles of a project. An error if the account may not read the roles.
+_Parts: TypeAlias = tuple[
+    list[ProjectObject], list[ProjectObject], list[ProjectRole] | ToolchainError
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,17 +56,18 @@ class TrackerExportOperation(ServiceExport):
                 "projects is empty: list projects, or omit the option to export all projects"
             )
         self._options = options
-        self._client = TrackerClient(task)
 
     def read(self) -> ServiceState:
         state = ServiceState(not_exported=_NOT_EXPORTED)
         keys = self._options.projects
         chosen = self._all() if keys is None else list(dict.fromkeys(keys))
         count = ProgressCounter(self._task.progress, "reading the parts of projects", len(chosen))
+        versions, components = VersionKind(self._task), ComponentKind(self._task)
 
-        def read(key: str) -> tuple[str, _ProjectParts | ToolchainError]:
+        def read(key: str) -> tuple[str, _Parts | ToolchainError]:
             try:
-                return key, self._parts(key)
+                found = versions.read_project(key).objects, components.read_project(key).objects
+                return key, (*found, self._roles(key))
             except ToolchainError as error:
                 if keys is not None or error.kind not in _UNREADABLE:
                     raise
@@ -80,29 +75,32 @@ class TrackerExportOperation(ServiceExport):
             finally:
                 count.add()
 
-        found_entries: dict[str, list[dict[str, Any]]] = {name: [] for name in _LISTS}
+        entries: dict[str, list[dict[str, Any]]] = {name: [] for name in _LISTS}
         for key, found in first_alone(self._options.parallel, read, chosen):
             if isinstance(found, ToolchainError):
                 state.leave_out("project", key, found.message)
+                continue
+            entries["versions"] += _versions(key, found[0], state)
+            entries["components"] += _components(key, found[1], state)
+            if isinstance(found[2], ToolchainError):
+                state.leave_out("roles", key, found[2].message)
             else:
-                found_entries["versions"] += _entries(key, found.versions, state)
-                found_entries["components"] += _components(key, found.components, state)
-                found_entries["project_roles"] += _roles(key, found.roles, state)
-        state.values = dict(found_entries)
+                entries["project_roles"] += [
+                    {"project": key, "role": role.name, **role.actors} for role in found[2]
+                ]
+        state.values = dict(entries)
         return state
 
-    def _parts(self, key: str) -> _ProjectParts:
-        """Read a project. Only administrators of the project can read its roles."""
-        versions = ProjectVersions(self._client, key).all()
-        components = ProjectComponents(self._client, key).all()
-        store = ProjectRoles(self._client, key)
+    def _roles(self, key: str) -> list[ProjectRole] | ToolchainError:
+        """Return the roles of a project, or the error: only its administrators can read them."""
+        kind = ProjectRoleKind(self._task)
         try:
-            roles = [store.read(name, number) for name, number in store.ids().items()]
+            ids = kind.read_project(key)
+            return [kind.read(key, name, number) for name, number in ids.items()]
         except ToolchainError as error:
             if error.kind not in _UNREADABLE:
                 raise
-            return _ProjectParts(versions, components, error)
-        return _ProjectParts(versions, components, roles)
+            return error
 
     def _all(self) -> list[str]:
         shown = TrackerProjectInfoOperation(self._task, TrackerProjectInfoOptions()).all()
@@ -112,27 +110,51 @@ class TrackerExportOperation(ServiceExport):
         return [key for key in keys if isinstance(key, str)]
 
 
-def _entries(project: str, versions: list[Version], state: ServiceState) -> list[dict[str, Any]]:
+def _versions(
+    project: str, versions: list[ProjectObject], state: ServiceState
+) -> list[dict[str, Any]]:
+    """Return versions as entries for `tracker_version`.
+
+    They include empty fields, so that a value that a user adds later is drift. A version that the
+    module cannot manage is left out.
+    """
     found: list[dict[str, Any]] = []
     for number, version in enumerate(versions):
-        entry = _entry(project, version)
-        twin = any(same_name(version.name, other.name) for other in versions[:number])
-        wrong = "another version has this name" if twin else _wrong(entry)
-        if wrong is None:
-            found.append(entry)
+        values = version.values
+        released = "released" if values["released"] else "unreleased"
+        entry = {
+            "project": project,
+            "name": version.name,
+            "description": values["description"],
+            **{name: values[name] or NO_DATE for name in DATES},
+            "state": "archived" if values["archived"] else released,
+        }
+        wrong = ""
+        if any(same_name(version.name, other.name) for other in versions[:number]):
+            wrong = "another version has this name"
+        elif not version.name.strip() or version.name != version.name.strip():
+            wrong = "its name is empty, or begins or ends with a blank"
+        elif not all(isinstance(value, str) for value in entry.values()):
+            wrong = "one of its values is not a string"
         else:
+            try:
+                typed_options.check(TrackerVersionOptions(**entry))
+                found.append(entry)
+            except ToolchainError as error:
+                wrong = error.message
+        if wrong:
             state.leave_out("version", f"{project}/{version.name}", wrong)
     return found
 
 
 def _components(
-    project: str, components: list[Component], state: ServiceState
+    project: str, components: list[ProjectObject], state: ServiceState
 ) -> list[dict[str, Any]]:
     """Return components as entries for `tracker_component`, including empty fields."""
     found = []
     for component in components:
-        entry = {"project": project, **component.settable()}
-        if component.archived is None:
+        entry = {"project": project, **component.values}
+        if not isinstance(component.record.get("archived"), bool):
             del entry["archived"]  # the server does not support it
         try:
             typed_options.check(ComponentEntry(**entry))
@@ -140,43 +162,3 @@ def _components(
         except ToolchainError as error:
             state.leave_out("component", f"{project}/{component.name}", error.message)
     return found
-
-
-def _roles(
-    project: str, roles: list[ProjectRole] | ToolchainError, state: ServiceState
-) -> list[dict[str, Any]]:
-    """Return roles as entries for `tracker_project_role`."""
-    if isinstance(roles, ToolchainError):
-        state.leave_out("roles", project, roles.message)
-        return []
-    return [{"project": project, "role": role.name, **role.actors()} for role in roles]
-
-
-def _entry(project: str, version: Version) -> dict[str, Any]:
-    """Return a version as an entry for `tracker_version`.
-
-    It includes empty fields. A value that a user adds later is then drift.
-    """
-    released = "released" if version.released else "unreleased"
-    return {
-        "project": project,
-        "name": version.name,
-        "description": version.description,
-        "start_date": version.start_date or NO_DATE,
-        "release_date": version.release_date or NO_DATE,
-        "state": "archived" if version.archived else released,
-    }
-
-
-def _wrong(entry: dict[str, Any]) -> str | None:
-    """Return the reason why `tracker_version` cannot manage a version, or None."""
-    name = entry.get("name", "")
-    if not name.strip() or name != name.strip():
-        return "its name is empty, or begins or ends with a blank"
-    if not all(isinstance(value, str) for value in entry.values()):
-        return "one of its values is not a string"
-    try:
-        typed_options.check(TrackerVersionOptions(**entry))
-    except ToolchainError as error:
-        return error.message
-    return None
