@@ -135,11 +135,14 @@ class ToolchainError(Exception):
 
     def as_dict(self) -> dict[str, Any]:
         """Return the value of `error` in the result of the task."""
+        url = self.url
+        if url is not None and len(url.partition("?")[2]) > _LONGEST_QUERY:
+            url = url.partition("?")[0]  # a long query only lists the requested fields
         return {
             "kind": self.kind,
             "status": self.login_status if self.status is None else self.status,
             "method": self.method,
-            "url": None if self.url is None else _without_long_query(self.url),
+            "url": url,
             "detail": self.detail,
         }
 
@@ -162,12 +165,6 @@ def combined(
         error.result["changed"] = True in changed
     error.result.update(result or {})
     return error
-
-
-def _without_long_query(url: str) -> str:
-    """Return the address without a long query, which only lists the requested fields."""
-    address, _mark, query = url.partition("?")
-    return url if len(query) <= _LONGEST_QUERY else address
 
 
 def append_clause(message: str, clause: str) -> str:
@@ -268,20 +265,15 @@ def error_text(body: str) -> str:
     """
     if looks_like_html(body):
         # masked first: a secret that contains a tag or two spaces is not recognisable afterwards
-        return shorten(_text_of_html(hidden.mask(body)))
+        parts = [_TAG.sub(" ", text) for text in _html_parts(hidden.mask(body))]
+        lines = [" ".join(html.unescape(part).split()) for part in parts]
+        shown = "; ".join(dict.fromkeys(line for line in lines if line))
+        return shorten(shown or "an HTML page without a message")
     try:
         found = list(dict.fromkeys(filter(None, _messages_of_json(json_text.loads(body)))))
     except ValueError:
         return shorten(body)
     return shorten("; ".join(found) if found else body)
-
-
-def _text_of_html(body: str) -> str:
-    parts = [_TAG.sub(" ", text) for text in _html_parts(body)]
-    lines = [" ".join(html.unescape(part).split()) for part in parts]
-    return (
-        "; ".join(dict.fromkeys(line for line in lines if line)) or "an HTML page without a message"
-    )
 
 
 def _html_parts(body: str) -> Iterator[str]:

@@ -9,7 +9,7 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import IO
 
@@ -41,12 +41,22 @@ def safe_paths(folder: str, names: Iterable[str], *, flat: bool = False) -> dict
                 f" same file {path}: set flat to false"
             )
         if os.path.dirname(path) not in seen:
-            _require_below(home, path, name)
+            parent = os.path.realpath(os.path.dirname(path))
+            if parent != home and not parent.startswith(f"{home.rstrip('/')}/"):
+                raise _rejected(name, f"a symbolic link in {path} leads out of {home}")
             seen.add(os.path.dirname(path))
         if os.path.isdir(path) and not os.path.islink(path):
             raise invalid(f"{path} is a folder, but must be a file")
         found[name] = path
-    _reject_nested(found)
+    paths = {path: name for name, path in found.items()}
+    above_files = {"", "/", "."}
+    for name, path in found.items():
+        above = os.path.dirname(path)
+        while above not in above_files:
+            if above in paths:
+                raise _rejected(name, f"'{_shortened(paths[above])}' is a file, not a folder")
+            above_files.add(above)
+            above = os.path.dirname(above)
     return found
 
 
@@ -62,26 +72,6 @@ def _segments(name: str) -> list[str]:
         if b"\0" in encoded or len(encoded) > _LONGEST:
             raise _rejected(name, f"it contains a null character or has more than {_LONGEST} bytes")
     return segments
-
-
-def _require_below(home: str, path: str, name: str) -> None:
-    """Raise `rejected` if a symbolic link in `path` leads out of the folder `home`."""
-    parent = os.path.realpath(os.path.dirname(path))
-    if parent != home and not parent.startswith(f"{home.rstrip('/')}/"):
-        raise _rejected(name, f"a symbolic link in {path} leads out of {home}")
-
-
-def _reject_nested(found: Mapping[str, str]) -> None:
-    """Raise `rejected` if a file would also be the parent folder of another file."""
-    paths = {path: name for name, path in found.items()}
-    seen = {"", "/", "."}
-    for name, path in found.items():
-        above = os.path.dirname(path)
-        while above not in seen:
-            if above in paths:
-                raise _rejected(name, f"'{_shortened(paths[above])}' is a file, not a folder")
-            seen.add(above)
-            above = os.path.dirname(above)
 
 
 def _rejected(name: str, reason: str) -> ToolchainError:

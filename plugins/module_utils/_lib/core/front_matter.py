@@ -93,16 +93,12 @@ def _toml_of(source: str) -> Block | None:
     found = _TOML.match(source)
     if found is None:
         return None
-    values = _loaded_toml(found["toml"].replace("\r\n", "\n"))
-    return Block(values, *found.span("toml"), found.end())
-
-
-def _loaded_toml(text: str) -> dict[str, Any]:
     if sys.version_info >= (3, 11):
         import tomllib
 
         try:
-            return tomllib.loads(text)
+            values = tomllib.loads(found["toml"].replace("\r\n", "\n"))
+            return Block(values, *found.span("toml"), found.end())
         except (tomllib.TOMLDecodeError, RecursionError) as error:
             at = _LINE.search(str(error))
             line = int(at[1]) + 1 if at is not None and at[1] else 1

@@ -141,8 +141,12 @@ def plan(
         mapping means that the object must not exist
     :param comparisons: comparisons by field name, by default `exact`
     """
+    if desired is None and current is None:
+        return Plan({}, {})
     if desired is None:
-        return _plan_of_removal(current)
+        removed = _copied(dict(current or {}))
+        fields = tuple(Change(name, value, None) for name, value in removed.items())
+        return Plan(removed, {}, "delete", fields)
     managed = {name: _copied(value) for name, value in desired.items() if value is not None}
     if current is None:
         changes = tuple(Change(name, None, value) for name, value in managed.items())
@@ -192,15 +196,6 @@ def _copied(value: Any) -> Any:
     if isinstance(value, list):
         return [_copied(item) for item in value]
     return copy.deepcopy(value)
-
-
-def _plan_of_removal(current: Mapping[str, Any] | None) -> Plan:
-    if current is None:
-        return Plan({}, {})
-    before = _copied(dict(current))
-    return Plan(
-        before, {}, "delete", tuple(Change(name, value, None) for name, value in before.items())
-    )
 
 
 def unchanged(result: Mapping[str, Any] | None = None, state: Any = None) -> Plan:

@@ -152,11 +152,9 @@ def _lines(text: str) -> Iterator[str]:
     """Yield the long lines of a multi-line secret, such as a key, because output may re-wrap it."""
     lines = text.split("\n")
     if len(lines) > 1:
-        yield from (line for line in map(str.strip, lines) if _is_secret_line(line))
-
-
-def _is_secret_line(line: str) -> bool:
-    return len(line) >= _SHORTEST_LINE and not line.startswith("-----")
+        for line in map(str.strip, lines):
+            if len(line) >= _SHORTEST_LINE and not line.startswith("-----"):
+                yield line
 
 
 def forms(text: str) -> set[str]:
@@ -202,17 +200,14 @@ def secrets_of_url(url: str) -> list[str]:
     These are the password, a user without password that looks like a token, the values of secret
     parameters, and misplaced user info.
     """
-    found = [_secret_of_user_info(user_info[:-1]) for user_info in _USER_INFO.findall(url)]
+    found = []
+    for user_info in _USER_INFO.findall(url):
+        user, colon, password = user_info[:-1].partition(":")
+        found.append(password if colon or not is_token(user) else user)
     found += [value for name, value in _QUERY_PAIR.findall(url) if _SECRET_PARAMETER.search(name)]
     start, end = misplaced_user_info(url)
     found += _secrets_of_misplaced(url[start:end])
     return [text for value in found if value for text in dict.fromkeys((value, unquote(value)))]
-
-
-def _secret_of_user_info(user_info: str) -> str:
-    """Return the password, or the user name if it looks like a token."""
-    user, colon, password = user_info.partition(":")
-    return password if colon or not is_token(user) else user
 
 
 def _secrets_of_misplaced(user_info: str) -> tuple[str, ...]:

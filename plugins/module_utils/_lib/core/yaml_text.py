@@ -78,9 +78,14 @@ class _Bounds:
         self._levels: list[int] = [0]
 
     def add(self, event: Any) -> None:
-        kind, anchor = type(event).__name__, getattr(event, "anchor", None)
+        kind = type(event).__name__
+        anchor: Any = getattr(event, "anchor", None)
         if kind == "AliasEvent":
-            self._add_alias(event, anchor)
+            if any(anchor == name for name, _first in self._open):
+                raise UnreadableYaml("a value contains itself", event.start_mark.line + 1)
+            values, levels = self._anchors.get(anchor, (0, 0))
+            self._raise_levels(levels)
+            self._count(event, values, levels)
         elif kind in ("SequenceStartEvent", "MappingStartEvent"):
             self._open.append((anchor, self._values))
             self._levels.append(0)
@@ -95,13 +100,6 @@ class _Bounds:
             self._count(event, 1, 0)
             if anchor is not None:
                 self._anchors[anchor] = (1, 0)
-
-    def _add_alias(self, event: Any, anchor: Any) -> None:
-        if any(anchor == name for name, _first in self._open):
-            raise UnreadableYaml("a value contains itself", event.start_mark.line + 1)
-        values, levels = self._anchors.get(anchor, (0, 0))
-        self._raise_levels(levels)
-        self._count(event, values, levels)
 
     def _raise_levels(self, levels: int) -> None:
         self._levels[-1] = max(self._levels[-1], levels)

@@ -14,7 +14,7 @@ from typing import Any
 from ...core.errors import ToolchainError, invalid, listed
 from ...core.globs import Patterns, has_wildcards
 from ...core.operations.objects import Item
-from ...core.plan import Change, Plan, unchanged
+from ...core.plan import Change, unchanged
 from .. import accounts
 from ..accounts import OwnAccount
 from ..resource import (
@@ -378,20 +378,16 @@ class ConfigPlanner:
             return item
         if pending and not kind.made:
             item.plan = plan = replace(plan, action="update")
+        elif not pending and kind.in_project and resource.project not in self._projects:
+            missing = f"the project '{resource.project}' does not exist"
+            raise ToolchainError("not_found", f"{resource.title}: {missing}")
         elif not pending:
-            self._require_possible(kind, resource, plan)
+            refuse_impossible(resource, plan)
         if not self.limits.force:
             self._own.refuse(kind.option, resource.title, plan)
         if plan.action == "delete" and self._must_stay(kind, resource, plan.before):
             item.plan = unchanged()
         return item
-
-    def _require_possible(self, kind: ObjectKind, resource: Resource, plan: Plan) -> None:
-        if kind.in_project and resource.project not in self._projects:
-            raise ToolchainError(
-                "not_found", f"{resource.title}: the project '{resource.project}' does not exist"
-            )
-        refuse_impossible(resource, plan)
 
     def _objects(self, kind: ObjectKind, resource: Resource) -> Objects:
         place = resource.project if kind.in_project else None

@@ -95,7 +95,11 @@ def resolve(
     if not service.is_credential(named):
         if service.is_credential(from_env):
             require_own_server("the environment", own, env.get(own), address)
-            _require_own_bases(service, get, env)
+            for option in service.bases:
+                default = service.settings[option].get("default")
+                base, variable = get(option), environment_name(service.name, option)
+                if base not in (None, default, env.get(variable)):
+                    require_own_server("the environment", own, env.get(own), str(base), option)
         named = {**from_env, **named}
     if named and named.items() <= from_env.items():
         source = "the environment"
@@ -148,16 +152,6 @@ def _settings(service: Service, get: Callable[[str], Any], address: str) -> dict
             raise invalid(f"the address {settings[name]} of {name} {message}")
     service.check(address, settings)
     return settings
-
-
-def _require_own_bases(service: Service, get: Callable[[str], Any], env: Mapping[str, str]) -> None:
-    """Raise `invalid` if a further address is another server than that of the environment."""
-    own = environment_name(service.name, "url")
-    for option in service.bases:
-        default = service.settings[option].get("default")
-        mine = (None, default, env.get(environment_name(service.name, option)))
-        if (base := get(option)) not in mine:
-            require_own_server("the environment", own, env.get(own), str(base), option)
 
 
 def _base_address(

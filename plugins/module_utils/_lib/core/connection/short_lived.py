@@ -141,21 +141,20 @@ class SharedTokens:
         with self._threads:
             fcntl.lockf(self._lock_file, fcntl.LOCK_EX, 1)
             try:
-                shared = self._load()
+                length = int.from_bytes(self._memory[:_LENGTH], "big")
+                stored: list[dict[str, Any]] = [{}, {}]
+                if length:
+                    stored = json.loads(self._memory[_LENGTH : _LENGTH + length])
+                shared = Shared(
+                    {login: AccessToken(*values) for login, values in stored[0].items()},
+                    {login: FailedExchange(*values) for login, values in stored[1].items()},
+                )
                 before = Shared(dict(shared.tokens), dict(shared.failures))
                 yield shared
                 if shared != before:
                     self._store(shared)
             finally:
                 fcntl.lockf(self._lock_file, fcntl.LOCK_UN, 1)
-
-    def _load(self) -> Shared:
-        length = int.from_bytes(self._memory[:_LENGTH], "big")
-        stored = json.loads(self._memory[_LENGTH : _LENGTH + length]) if length else [{}, {}]
-        return Shared(
-            {login: AccessToken(*values) for login, values in stored[0].items()},
-            {login: FailedExchange(*values) for login, values in stored[1].items()},
-        )
 
     def _store(self, shared: Shared) -> None:
         """Store the content. Failures and the oldest tokens are dropped if it is too large."""
@@ -235,7 +234,10 @@ class ShortLived:
             if current is not None and is_usable(current):
                 return current
             if failure is not None and failure.number > (before.number if before else 0):
-                raise _error_of(failure)
+                attributes = dict(failure.error)
+                failed = ToolchainError(attributes["kind"], attributes["message"])
+                vars(failed).update(attributes)
+                raise failed
             try:
                 token = renew(current)
             except ToolchainError as error:
@@ -260,30 +262,15 @@ class ShortLived:
         try:
             data, failure = self._post(exchange, purpose, body)
             return _token_of(data, started, failure)
-        except ToolchainError as error:
-            raise _failed_login(error, exchange.remedy) from None
-
-
-def _error_of(failure: FailedExchange) -> ToolchainError:
-    """Return the error of an exchange in another task."""
-    attributes = dict(failure.error)
-    error = ToolchainError(attributes["kind"], attributes["message"])
-    vars(error).update(attributes)
-    return error
-
-
-def _failed_login(cause: ToolchainError, remedy: str) -> ToolchainError:
-    """Return the error for a failed exchange.
-
-    It has no status of its own: operations would take a 404 for an object that is absent.
-    """
-    status = cause.status or 0
-    kind = "auth" if 400 <= status < 500 and status not in _LATER else cause.kind
-    error = ToolchainError(
-        kind, cause.message, method=cause.method, url=cause.url, detail=cause.detail
-    )
-    error.login_status = cause.status
-    return error.with_hint(remedy)
+        except ToolchainError as cause:
+            # it has no status of its own: operations would take a 404 for an object that is absent
+            status = cause.status or 0
+            kind = "auth" if 400 <= status < 500 and status not in _LATER else cause.kind
+            error = ToolchainError(
+                kind, cause.message, method=cause.method, url=cause.url, detail=cause.detail
+            )
+            error.login_status = cause.status
+            raise error.with_hint(exchange.remedy) from None
 
 
 def _secret_of(exchange: Exchange) -> str:

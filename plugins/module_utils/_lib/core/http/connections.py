@@ -318,17 +318,13 @@ def _check_proxy(proxy: str) -> None:
             "the login of the proxy in the environment contains a character such as #, ?, / or a"
             " backslash: percent-encode its user name and password"
         )
-    if proxy and not _is_address(address):
+    try:
+        parts = urlsplit(address)  # `port` raises for a port that is no number
+        is_address = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_address = False
+    if proxy and not is_address:
         raise UnfitRequest(
             "the address of the proxy in the environment is invalid: set HTTP_PROXY and HTTPS_PROXY"
             " to an address such as http://host:3128"
         )
-
-
-def _is_address(url: str) -> bool:
-    """Return whether an address has a host, and a port that is a number if it has one."""
-    try:
-        parts = urlsplit(url)
-        return bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False

@@ -116,20 +116,17 @@ class RemoteContent:
             found = os.lstat(path)
             if not stat.S_ISREG(found.st_mode) or self.size not in (None, found.st_size):
                 return False
-            return self._has_digest(path)
+            if self.digest is None:
+                return self.size is not None
+            digest = self.new_hash()
+            with open(path, "rb") as file:
+                for block in iter(lambda: file.read(_BLOCK), b""):
+                    digest.update(block)
+            return str(digest.hexdigest()) == self.digest.lower()
         except FileNotFoundError:
             return False
         except OSError as error:
             raise invalid(f"{path} cannot be read: {error.strerror or error}") from None
-
-    def _has_digest(self, path: str) -> bool:
-        if self.digest is None:
-            return self.size is not None
-        found = self.new_hash()
-        with open(path, "rb") as file:
-            for block in iter(lambda: file.read(_BLOCK), b""):
-                found.update(block)
-        return str(found.hexdigest()) == self.digest.lower()
 
 
 @dataclass(frozen=True)

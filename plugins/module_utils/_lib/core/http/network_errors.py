@@ -52,8 +52,17 @@ def failure_of(error: Exception, request: Request, timeout: float) -> Failure:
 
     :param timeout: in seconds, for the message
     """
+    from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
+
     causes = list(_causes(error))
-    unsent = _never_sent(causes) or _is_invalid(error)
+    connecting = (ConnectTimeoutError, NewConnectionError, ssl.SSLCertVerificationError)
+    unsent = _is_invalid(error) or any(
+        isinstance(cause, connecting)
+        or _is_wrong_host(cause)
+        or _tunnel_error(cause)
+        or _wants_certificate(cause)
+        for cause in causes
+    )
     kind, reason, final = _reason(error, causes, timeout)
     outcome_unknown = not unsent and not request.reads
     url = clean_url(request.url)
@@ -84,19 +93,6 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         todo.extend(other for other in below if isinstance(other, BaseException))
 
 
-def _never_sent(causes: list[BaseException]) -> bool:
-    from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
-
-    connecting = (ConnectTimeoutError, NewConnectionError, ssl.SSLCertVerificationError)
-    return any(
-        isinstance(cause, connecting)
-        or _is_wrong_host(cause)
-        or _tunnel_error(cause)
-        or _wants_certificate(cause)
-        for cause in causes
-    )
-
-
 def _is_wrong_host(cause: BaseException) -> bool:
     """Return whether urllib3 1, which compares host names itself, found a wrong host name."""
     return isinstance(cause, ValueError) and type(cause).__name__ == "CertificateError"
@@ -123,11 +119,15 @@ def _reason(
     reason = _tls_reason(causes)
     if reason is not None:
         return "network", reason, True
-    reason = _connection_reason(causes)
-    proxied = any(isinstance(cause, ProxyError) for cause in causes)
-    if reason is not None and proxied:
-        return "network", f"cannot reach the proxy: {_CHECK_PROXY}", False
-    if reason is not None:
+    for cause in causes:
+        if isinstance(cause, socket.gaierror):
+            reason = "cannot resolve the host name: check url"
+        elif isinstance(cause, ConnectionRefusedError):
+            reason = "the connection was refused: check host and port of url"
+        else:
+            continue
+        if any(isinstance(other, ProxyError) for other in causes):
+            reason = f"cannot reach the proxy: {_CHECK_PROXY}"
         return "network", reason, False
     reply = next(filter(None, map(_tunnel_error, causes)), None)
     if reply is not None:
@@ -164,16 +164,6 @@ def _body_reason(error: Exception, causes: list[BaseException]) -> tuple[Kind, s
     if any(isinstance(cause, ssl.SSLEOFError) for cause in causes):
         reason = f"{reason}: the server may require {_CLIENT_CERTIFICATE}"
     return "network", reason, False
-
-
-def _connection_reason(causes: list[BaseException]) -> str | None:
-    """Return the message if no connection could be established, else `None`."""
-    for cause in causes:
-        if isinstance(cause, socket.gaierror):
-            return "cannot resolve the host name: check url"
-        if isinstance(cause, ConnectionRefusedError):
-            return "the connection was refused: check host and port of url"
-    return None
 
 
 def _tls_reason(causes: list[BaseException]) -> str | None:

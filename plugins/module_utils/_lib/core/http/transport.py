@@ -269,7 +269,11 @@ class Transport:
                 self.forget_login()
                 renewed = True
                 continue
-            delay = self._retry_delay(request, outcome)
+            delay = None  # seconds before a retry; a write that got a response is not retried here
+            if isinstance(outcome, Failure):
+                delay = 0.0 if outcome.may_repeat else None
+            elif request.reads and outcome.status_code in RETRIED_READS:
+                delay = retry_after(outcome.headers.get("Retry-After")) or 0.0
             pause = None if delay is None else self._retries.pause(request, attempt, delay)
             if pause is None:
                 break
@@ -295,7 +299,12 @@ class Transport:
                 if not request.reads or incoming.status_code not in REDIRECTS or location is None:
                     return incoming
                 incoming.close()
-                url = self._next_hop(request, incoming.status_code, url, target(url, location))
+                there = target(url, location)
+                keeps_body = request.body is None or incoming.status_code in _KEEPING_METHOD
+                forbidden = is_forbidden_redirect(url, there, foreign_hosts=request.foreign_hosts)
+                if is_login_page(there, url) or not keeps_body or forbidden:
+                    raise self._redirect_error(request, incoming.status_code, there)
+                url = there
         except self._session.errors as error:
             return failure_of(error, request, timeout)
         finally:
@@ -308,14 +317,6 @@ class Transport:
             method=request.method,
             url=clean_url(url),
         )
-
-    def _next_hop(self, request: Request, status: int, url: str, there: str) -> str:
-        """Return the target of a redirect. Raises an error if it must not be followed."""
-        keeps_body = request.body is None or status in _KEEPING_METHOD
-        forbidden = is_forbidden_redirect(url, there, foreign_hosts=request.foreign_hosts)
-        if is_login_page(there, url) or not keeps_body or forbidden:
-            raise self._redirect_error(request, status, there)
-        return there
 
     def _send_once(
         self, request: Request, url: str, timeout: float, *, renewed: bool = False
@@ -363,17 +364,6 @@ class Transport:
         if request.size <= SMALL:
             return small_body(request.purpose, request.open_body, request.size)
         return Upload(request.purpose, request.open_body, request.size, self.accounting)
-
-    def _retry_delay(self, request: Request, outcome: Incoming | Failure) -> float | None:
-        """Return the minimum seconds before a retry, or `None` if the request must not be retried.
-
-        A write that got a response is not retried here, but in :class:`Write`.
-        """
-        if isinstance(outcome, Failure):
-            return 0.0 if outcome.may_repeat else None
-        if not request.reads or outcome.status_code not in RETRIED_READS:
-            return None
-        return retry_after(outcome.headers.get("Retry-After")) or 0.0
 
     def _redirect_error(self, request: Request, status: int, target: str) -> ToolchainError:
         login = is_login_page(target, request.url)

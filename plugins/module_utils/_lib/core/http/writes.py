@@ -125,25 +125,23 @@ class Write:
                 return self.send()
             except ToolchainError as error:
                 error.resent = attempt > 0
-                if self._is_gone(error) or self._is_done_by_another(error):
+                # another client, such as another host of the play, may have created the object
+                created = self.request.method == "POST" and error.kind == "conflict"
+                if self._is_gone(error) or (created and self._verify_once() is True):
                     return _confirmed(self.request)
                 if not error.outcome_unknown:
                     raise
                 done = self._verify(error)
                 if done:
                     return _confirmed(self.request)
-                if not self._may_repeat(error, done, attempt):
+                may_repeat = error.retry_after is not None and (done is False or self.repeatable)
+                if not (may_repeat and self._wait(attempt, error.retry_after, counted=True)):
                     raise self._with_hint(error, done) from None
             attempt += 1
 
     def _is_gone(self, error: ToolchainError) -> bool:
         """Return whether a repeated DELETE got 404, because an earlier attempt succeeded."""
         return error.resent and self.request.method == "DELETE" and error.status == 404
-
-    def _is_done_by_another(self, error: ToolchainError) -> bool:
-        """Return whether another client, such as another host of the play, created the object."""
-        created = self.request.method == "POST" and error.kind == "conflict"
-        return created and self._verify_once() is True
 
     def _verify(self, error: ToolchainError) -> bool | None:
         """Run the verification read. Repeat it if the server may still be processing the write."""
@@ -162,11 +160,6 @@ class Write:
             return self.verify()
         except ToolchainError:
             return None
-
-    def _may_repeat(self, error: ToolchainError, done: bool | None, attempt: int) -> bool:
-        if error.retry_after is None or not (done is False or self.repeatable):
-            return False
-        return self._wait(attempt, error.retry_after, counted=True)
 
     def _wait(self, attempt: int, requested: float | None = None, *, counted: bool = False) -> bool:
         """Sleep before the next attempt. Return `False` if no attempt is left."""

@@ -94,18 +94,15 @@ class Place:
 
 def ansible_spec(options: Options) -> dict[str, dict[str, Any]]:
     """Return the argument spec for Ansible: without :data:`EXTRA_KEYS`, with copied defaults."""
+    copied: dict[str, Callable[[Any], Any]] = {"options": ansible_spec, "default": deepcopy}
     return {
         name: {
-            key: _for_ansible(key, value) for key, value in option.items() if key not in EXTRA_KEYS
+            key: copied[key](value) if key in copied else value
+            for key, value in option.items()
+            if key not in EXTRA_KEYS
         }
         for name, option in options.items()
     }
-
-
-def _for_ansible(key: str, value: Any) -> Any:
-    if key == "options":
-        return ansible_spec(value)
-    return deepcopy(value) if key == "default" else value
 
 
 def canonical_name(options: Options, spelling: str) -> str:
@@ -152,8 +149,11 @@ def check_options(
             raise invalid(f"{place.name}.{name} is not an option: {hint}")
         else:
             found[name] = value
-    if place is not None:
-        _require_options(options, found, place)
+    if place is None:
+        return found
+    for name, option in options.items():
+        if option.get("required") and not found.keys() & {name, *option.get("aliases", ())}:
+            raise invalid(f"{place.name}: {name} is missing: set it")
     return found
 
 
@@ -174,12 +174,6 @@ def require_whole_characters(value: Any, place: Place = Place("")) -> None:
             f"{place.name} contains an unpaired surrogate, which is half of a character: write the"
             " whole character"
         )
-
-
-def _require_options(options: Options, found: Mapping[str, Any], place: Place) -> None:
-    for name, option in options.items():
-        if option.get("required") and not found.keys() & {name, *option.get("aliases", ())}:
-            raise invalid(f"{place.name}: {name} is missing: set it")
 
 
 def _is_omitted(value: Any) -> bool:

@@ -72,21 +72,16 @@ def _masked_by(mask: Callable[[Any, list[str]], Any], value: Any, secrets: Colle
 
 def _with_masked_keys(value: Any, secrets: list[str], stays: Callable[[str], object]) -> Any:
     if isinstance(value, Mapping):
-        return {
-            _masked_key(key, secrets, stays): _with_masked_keys(item, secrets, stays)
-            for key, item in value.items()
-        }
+        found: dict[Any, Any] = {}
+        for key, item in value.items():
+            shown = key
+            for secret in secrets if isinstance(key, str) and not stays(key) else ():
+                shown = shown.replace(secret, _STARS)
+            found[shown] = _with_masked_keys(item, secrets, stays)
+        return found
     if isinstance(value, (list, tuple)):
         return [_with_masked_keys(item, secrets, stays) for item in value]
     return value
-
-
-def _masked_key(key: Any, secrets: list[str], stays: Callable[[str], object]) -> Any:
-    if not isinstance(key, str) or stays(key):
-        return key
-    for secret in secrets:
-        key = key.replace(secret, _STARS)
-    return key
 
 
 def _masked(value: Any, secrets: list[str]) -> Any:

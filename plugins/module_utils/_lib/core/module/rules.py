@@ -52,25 +52,19 @@ class Rule:
             if not _is_met(condition, values, given):
                 continue
             if self.requires and not has_required:
-                raise invalid(f"{condition} requires {self._required(condition)}")
-            for name in self._forbidden(condition, values, given):
+                one = "it" if len(self.requires) == 1 else "one of them"
+                hint = f"set {one}" if "=" in condition else f"set {one}, or omit {condition}"
+                needed = f"{' or '.join(self.requires)}{self._because}"
+                raise invalid(f"{condition} requires {needed}: {hint}")
+            if self.allows is None:
+                wrong = [each for each in self.forbids if _is_met(each, values, given)]
+            else:
+                allowed = (*self.allows, condition.partition("=")[0])
+                wrong = [name for name, is_set in given.items() if is_set and name not in allowed]
+            for name in wrong:
                 raise invalid(
                     f"{name} cannot be combined with {condition}{self._because}: omit {name}"
                 )
-
-    def _required(self, condition: str) -> str:
-        needed = " or ".join(self.requires)
-        one = "it" if len(self.requires) == 1 else "one of them"
-        hint = f"set {one}" if "=" in condition else f"set {one}, or omit {condition}"
-        return f"{needed}{self._because}: {hint}"
-
-    def _forbidden(
-        self, condition: str, values: Mapping[str, Any], given: Mapping[str, bool]
-    ) -> list[str]:
-        if self.allows is None:
-            return [each for each in self.forbids if _is_met(each, values, given)]
-        allowed = (*self.allows, condition.partition("=")[0])
-        return [name for name, is_given in given.items() if is_given and name not in allowed]
 
 
 def _is_met(condition: str, values: Mapping[str, Any], given: Mapping[str, bool]) -> bool:

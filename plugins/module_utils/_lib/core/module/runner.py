@@ -103,19 +103,6 @@ class _LintedModule(_Module):
         return arguments
 
 
-def _new_module(service: Service | None, options: type) -> _Module:
-    """Create the module.
-
-    ansible-lint replaces `AnsibleModule` with a class that only checks the options. If it has done
-    so, the module inherits from that class.
-    """
-    current: Any = basic.AnsibleModule
-    is_linted = current.__module__ != basic.__name__
-    kind: Any = type("_Module", (_LintedModule, current), {}) if is_linted else _Module
-    module: _Module = kind(_spec(service, options), **typed_options.constraints(options))
-    return module
-
-
 @functools.cache
 def _spec(service: Service | None, options: type) -> Options:
     """Return the argument spec of a module, cached for the items of a loop."""
@@ -143,19 +130,29 @@ def run(options: type, operation: OperationType) -> None:
     :param options: dataclass of the module's options, without those of the connection
     """
     service = operation.descriptor.service
-    module = _new_module(service, options)
+    current: Any = basic.AnsibleModule
+    # ansible-lint replaces `AnsibleModule` with a class that only checks the options
+    is_linted = current.__module__ != basic.__name__
+    kind: Any = type("_Module", (_LintedModule, current), {}) if is_linted else _Module
+    module: _Module = kind(_spec(service, options), **typed_options.constraints(options))
     task = None if service is None else _task(service, module)
     failed: ToolchainError | None = None
     try:
         parsed: Any = typed_options.parse(options, module.params)
         planned = _planned(_Planner(module, operation, parsed, task))
         prepared, plan, sealing = planned
-        authors = _authors(module, prepared, plan)
+        asked = (module.sealed or {}).get("who") and module.check_mode and plan.changed
+        authors: dict[str, Any] = {}
+        if asked and isinstance(prepared, Attributed):
+            authors["plan_authors"] = [list(author) for author in prepared.authors(plan)]
         applied = prepared.apply(plan) if _must_apply(prepared, plan, module.check_mode) else {}
         if module.check_mode and plan.changed and isinstance(prepared, Predicting):
             prepared.predict(plan)
         values = _values(plan, applied, module.with_diff)
-        values |= {**_values_for_reports(sealing), **authors}
+        if sealing is not None:
+            reported = {"plan_digests": sealing.grouped, "plan_skipped": sealing.skipped}
+            values |= {name: value for name, value in reported.items() if value}
+        values |= authors
     except ToolchainError as error:
         failed = error
     finally:
@@ -208,18 +205,15 @@ def _planned(planner: _Planner) -> _Planned:
     except ToolchainError:
         if not task.locks.is_stale():
             raise
-    if planned is not None and not planned.plan.changed and not _is_disturbed(planned, task):
-        return planned
+    if planned is not None and not planned.plan.changed:
+        failed = planned.plan.failure is not None  # perhaps due to the write of another task
+        if not (failed and task.locks.is_stale()):
+            return planned
     if task.locks.acquire() or planned is None:
         planned = planner.plan(planner.prepare())
         if not planned.plan.changed:
             task.unlock()
     return planned
-
-
-def _is_disturbed(planned: _Planned, task: Task) -> bool:
-    """Return whether the failure of a plan may be due to the write of another task."""
-    return planned.plan.failure is not None and task.locks.is_stale()
 
 
 def _locks(planner: _Planner, prepared: Any, task: Task) -> bool:
@@ -245,22 +239,6 @@ def _sealing(module: _Module, options: type, task: Task | None) -> Sealing | Non
     secrets.shown({name: value for name, value in module.params.items() if name in spec})
     place = (options.__name__, without_user_info(str(task.connection.url)).rstrip("/"))
     return Sealing(module.sealed, place, secrets.all, is_private=has_private(spec))
-
-
-def _authors(module: _Module, operation: Any, plan: Plan) -> dict[str, Any]:
-    """Return who changed the objects of the plan last, if the run asks for it."""
-    asked = (module.sealed or {}).get("who") and module.check_mode and plan.changed
-    if not asked or not isinstance(operation, Attributed):
-        return {}
-    return {"plan_authors": [list(author) for author in operation.authors(plan)]}
-
-
-def _values_for_reports(sealing: Sealing | None) -> dict[str, Any]:
-    """Return the return values for reports."""
-    if sealing is None:
-        return {}
-    values = {"plan_digests": sealing.grouped, "plan_skipped": sealing.skipped}
-    return {name: value for name, value in values.items() if value}
 
 
 def _task(service: Service, module: _Module) -> Task:

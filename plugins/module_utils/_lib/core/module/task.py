@@ -48,16 +48,13 @@ def message_with_hint(error: ToolchainError, connection: Connection) -> str:
         hint = f"the task sent {login}" if login else f"the task sent no login: {missing}"
         return append_clause(str(error), hint)
     if error.status == 404 and error.kind == "not_found" and _CHECK not in str(error):
-        return append_clause(str(error), _address_hint(error, connection))
+        hint = f"if it exists, {_CHECK} ({connection.url})"
+        if error.other_server is not None:
+            responder = f" ({error.other_server} responded)" if error.other_server else ""
+            service = f"{connection.url} is the {connection.service.name} service"
+            hint = f"it is uncertain whether {service}{responder}: {_CHECK}"
+        return append_clause(str(error), hint)
     return str(error)
-
-
-def _address_hint(error: ToolchainError, connection: Connection) -> str:
-    if error.other_server is None:
-        return f"if it exists, {_CHECK} ({connection.url})"
-    responder = f" ({error.other_server} responded)" if error.other_server else ""
-    service = f"{connection.url} is the {connection.service.name} service"
-    return f"it is uncertain whether {service}{responder}: {_CHECK}"
 
 
 @dataclass(frozen=True)

@@ -122,7 +122,9 @@ class _Declaration:
         kind = self.kind
         spec: Spec = {"type": self.option.type or _type_name(kind)}
         if get_origin(kind) is list:
-            spec["elements"] = self._element_type()
+            (annotated,) = get_args(kind)
+            element, option = _without_annotation(annotated)
+            spec["elements"] = option.type or _type_name(element)
         if get_origin(_element(kind)) is Literal:
             spec["choices"] = list(get_args(_element(kind)))
         if self.nested is not None:
@@ -134,11 +136,6 @@ class _Declaration:
         elif default is not None:
             spec["default"] = default
         return {**spec, **self.option.spec_entries()}
-
-    def _element_type(self) -> str:
-        (annotated,) = get_args(self.kind)
-        kind, option = _without_annotation(annotated)
-        return option.type or _type_name(kind)
 
     def value(self, params: Mapping[str, Any]) -> Any:
         """Return the typed value of the option."""
@@ -237,18 +234,17 @@ def _check_rules(options: Any) -> None:
 @functools.cache
 def _declarations(options: type) -> tuple[_Declaration, ...]:
     hints = get_type_hints(options, include_extras=True)
-    found = [_declaration(field, hints[field.name]) for field in fields(options)]
+    found = []
+    for field in fields(options):
+        kind, outer = _without_annotation(hints[field.name])
+        kind, inner = _without_annotation(_without_none(kind))
+        option = inner if outer == Option() else outer
+        found.append(_Declaration(field, _without_none(kind), option))
     of_entry = next((known.nested for known in found if known.name == "entries"), None)
     if of_entry is None or not issubclass(options, of_entry):
         return tuple(found)
     names = {field.name for field in fields(of_entry)}
     return tuple(replace(known, in_entries=known.field.name in names) for known in found)
-
-
-def _declaration(field: Field[Any], hint: Any) -> _Declaration:
-    kind, outer = _without_annotation(hint)
-    kind, inner = _without_annotation(_without_none(kind))
-    return _Declaration(field, _without_none(kind), inner if outer == Option() else outer)
 
 
 def _without_annotation(hint: Any) -> tuple[Any, Option]:

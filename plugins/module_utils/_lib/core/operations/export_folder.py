@@ -239,7 +239,11 @@ class ExportFolder:
             path: value if isinstance(value, FileContent) else FileContent.of(value.encode("utf-8"))
             for path, value in files.items()
         }
-        known = self._read_list()
+        content = FileContent.at(os.path.join(self._folder, self._list), whole=True)
+        known: dict[str, set[str]] = {}  # stays empty if the list cannot be parsed
+        with suppress(ValueError, KeyError, TypeError):
+            listed = json.loads((content and content.text) or b"{}")["files"]
+            known = {str(path): {str(digest) for digest in listed[path]} for path in listed}
         paths = [*desired, *(path for path in known if path not in desired)]
         at = safe_paths(self._folder, [self._list, *paths])
         current = {path: FileContent.at(at[path]) for path in paths}
@@ -303,15 +307,6 @@ class ExportFolder:
             f"{os.path.abspath(self._folder)} has files that the export did not write, or that"
             f" have changed since: {names}{more}. Set overwrite to true to replace them",
         )
-
-    def _read_list(self) -> dict[str, set[str]]:
-        """Return the digests of earlier exports by path, or {} if the list cannot be parsed."""
-        content = FileContent.at(os.path.join(self._folder, self._list), whole=True)
-        try:
-            files = json.loads((content and content.text) or b"{}")["files"]
-            return {str(path): {str(digest) for digest in files[path]} for path in files}
-        except (ValueError, KeyError, TypeError):
-            return {}
 
     def _write_list(self, path: str, files: Mapping[str, set[str]]) -> None:
         ordered = {name: sorted(files[name]) for name in sorted(files)}

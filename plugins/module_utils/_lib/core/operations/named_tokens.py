@@ -209,10 +209,28 @@ class NamedTokens(ABC):
         """
         for _attempt in range(_ATTEMPTS):
             mark = f"toolchain:{self.name}:{uuid.uuid4()}"
-            new_token = self.created(self._send_creation(mark), mark)
+
+            def is_created(mark: str = mark) -> bool:
+                return bool(self._marked(mark))
+
+            try:
+                purpose = f"creating the token '{self.name}'"
+                response = self.send(purpose, mark, is_created)
+            except ToolchainError as error:
+                if OUTCOME_UNKNOWN in error.message:
+                    error.with_hint(f"if so, the server lists the token as '{mark}': revoke it")
+                raise
+            new_token = self.created(response, mark)
             if new_token is not None:
                 return new_token
-            self._revoke_orphans(mark)
+            try:
+                orphans = self._marked(mark)
+            except ToolchainError as error:
+                raise error.with_hint(
+                    f"the token '{mark}' was created, but its secret was lost: revoke it"
+                ) from None
+            for orphan in orphans:
+                self.discard(orphan, "its secret was lost")
         raise ToolchainError(
             "network",
             f"creating the token '{self.name}': the response with the secret was lost"
@@ -221,29 +239,9 @@ class NamedTokens(ABC):
             result={"changed": False},
         )
 
-    def _send_creation(self, mark: str) -> Response:
-        try:
-            purpose = f"creating the token '{self.name}'"
-            return self.send(purpose, mark, lambda: bool(self._marked(mark)))
-        except ToolchainError as error:
-            if OUTCOME_UNKNOWN in error.message:
-                error.with_hint(f"if so, the server lists the token as '{mark}': revoke it")
-            raise
-
     def _marked(self, mark: str) -> list[Token]:
         """Return the tokens with a mark: more than one if a proxy has repeated the request."""
         return [token for token in self._named() if token.mark == mark]
-
-    def _revoke_orphans(self, mark: str) -> None:
-        """Revoke the tokens with a mark, because the response with the secret was lost."""
-        try:
-            orphans = self._marked(mark)
-        except ToolchainError as error:
-            raise error.with_hint(
-                f"the token '{mark}' was created, but its secret was lost: revoke it"
-            ) from None
-        for orphan in orphans:
-            self.discard(orphan, "its secret was lost")
 
     def discard(self, token: Token, reason: str) -> None:
         """Revoke a new token whose secret is unusable.
@@ -355,8 +353,13 @@ class TokenOperation:
         present = self._options.state == "present"
         # the valid token that is kept; `None` if a new token must be created
         used = self._usable(valid) if present else None
-        if present and used is None:
-            self._require_use_of_secret()
+        is_lost = self._options.dest is None and not self._options.return_value
+        if present and used is None and is_lost:
+            # nobody would get the secret of a new token, which is shown once
+            raise invalid(
+                f"a token '{self._options.name}' would be created: set dest to the file for its"
+                " secret, or return_value: true to return it, together with no_log"
+            )
         revoked = self._revoked(valid, used)
         unknown = {"id": None, "name": self._options.name, "created": None, "expires": None}
         newest = used.shown() if used else unknown if present else None
@@ -385,14 +388,6 @@ class TokenOperation:
             raise invalid(f"dest: the folder {folder} is not writable")
         with suppress(FileNotFoundError):
             require_replaceable(path, os.lstat(path))
-
-    def _require_use_of_secret(self) -> None:
-        """Raise `invalid` if nobody would get the secret of a new token, which is shown once."""
-        if self._options.dest is None and not self._options.return_value:
-            raise invalid(
-                f"a token '{self._options.name}' would be created: set dest to the file for its"
-                " secret, or return_value: true to return it, together with no_log"
-            )
 
     def _usable(self, valid: list[Token]) -> Token | None:
         """Return the newest token, or `None` if it expires too soon or the file `dest` is missing.

@@ -60,7 +60,12 @@ def attempt_each(
     def attempt(item: AnyAttempted) -> None:
         try:
             if stopped:
-                raise _not_attempted(item.name, stopped[0])
+                first = stopped[0].message
+                error = stopped[0].with_message(
+                    f"{item.name} was not attempted after this error: {first}"
+                )
+                error.result, error.outcome_unknown = {}, False  # nothing was sent
+                raise error
             work(item)
         except ToolchainError as error:
             item.error = error
@@ -76,13 +81,6 @@ def attempt_each(
 def stopping_errors(items: Sequence[Attempted]) -> list[ToolchainError]:
     """Return the errors of a kind in :data:`STOPPING`."""
     return [item.error for item in items if item.error and item.error.kind in STOPPING]
-
-
-def _not_attempted(name: str, first: ToolchainError) -> ToolchainError:
-    """Return the error of an object for which nothing was sent."""
-    error = first.with_message(f"{name} was not attempted after this error: {first.message}")
-    error.result, error.outcome_unknown = {}, False
-    return error
 
 
 def failure_of(

@@ -62,7 +62,13 @@ class ServiceState:
             *self.not_exported,
             *(f"Left out: {description}" for description in left_out),
         ]
-        return _yaml("".join(f"# {_one_line(line)}\n" for line in head), self.values)
+        comments = (" ".join(line.split()) for line in head)
+        # without the characters that would end a comment
+        lines = (
+            "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in line)
+            for line in comments
+        )
+        return _yaml("".join(f"# {line}\n" for line in lines), self.values)
 
 
 class ServiceExport(ABC):
@@ -131,12 +137,6 @@ class ServiceExport(ABC):
 def _diff_text(changes: list[FileChange], *, after: bool) -> str:
     sides = ((change.path, change.after if after else change.before) for change in changes)
     return "".join(f"{path}\n{content.shown}" for path, content in sides if content)
-
-
-def _one_line(text: str) -> str:
-    """Return a string without the characters that would end a YAML comment."""
-    line = " ".join(text.split())
-    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in line)
 
 
 def _yaml(head: str, values: Mapping[str, Any]) -> str:
