@@ -96,7 +96,10 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.builds import changes
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.builds.records import (
+    TracedBuild,
+    traced_build,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
     ToolchainError,
 )
@@ -159,26 +162,26 @@ class LookupModule(LookupBase):
         return [traced]
 
 
-def _run(ci: Options | None, address: str | None) -> changes.TracedBuild | None:
+def _run(ci: Options | None, address: str | None) -> TracedBuild | None:
     """Read the CI build at the URL in the build record, if it is on the configured server."""
     if ci is None or address is None:
         return None
 
-    def question(task: Task) -> changes.TracedBuild | None:
+    def question(task: Task) -> TracedBuild | None:
         try:
-            return changes.traced_build(task, address)
+            return traced_build(task, address)
         except ToolchainError as error:
             if error.kind != "invalid":
                 raise
             task.warn(f"cannot read the CI build of the build record: {error.message}")
             return None
 
-    found: changes.TracedBuild | None = lookups.run_query("ci", ci, {}, question)
+    found: TracedBuild | None = lookups.run_query("ci", ci, {}, question)
     return found
 
 
 def _commits(
-    records: Sequence[Record], runs: Sequence[changes.TracedBuild | None]
+    records: Sequence[Record], runs: Sequence[TracedBuild | None]
 ) -> list[dict[str, Any]] | None:
     """Return the commits of the CI builds, each followed by other revisions in its build record.
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.builds.followed_build import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.builds.build_log import (
     BuildLog,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (

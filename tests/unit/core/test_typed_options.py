@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.builds.build_request import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.builds.ci_job_build import (
     BuildOptions,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.typed_options import (

@@ -30,9 +30,9 @@ from ..client import (
 from ..job_address import JobName, build_path, job_of
 from ..service import SERVICE
 from ..waiting import PollingFactory
-from . import build_watcher, queue_item, records
-from .build_request import Result
+from . import followed_build, queue_item, records
 from .followed_build import FollowedBuild
+from .records import Result
 
 _FIELDS = "number,building,inProgress,result,keepLog,timestamp"
 _TREE = f"fullName,allBuilds[{_FIELDS}],lastSuccessfulBuild[number],jobs[name]{{0,1}}"
@@ -98,10 +98,16 @@ class CiBuildDeleteOperation:
 
     def plan(self) -> Plan:
         known, successful, now = self._read()
-        rows = [self._row(build, successful) for build in self._selected(known, now)]
+        rows = []
+        for build in self._selected(known, now):
+            kept = _protection(build, successful) and not self._options.force
+            action = "kept" if kept else "deleted"
+            rows.append(
+                {"number": build["number"], "result": build.get("result"), "action": action}
+            )
         deleted = [row["number"] for row in rows if row["action"] == "deleted"]
         if len(deleted) > self._options.max_deletions:
-            named = _named([_hash(number) for number in deleted])
+            named = _named([f"#{number}" for number in deleted])
             raise invalid(
                 f"{self._purpose}: {len(deleted)} builds ({named}) would be deleted, but"
                 f" max_deletions is {self._options.max_deletions}: increase it, or select fewer"
@@ -167,11 +173,6 @@ class CiBuildDeleteOperation:
             found = [build for build in found if build.get("result") in options.results]
         return found
 
-    def _row(self, build: Mapping[str, Any], successful: int | None) -> dict[str, Any]:
-        protected = _protection(build, successful) != ""
-        action = "kept" if protected and not self._options.force else "deleted"
-        return {"number": build["number"], "result": build.get("result"), "action": action}
-
     def _delete(self, build: Mapping[str, Any], row: dict[str, Any]) -> None:
         """Stop the build if it is running, release it if it is kept, and delete it.
 
@@ -180,7 +181,25 @@ class CiBuildDeleteOperation:
         number = int(build["number"])
         path = build_path(self._job, number)
         if self._options.force and not records.is_over(build):
-            self._stop(number, path, row)
+            polling = self._make_polling(_STOP_SECONDS, 2.0)
+            found = records.TriggeredBuild(None, number)
+            followed = FollowedBuild(self._server, self._job, polling, found=found)
+
+            def ends() -> bool:
+                followed_build.follow(self._server, followed, polling, self._task.progress)
+                return True
+
+            queue_item.send(self._server, self._purpose, path, "stop", verify=ends)
+            row["action"] = "stopped"
+            try:
+                ends()
+            except PollTimeout:
+                raise ToolchainError(
+                    "timeout",
+                    f"{self._purpose}: build #{number} is still running {_STOP_SECONDS:g} s after"
+                    " the stop request: stop it with ci_build_stop and escalate: true",
+                    url=followed.url,
+                ) from None
         if self._options.force and build.get("keepLog") is True:
             self._write(
                 f"{path}/toggleLogKeep",
@@ -189,27 +208,6 @@ class CiBuildDeleteOperation:
             row["action"] = "released"
         self._write(f"{path}/doDelete", lambda: self._shown(path) is None)
         row["action"] = "deleted"
-
-    def _stop(self, number: int, path: str, row: dict[str, Any]) -> None:
-        polling = self._make_polling(_STOP_SECONDS, 2.0)
-        found = records.TriggeredBuild(None, number)
-        build = FollowedBuild(self._server, self._job, polling, found=found)
-
-        def ends() -> bool:
-            build_watcher.follow(self._server, build, polling, self._task.progress)
-            return True
-
-        queue_item.send(self._server, self._purpose, path, "stop", verify=ends)
-        row["action"] = "stopped"
-        try:
-            ends()
-        except PollTimeout:
-            raise ToolchainError(
-                "timeout",
-                f"{self._purpose}: build #{number} is still running {_STOP_SECONDS:g} s after the"
-                " stop request: stop it with ci_build_stop and escalate: true",
-                url=build.url,
-            ) from None
 
     def _write(self, path: str, verify: Any) -> None:
         self._server.write(
@@ -234,19 +232,16 @@ class CiBuildDeleteOperation:
         remaining = {build["number"]: build for build in self._read()[0]}
         left = [row for row in rows if row["action"] == "deleted" and row["number"] in remaining]
         for row in left:
-            row["action"] = self._step_before(builds[row["number"]])
+            build = builds[row["number"]]  # the action before the failed deletion
+            stopped = self._options.force and not records.is_over(build)
+            released = self._options.force and build.get("keepLog") is True
+            row["action"] = "released" if released else "stopped" if stopped else "kept"
         if left:
             numbers = [row["number"] for row in left]
-            running = [_hash(n) for n in numbers if not records.is_over(remaining[n])]
+            running = [f"#{n}" for n in numbers if not records.is_over(remaining[n])]
             reason = f", because running builds stay: {_named(running)}" if running else ""
-            message = f"did not delete {_named(list(map(_hash, numbers)))}{reason}"
+            message = f"did not delete {_named([f'#{n}' for n in numbers])}{reason}"
             raise without_effect(self._purpose, message, changed=_is_changed(rows), builds=rows)
-
-    def _step_before(self, build: Mapping[str, Any]) -> str:
-        """Return the last action that was applied to a build before its failed deletion."""
-        if self._options.force and build.get("keepLog") is True:
-            return "released"
-        return "stopped" if self._options.force and not records.is_over(build) else "kept"
 
 
 def _is_changed(rows: list[dict[str, Any]]) -> bool:
@@ -260,10 +255,6 @@ def _protection(build: Mapping[str, Any], successful: int | None) -> str:
     if build.get("keepLog") is not False:
         return "kept"
     return "last successful" if build["number"] == successful else ""
-
-
-def _hash(number: int) -> str:
-    return f"#{number}"
 
 
 def _named(names: list[str]) -> str:

@@ -8,22 +8,25 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from ...core.errors import ToolchainError
+from ...core.http.transport import Transport
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Positive, Seconds
 from ...core.plan import Plan, unchanged
 from ...core.progress import PollInterval, PollTimeout
-from ..client import CANCEL, SEES_JOB, server_of
+from ..client import CANCEL, SEES_JOB, object_of, server_of
 from ..job_address import Job, JobName, build_segment, job_of
 from ..service import SERVICE
 from ..waiting import PollingFactory, Timeout, WaitOptions
-from . import build_watcher, queue_item, records
+from . import followed_build, queue_item, records
 from .followed_build import FollowedBuild
-from .queue_item import ItemCancellation
+from .queue_item import METHODS, ItemState, QueueItem, cancel
 
 #: Maximum seconds to wait for the end of the build if the response to the stop request was lost.
 _VERIFY_SECONDS = 5.0
+#: Status of a cancellation that coincides with the start of the build.
+_RACE = 500
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,11 +75,11 @@ class CiBuildStopOperation:
         self, task: Task, options: CiBuildStopOptions, make_polling: PollingFactory = PollInterval
     ) -> None:
         job = job_of(options.job, task.connection.url)
-        self._stopped: _RunningBuild | ItemCancellation
+        self._stopped: _RunningBuild | _QueuedBuild
         if options.queue_id is None:
             self._stopped = _RunningBuild(task, options, job, make_polling)
         else:
-            self._stopped = ItemCancellation(server_of(task), job, options.queue_id)
+            self._stopped = _QueuedBuild(server_of(task), job, options.queue_id)
 
     def plan(self) -> Plan:
         return self._stopped.plan()
@@ -109,71 +112,111 @@ class _RunningBuild:
         return Plan(before, after, "run", result=self._values(build), data=build)
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
+        """Stop the build. With `escalate`, use the next method if the build does not end."""
         build: FollowedBuild = plan.data
-        started = self._make_polling(self._options.wait_timeout, 1)
-        *_first, last = methods = self._methods()
+        options = self._options
+        started = self._make_polling(options.wait_timeout, 1)
+        first = METHODS.index(options.method)
+        *_first, last = methods = METHODS[first : None if options.escalate else first + 1]
         any_supported = False
         for method in methods:
-            supported = self._send(build, method)
+            supported = queue_item.send(
+                self._server,
+                f"{self._purpose} by {method}",
+                f"{self._job.path}/{build.number}",
+                method,
+                verify=lambda: self._ends_within(build, _VERIFY_SECONDS),
+            )
             any_supported = any_supported or supported
             if method == last and not any_supported:
-                raise self._unsupported(build, method)
-            if not self._options.wait:
+                # server fact [ci-10]: only pipeline builds support `term` and `kill`
+                raise ToolchainError(
+                    "rejected",
+                    f"{self._purpose}: the server does not support {method} for this build. The"
+                    " build is not a pipeline build, or it no longer exists",
+                    status=404,
+                    method="POST",
+                    url=build.url,
+                    result={"changed": False, **self._values(build)},
+                )
+            if not options.wait:
                 build.step()
                 return self._values(build)
             if method == last or supported:
-                left = started.left if method == last else min(self._options.grace, started.left)
+                left = started.left if method == last else min(options.grace, started.left)
                 if self._ends_within(build, left):
                     return self._values(build)
                 if started.left <= 0:
                     break
-        raise self._still_running(build)
-
-    def _methods(self) -> tuple[str, ...]:
-        first = queue_item.METHODS.index(self._options.method)
-        return queue_item.METHODS[first : None if self._options.escalate else first + 1]
-
-    def _send(self, build: FollowedBuild, method: str) -> bool:
-        """Send a stop request; return false if the server does not support the method."""
-        return queue_item.send(
-            self._server,
-            f"{self._purpose} by {method}",
-            f"{self._job.path}/{build.number}",
-            method,
-            verify=lambda: self._ends_within(build, _VERIFY_SECONDS),
+        hint = "" if options.escalate else "; set escalate: true to try term and kill"
+        raise ToolchainError(
+            "timeout",
+            f"{self._purpose}: the build is still running after wait_timeout"
+            f" ({options.wait_timeout:g} s): {build.url}{hint}",
+            url=build.url,
+            result={"changed": True, **self._values(build)},
         )
 
     def _ends_within(self, build: FollowedBuild, seconds: float) -> bool:
         polling = self._make_polling(seconds, self._options.poll_interval)
         try:
-            build_watcher.follow(self._server, build, polling, self._task.progress)
+            followed_build.follow(self._server, build, polling, self._task.progress)
         except PollTimeout:
             return False
         return True
 
-    def _still_running(self, build: FollowedBuild) -> ToolchainError:
-        hint = "" if self._options.escalate else "; set escalate: true to try term and kill"
-        return ToolchainError(
-            "timeout",
-            f"{self._purpose}: the build is still running after wait_timeout"
-            f" ({self._options.wait_timeout:g} s): {build.url}{hint}",
-            url=build.url,
-            result={"changed": True, **self._values(build)},
-        )
-
-    def _unsupported(self, build: FollowedBuild, method: str) -> ToolchainError:
-        """Return the error for an unsupported method. Server fact [ci-10]: only pipeline builds
-        support `term` and `kill`.
-        """
-        return ToolchainError(
-            "rejected",
-            f"{self._purpose}: the server does not support {method} for this build. The build is"
-            " not a pipeline build, or it no longer exists",
-            status=404,
-            method="POST",
-            url=build.url,
-            result={"changed": False, **self._values(build)},
-        )
-
     def _values(self, build: FollowedBuild) -> dict[str, Any]:
         return {"build": records.shown(build.build or {}, self._job, self._task.connection.url)}
+
+
+class _QueuedBuild:
+    """Cancels a waiting queue item."""
+
+    def __init__(self, server: Transport, job: Job, number: int) -> None:
+        self._server, self._job = server, job
+        purpose = f"cancelling queue item {number} of the job '{job.name}'"
+        self._item = QueueItem(server, job, number, purpose)
+
+    def plan(self) -> Plan:
+        """Plan the cancellation, or no change if the item has left the queue.
+
+        Raises `not_found` for an unknown item.
+        """
+        item = self._item.read()
+        values = {"build": self._build_values(item)}
+        if not item.waits:
+            return unchanged(values)
+        state = {"job": self._job.name, "queue_id": self._item.number}
+        before, after = {**state, "waiting": True}, {**state, "waiting": False}
+        return Plan(before, after, "run", result=values)
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        """Cancel the item. If it has already started, change nothing and return its build."""
+        purpose = self._item.purpose
+        try:
+            cancel(self._server, purpose, self._item.number, verify=self._is_gone)
+        except ToolchainError as error:
+            if error.status != _RACE or not self._is_gone():
+                raise
+        item = self._item.read()
+        if item.waits:
+            raise ToolchainError(
+                "permission",
+                f"{purpose}: the item is still in the queue. Check that the account may cancel it",
+                result={"changed": False, "build": None},
+            )
+        return {"changed": item.number is None, "build": self._build_values(item)}
+
+    def _is_gone(self) -> bool:
+        return not self._item.read().waits
+
+    def _build_values(self, item: ItemState) -> dict[str, Any] | None:
+        if item.number is None:
+            return None
+        path = f"{self._job.path}/{item.number}/api/json"
+        query = {"tree": records.BUILD_FIELDS}
+        response = self._server.read(self._item.purpose, path, query=query, expect=(200, 404))
+        build = {"number": item.number, "queueId": self._item.number}
+        if response.status == 200:
+            build |= records.typed(object_of(response))
+        return records.shown(build, self._job, self._server.connection.url)

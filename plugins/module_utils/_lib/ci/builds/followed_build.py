@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The state of a build from its queue item to its result, updated by polls.
+"""Follow builds from the queue item to the result: a single build by its URL, many builds with a
+request per job.
 
 Server facts [ci-8, ci-9]: a queue item contains the number of its build once the build has
 started. The server forgets the item five minutes later; after that, only `queueId` of the build
@@ -11,145 +12,24 @@ from __future__ import annotations
 
 import re
 import time
-from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
+from ...core.concurrency import bounded
 from ...core.errors import ToolchainError
 from ...core.http.messages import Response
 from ...core.http.transport import Transport
 from ...core.progress import PollInterval
-from ...core.secret import hidden
 from ..client import object_of, objects, part
 from ..job_address import Job, build_path, same_job
 from ..waiting import Outage, patience
+from . import records
+from .build_log import BuildLog
 from .parameters import values_of
-from .records import (
-    FOLLOWED_FIELDS,
-    ITEM_FIELDS,
-    NEWEST,
-    SUMMARIES,
-    TriggeredBuild,
-    described,
-    is_idle,
-    is_over,
-    number_of,
-    pending_inputs,
-    queued_items,
-    read_job,
-    session_of,
-    shows_state,
-    summary,
-    truth,
-    typed,
-    users_of,
-    whole_builds,
-)
-
-#: Maximum length of a stored line in bytes. It limits the memory for a log without line breaks.
-_LONGEST_LINE = 1 << 16
-#: A note of the server, and the beginning of a note at the end of a chunk [ci-13].
-_NOTE = re.compile(rb"\x1b\[8mha:[A-Za-z0-9+/=]*\x1b\[0m")
-_OPEN_NOTE = re.compile(rb"\x1b(?:\[8mha:[A-Za-z0-9+/=]*(?:\x1b(?:\[0?)?)?|\[?8?m?h?a?)\Z")
-#: Lines that report an error of the server, a build tool or a program.
-_ERROR_LINE = re.compile(
-    rb"(?:^|[\s\[])(?:ERROR|FATAL)[\]:]|^[\W\dTZ]*(?:ERROR|FATAL)\b|\bBUILD FAIL(?:URE|ED)\b"
-    rb"|^(?:[^\s:]*\bException|\w*Error):\s|(?:^|\s)(?:[a-z]\w*\.)+[A-Z]\w*(?:Exception|Error)\b"
-)
-
-
-def without_notes(text: bytes) -> bytes:
-    """Return a part of a log without the notes of the server."""
-    return _OPEN_NOTE.sub(b"", _NOTE.sub(b"", text))
-
-
-class BuildLog:
-    """The last lines of a build's console log, and the first line that reports an error.
-
-    Server facts [ci-13]: `progressiveText` returns the next offset in `X-Text-Size`. Offsets count
-    bytes of the raw log, and an offset beyond the end restarts at 0. The text contains notes.
-
-    :param path: path of the build below the URL of the server
-    :param keep: maximum number of lines to store
-    """
-
-    def __init__(self, server: Transport, path: str, keep: int) -> None:
-        self._server, self._path = server, path
-        self._lines: deque[bytes] = deque(maxlen=keep)
-        self._keep, self._partial, self._offset = keep, b"", 0
-        self._error_line = b""
-        self.error: ToolchainError | None = None
-
-    def read(self, patience: float | None = None) -> None:
-        """Read the lines that the build has added. An error is stored in `error`, not raised.
-
-        :param patience: maximum seconds to wait for the server
-        """
-        self._read("logText/progressiveText", {"start": self._offset}, patience)
-
-    def read_to_end(self) -> None:
-        """Read the remaining lines of a finished build.
-
-        If the server rejects `progressiveText`, read the whole log from `consoleText`.
-        """
-        self.read()
-        if self.error is not None and self.error.status is not None:
-            self._start_again()
-            self._read("consoleText", {})
-
-    def lines(self) -> list[str]:
-        partial = without_notes(self._partial)
-        found = [*self._lines, partial] if partial else list(self._lines)
-        return [_text(line) for line in found[-self._keep :]]
-
-    def reason(self) -> str:
-        """Return the first line that reports an error, or the last line; "" without lines."""
-        return _text(self._error_line).strip() or self.last_words()
-
-    def last_words(self) -> str:
-        """Return the last line that is neither empty nor `Finished: <result>`, or ""."""
-        lines = (line.strip() for line in reversed(self.lines()))
-        return next((line for line in lines if line and not line.startswith("Finished: ")), "")
-
-    def _read(self, name: str, query: dict[str, int], patience: float | None = None) -> None:
-        before, self.error = (self._lines.copy(), self._partial, self._error_line), None
-        try:
-            self._stream(f"{self._path}/{name}", query, patience)
-        except ToolchainError as error:
-            self.error = error  # the offset is unchanged
-            self._lines, self._partial, self._error_line = before
-
-    def _stream(self, path: str, query: dict[str, int], patience: float | None) -> None:
-        purpose = "reading the console log"
-        with self._server.stream(purpose, path, query=query, patience=patience) as response:
-            size = response.headers.get("X-Text-Size", "")
-            following = max(0, number_of(size) or 0)
-            if 0 < following == self._offset:
-                return  # the log has not grown
-            if self._offset == 0 or following < self._offset:
-                self._start_again()
-            for block in response.iter_content():
-                self._append(block)
-            self._offset = following
-
-    def _start_again(self) -> None:
-        self._lines.clear()
-        self._partial, self._error_line, self._offset = b"", b"", 0
-
-    def _append(self, block: bytes) -> None:
-        *lines, rest = _NOTE.sub(b"", self._partial + block).split(b"\n")
-        self._lines.extend(lines)
-        if not self._error_line:
-            self._error_line = next(filter(_ERROR_LINE.search, lines), b"")
-        if len(rest) > _LONGEST_LINE:  # mask before cutting: half a secret would not be found
-            text = hidden.mask(rest.decode("utf-8", "surrogateescape"))
-            rest = text.encode("utf-8", "surrogateescape")[-_LONGEST_LINE:]
-        self._partial = rest
-
-
-def _text(line: bytes) -> str:
-    return line.decode("utf-8", errors="replace").rstrip("\r")
-
+from .records import ITEM_FIELDS, NEWEST, TriggeredBuild, described, number_of, truth, typed
 
 #: What to do if the build waits for an input: fail, or continue to wait.
 OnInput = Literal["fail", "wait"]
@@ -158,8 +38,10 @@ OnInput = Literal["fail", "wait"]
 _GRACE = 15.0
 #: Seconds to wait for the result of a build that has stopped running.
 _RESULT_GRACE = 3.0
-_ITEM_TREE = f"{ITEM_FIELDS},executable[number]"
 _SEARCH_TREE = f"inQueue,queueItem[id,why],builds[number,queueId]{{0,{NEWEST}}}"
+_PURPOSE = "waiting for builds"
+#: Number of additional builds to request per job, because other users may start builds too.
+_EXTRA_BUILDS = 10
 
 
 class ProgressLines:
@@ -258,7 +140,7 @@ class FollowedBuild:
     @property
     def over(self) -> bool:
         """Return whether the build has ended, usually with a result."""
-        return self._stayed_idle or (self.build is not None and is_over(self.build))
+        return self._stayed_idle or (self.build is not None and records.is_over(self.build))
 
     @property
     def expected(self) -> float | None:
@@ -275,23 +157,33 @@ class FollowedBuild:
         """Return whether the build must be polled again."""
         return self.error is None and not self.over
 
-    def fail(self, error: ToolchainError) -> None:
-        """End the work on this build with an error."""
-        self.error = error
-
     def attempt(self, step: Callable[[], object]) -> None:
         """Run a step and store its error, which ends the work on this build only."""
         try:
             step()
         except ToolchainError as error:
-            self.fail(error)
+            self.error = error
 
     def step(self) -> None:
         """Poll once: the queue item, or the build if it has a number."""
         if self.number is None and self.item is not None:
             self._read_item(self.item)
-        if self.number is not None:
-            self._read_build(self.number)
+        number = self.number
+        if number is None:
+            return
+        response = self._poll(f"{build_path(self.job, number)}/api/json", records.FOLLOWED_FIELDS)
+        if response is not None and response.status == 404:
+            self._missing(f"build #{number} is no longer on the server")
+        elif response is not None:
+            shown = {**object_of(response), "number": number}
+            if not records.shows_state(shown):
+                listed = self._poll(f"{self.job.path}/api/json", records.SUMMARIES)
+                if listed is None:
+                    return
+                shown = {**records.summary(listed, number), **shown}
+            self.take_build(shown, response)
+            if not self.over and self._progress.due():
+                self._report()
 
     def take_item(self, shown: Mapping[str, Any]) -> None:
         """Store the state of the queue item."""
@@ -308,14 +200,14 @@ class FollowedBuild:
         """
         self._missing_since = None
         self.build, now = typed(shown), self._polling.now()
-        if not is_idle(self.build):
+        if not records.is_idle(self.build):
             self._idle_since = None
         elif self._idle_since is None:
             self._idle_since = now
         idle_since = now if self._idle_since is None else self._idle_since
         self._stayed_idle = now - idle_since >= _RESULT_GRACE
         self._estimate = None if self.over else _estimate(response, self.build)
-        self.input = None if self.over else next(iter(pending_inputs(shown)), None)
+        self.input = None if self.over else next(iter(records.pending_inputs(shown)), None)
         if self.input is not None and self._on_input == "fail":
             error = response.error(
                 "waiting", f"build #{self.number} waits for {described(self.input)}"
@@ -345,7 +237,9 @@ class FollowedBuild:
         """
         response = None
         if not self.is_lost:
-            response = self._poll(f"queue/item/{item}/api/json", _ITEM_TREE)
+            response = self._poll(
+                f"queue/item/{item}/api/json", f"{ITEM_FIELDS},executable[number]"
+            )
         if self.is_lost or (response is not None and self.loses_item(response)):
             self._find_again(item)
         elif response is not None and response.status == 404:
@@ -368,7 +262,7 @@ class FollowedBuild:
 
         Server fact [ci-8]: the old id is unknown, or belongs to another item.
         """
-        session = session_of(response)
+        session = records.session_of(response)
         if not self._session or not session:
             self._session = self._session or session
             # without the mark, an outage is the only sign
@@ -376,21 +270,6 @@ class FollowedBuild:
         else:
             self.is_lost = session != self._session
         return self.is_lost
-
-    def _read_build(self, number: int) -> None:
-        response = self._poll(f"{build_path(self.job, number)}/api/json", FOLLOWED_FIELDS)
-        if response is not None and response.status == 404:
-            self._missing(f"build #{number} is no longer on the server")
-        elif response is not None:
-            shown = {**object_of(response), "number": number}
-            if not shows_state(shown):
-                listed = self._poll(f"{self.job.path}/api/json", SUMMARIES)
-                if listed is None:
-                    return
-                shown = {**summary(listed, number), **shown}
-            self.take_build(shown, response)
-            if not self.over and self._progress.due():
-                self._report()
 
     def _search(self, item: int) -> None:
         """Search the job and its builds for an item that the server no longer knows."""
@@ -401,7 +280,13 @@ class FollowedBuild:
             self._find_again(item)
             return
         shown = object_of(response)
-        number = self._build_number_of(item, shown)
+        listed = [typed(build) for build in objects(shown.get("builds"))]
+        ours = next((build for build in listed if build.get("queueId") == item), {})
+        number = number_of(ours.get("number"))
+        if listed and not any(build.get("queueId") for build in listed):
+            # the server does not show from which items its builds came
+            found = self.find()[0]
+            number = None if found is None else found.number
         if number is not None:
             self._set_number(number)
         elif truth(shown.get("inQueue")):
@@ -410,20 +295,6 @@ class FollowedBuild:
             self._missing(
                 f"queue item {item} disappeared without starting a build: it was probably cancelled"
             )
-
-    def _build_number_of(self, item: int, shown: Mapping[str, Any]) -> int | None:
-        """Return the number of the build that came from a queue item.
-
-        If no build of the job has a `queueId`, return the number of the build that `find` returns.
-        """
-        listed = [typed(build) for build in objects(shown.get("builds"))]
-        for build in listed:
-            if build.get("queueId") == item:
-                return number_of(build.get("number"))
-        if not listed or any(build.get("queueId") for build in listed):
-            return None
-        found = self.find()[0]
-        return None if found is None else found.number
 
     def _find_again(self, item: int) -> None:
         """Find the build after a restart by its parameters, cause and time.
@@ -446,29 +317,22 @@ class FollowedBuild:
     def find(self) -> tuple[TriggeredBuild | None, bool]:
         """Return the build, found without its queue id, and whether the server responded.
 
-        This finds a build whose queue item was read before.
+        This finds a build whose queue item was read before, by its parameters, cause and time.
         """
-        if "actions" not in self._queued:
+        queued = self._queued
+        if "actions" not in queued:
             return None, True
-        try:
-            state = read_job(self._server, self._purpose, self.job, NEWEST, patience(self._polling))
-            place = self._server, self._purpose, self.job, state
-            for build in reversed(list(whole_builds(*place, self.first))):
-                if self._is_same(build, build.get("timestamp")):
-                    return TriggeredBuild(build.get("queueId"), int(build["number"])), True
-            for item in queued_items(*place):
-                if self._is_same(item, item.get("inQueueSince")):
-                    return TriggeredBuild(int(item["id"])), True
-        except ToolchainError:
-            return None, False
-        return None, True
+        since = queued.get("inQueueSince")
 
-    def _is_same(self, shown: Mapping[str, Any], begun: int | None) -> bool:
-        """Return whether a build or queue item comes from the queue item that was read before."""
-        since = self._queued.get("inQueueSince")
-        later = since is None or begun is None or begun >= since
-        same = values_of(shown) == values_of(self._queued)
-        return later and same and users_of(shown) == users_of(self._queued)
+        def is_same(found: TriggeredBuild, shown: Mapping[str, Any], _job: object) -> bool:
+            begun = shown.get("inQueueSince" if found.number is None else "timestamp")
+            later = since is None or begun is None or begun >= since
+            same = values_of(shown) == values_of(queued)
+            return later and same and records.users_of(shown) == records.users_of(queued)
+
+        seconds = patience(self._polling)
+        place = self._server, self._purpose, self.job
+        return records.find_build(*place, is_same, NEWEST, since=self.first, patience=seconds)
 
     def _set_number(self, number: int) -> None:
         """Store the build number, and report the URL at once so that Ctrl-C cannot suppress it."""
@@ -485,13 +349,10 @@ class FollowedBuild:
 
     def _poll(self, path: str, tree: str) -> Response | None:
         """Send a read. Return `None` if the server is temporarily unreachable."""
+        wait, query = patience(self._polling), {"tree": tree}
         try:
             response = self._server.read(
-                self._purpose,
-                path,
-                query={"tree": tree},
-                expect=(200, 404),
-                patience=patience(self._polling),
+                self._purpose, path, query=query, expect=(200, 404), patience=wait
             )
             self._outage.is_over()
             return response
@@ -509,7 +370,12 @@ class FollowedBuild:
         return self.console
 
     def _report(self) -> None:
-        line = f"{self.job.name} #{self.number}: running{_progress(self._estimate)}"
+        """Write the progress line about the running build, with the last line of its log."""
+        line = f"{self.job.name} #{self.number}: running"
+        if self._estimate is not None:
+            percent, left = self._estimate
+            time_left = f"about {left:.0f} s left" if left > 0 else "longer than estimated"
+            line += f", {percent} %, {time_left}"
         if self.input is not None:
             line = f"{self.job.name} #{self.number}: waits for {described(self.input)}"
         console = self._log()
@@ -528,18 +394,180 @@ def _estimate(response: Response, build: Mapping[str, Any]) -> tuple[int, float]
     estimated, started = build.get("estimatedDuration"), build.get("timestamp")
     if not isinstance(estimated, int) or not isinstance(started, int) or estimated <= 0:
         return None
-    elapsed = _server_time(response) * 1000 - started
+    now = time.time() if response.date is None else response.date.timestamp()
+    elapsed = now * 1000 - started
     return max(0, min(99, round(elapsed * 100 / estimated))), (estimated - elapsed) / 1000
 
 
-def _progress(estimate: tuple[int, float] | None) -> str:
-    if estimate is None:
-        return ""
-    percent, left = estimate
-    time_left = f"about {left:.0f} s left" if left > 0 else "longer than estimated"
-    return f", {percent} %, {time_left}"
+@dataclass
+class _JobBuilds:
+    """The followed builds of a job. `newest` is the highest build number seen so far."""
+
+    job: Job
+    builds: list[FollowedBuild] = field(default_factory=list)
+    newest: int = 0
+
+    @property
+    def open(self) -> list[FollowedBuild]:
+        return [build for build in self.builds if build.open]
 
 
-def _server_time(response: Response) -> float:
-    """Return the epoch seconds of the `Date` header, or of the local clock without the header."""
-    return time.time() if response.date is None else response.date.timestamp()
+def follow(
+    server: Transport, build: FollowedBuild, polling: PollInterval, say: Callable[[str], None]
+) -> None:
+    """Poll a single build until it ends, and report each change of its state to `say`.
+
+    Raises the error of the build, or `PollTimeout` after the time limit.
+    """
+    BuildWatcher(server, [build], polling, say, each_state=True).follow()
+    if build.error is not None:
+        raise build.error
+
+
+class BuildWatcher:
+    """Polls builds of several jobs until they end.
+
+    :param say: receives a line per finished build, and a summary per polling interval
+    :param each_state: poll builds separately, and report every change of their states
+    :param parallel: maximum number of concurrent requests
+    """
+
+    def __init__(
+        self,
+        server: Transport,
+        builds: Sequence[FollowedBuild],
+        polling: PollInterval,
+        say: Callable[[str], None],
+        *,
+        each_state: bool = False,
+        parallel: int = 1,
+    ) -> None:
+        self._server, self._polling, self._say, self._parallel = server, polling, say, parallel
+        self._progress, self._outage = ProgressLines(say, polling), Outage(server, polling.now)
+        self._builds, self._each_state = list(builds), each_state
+        self._ended: list[FollowedBuild] = []
+        groups: dict[str, _JobBuilds] = {}
+        for build in builds:
+            build.report_to(polling, say if each_state else lambda line: None)
+            groups.setdefault(build.job.path, _JobBuilds(build.job)).builds.append(build)
+        self._groups = list(groups.values())
+
+    @property
+    def _open(self) -> list[FollowedBuild]:
+        return [build for build in self._builds if build.open]
+
+    def follow(self) -> None:
+        """Wait until every build has ended or failed. Raises `PollTimeout` after the time limit."""
+        at_once = self._each_state and all(build.number is not None for build in self._builds)
+        while self._open:
+            if not at_once:
+                running = f"{_PURPOSE}: {len(self._open)} are running"
+                if self._each_state:
+                    running = "; ".join(build.running() for build in self._open)
+                estimates = [build.expected or 0.0 for build in self._open]
+                expected = min((seconds for seconds in estimates if seconds > 0), default=None)
+                self._polling.pause(running, expected)
+            at_once = False
+            if self._each_state:
+                for build in self._open:
+                    build.attempt(build.step)
+            else:
+                self._poll_jobs()
+                self._report()
+
+    def _poll_jobs(self) -> None:
+        """Update the builds with a request per job.
+
+        The response for a job shows only one of its queue items. Search the server's queue for the
+        others, and poll the remaining builds separately.
+        """
+        groups = [group for group in self._groups if group.open]
+        read = bounded(self._parallel, self._read_job, groups)
+        lost = [build for builds in read for build in builds]
+        items: dict[int | None, Mapping[str, Any]] = {}
+        if any(build.number is None and not build.is_lost for build in lost):
+            with suppress(ToolchainError):
+                wait = patience(self._polling)
+                queue = records.queue(self._server, _PURPOSE, ITEM_FIELDS, wait)
+                items = {item.get("id"): item for item in queue or ()}
+        single = []
+        for build in lost:
+            waiting = build.number is None and not build.is_lost
+            item = items.get(build.item) if waiting else None
+            if item is None:
+                single.append(build)
+            else:
+                build.take_item(item)
+        for _done in bounded(self._parallel, lambda build: build.attempt(build.step), single):
+            pass
+
+    def _read_job(self, group: _JobBuilds) -> list[FollowedBuild]:
+        """Update the builds of a job. Return builds that its response does not contain.
+
+        An error that waiting cannot solve is stored in the builds.
+        """
+        numbers = [build.number or build.first for build in group.open]
+        lowest = min(filter(None, numbers), default=group.newest + 1)
+        count = max(0, group.newest - lowest + 1) + len(group.open) + _EXTRA_BUILDS
+        name = "builds" if count <= NEWEST else "allBuilds"
+        listed = f"{name}[{records.FOLLOWED_FIELDS}]{{0,{count}}}"
+        try:
+            response = self._server.read(
+                f"{_PURPOSE} of the job '{group.job.name}'",
+                f"{group.job.path}/api/json",
+                query={"tree": f"queueItem[{ITEM_FIELDS}],{listed}"},
+                expect=(200, 404),
+                patience=patience(self._polling),
+            )
+            self._outage.is_over()
+            shown = object_of(response) if response.status == 200 else {}
+        except ToolchainError as error:
+            if self._outage.passes(error):
+                self._progress.state("the server does not respond; still waiting")
+                return []
+            for build in group.open:
+                build.error = error
+            return []
+        builds = records.listed(shown)
+        group.newest = max([group.newest, *(record["number"] for record in builds)])
+        complete = [record for record in builds if "result" in record]
+        by_number = {record["number"]: record for record in complete}
+        by_item = {record.get("queueId"): record for record in complete}
+        waiting = part(shown.get("queueItem"))
+        lost = []
+        for build in group.open:
+            if build.number is None and build.loses_item(response):
+                lost.append(build)
+                continue
+            found = by_item.get(build.item) if build.number is None else by_number.get(build.number)
+            if found is not None:
+                build.attempt(partial(build.take_build, found, response))
+            elif build.number is None and number_of(waiting.get("id")) == build.item:
+                build.take_item(waiting)
+            else:
+                lost.append(build)
+        return lost
+
+    def _report(self) -> None:
+        """Write a line for each build that has ended, and when due one about the others."""
+        every = len(self._builds)
+        for build in self._builds:
+            if not build.open and build not in self._ended:
+                self._ended.append(build)
+                end = (
+                    (build.build or {}).get("result")
+                    if build.error is None
+                    else build.error.message
+                )
+                self._say(f"{build.name}: {end} ({len(self._ended)} of {every} done)")
+        if not self._open or not self._progress.due():
+            return
+        running = [build for build in self._open if build.number is not None]
+        queued = [build for build in self._open if build.number is None]
+        left = max((build.expected or 0.0 for build in running), default=0.0)
+        line = f"{len(self._ended)} of {every} builds done, {len(running)} running"
+        line += f" (about {left:.0f} s left)" if left > 0 else ""
+        if queued:
+            why = next((build.why for build in queued if build.why), "")
+            line += f", {len(queued)} in the queue{f' ({why})' if why else ''}"
+        self._progress.running(line)

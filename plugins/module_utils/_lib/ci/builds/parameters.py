@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from ...core.errors import ToolchainError, invalid, quoted
@@ -145,13 +145,6 @@ def wanted(
         for each in known
         if each.name in values
     }
-    found = _expected(known, accepted, list_style)
-    return replace(found, files=files, is_complete=definitions is None)
-
-
-def _expected(
-    known: Sequence[ParameterDefinition], accepted: Mapping[str, object], list_style: str
-) -> WantedParameters:
     sent = {name: _fields(name, value, list_style) for name, value in accepted.items()}
     texts = {
         each.name: text(accepted[each.name]) if each.name in accepted else each.default
@@ -164,11 +157,13 @@ def _expected(
     }
     return WantedParameters(
         form=[pair for fields in sent.values() for pair in fields],
+        files=files,
         expected=expected,
         incomparable=[name for name in texts if name not in expected],
         shown={name: expected.get(name, MASK) for name in texts if name in {*expected, *secret}},
         secrets=[value for name in secret for _name, value in sent.get(name, ())],
         repeated=[name for name, fields in sent.items() if len(fields) > 1 and name in single],
+        is_complete=definitions is None,
     )
 
 
@@ -195,22 +190,21 @@ def file_parts(paths: Mapping[str, Any], place: str) -> list[FilePart]:
     :param paths: parameter name to local path
     :param place: option that contains the paths, for messages
     """
-    return [_file_part(name, str(path), f"{place}.{name}") for name, path in paths.items()]
-
-
-def _file_part(name: str, source: str, place: str) -> FilePart:
-    path = os.path.expanduser(source)
-    try:
-        found = os.stat(path)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise invalid(f"{place}: '{path}' cannot be read: {reason}") from None
-    if not stat.S_ISREG(found.st_mode) or not os.access(path, os.R_OK):
-        raise invalid(f"{place}: '{path}' is not a readable file")
-    # server fact [ci-26]: the server stores the file under the name of the parameter, and only
-    # displays this file name
-    shown = "".join("_" if char in '"\\' or ord(char) < 32 else char for char in path)
-    return FilePart(name, os.path.basename(shown), path, found.st_size)
+    parts = []
+    for name, source in paths.items():
+        path = os.path.expanduser(str(source))
+        try:
+            found = os.stat(path)
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise invalid(f"{place}.{name}: '{path}' cannot be read: {reason}") from None
+        if not stat.S_ISREG(found.st_mode) or not os.access(path, os.R_OK):
+            raise invalid(f"{place}.{name}: '{path}' is not a readable file")
+        # server fact [ci-26]: the server stores the file under the name of the parameter, and only
+        # displays this file name
+        shown = "".join("_" if char in '"\\' or ord(char) < 32 else char for char in path)
+        parts.append(FilePart(name, os.path.basename(shown), path, found.st_size))
+    return parts
 
 
 def _accepted(

@@ -9,9 +9,7 @@ response does not show whether it has stopped.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import unquote
 
 from ...core.address import path_of, target
@@ -19,7 +17,6 @@ from ...core.errors import ToolchainError, invalid
 from ...core.http.messages import REDIRECTS, Response
 from ...core.http.transport import Transport
 from ...core.http.writes import Verify
-from ...core.plan import Plan, unchanged
 from ...core.progress import PollInterval
 from ..client import object_of, objects, part, refuse_page
 from ..job_address import Job, same_job
@@ -69,13 +66,9 @@ def send(
         patience=patience,
         verify=verify,
     )
-    return response.status != 404 and not _leads_to(response, method)
-
-
-def _leads_to(response: Response, method: str) -> bool:
-    """Return whether a redirect leads to the URL of the method itself: the build lacks it."""
-    location = response.headers.get("Location", "")
-    return path_of(target(response.url, location)).endswith(f"/{method}/")
+    # a redirect to the URL of the method itself means that the build lacks it
+    there = path_of(target(response.url, response.headers.get("Location", "")))
+    return response.status != 404 and not there.endswith(f"/{method}/")
 
 
 def cancel(
@@ -108,9 +101,6 @@ def cancel(
 
 
 _ITEM = "id,why,cancelled,task[url],executable[number]"
-_NEWEST_BUILDS = f"builds[{records.BUILD_FIELDS}]{{0,{records.NEWEST}}}"
-#: Status of a cancellation that coincides with the start of the build.
-_RACE = 500
 
 
 @dataclass(frozen=True)
@@ -145,7 +135,17 @@ class QueueItem:
         path = f"queue/item/{self.number}/api/json"
         response = self._server.read(self.purpose, path, query={"tree": _ITEM}, expect=(200, 404))
         if response.status == 404:
-            return ItemState(waits=False, number=self._find_build())
+            query = {"tree": f"builds[{records.BUILD_FIELDS}]{{0,{records.NEWEST}}}"}
+            response = self._server.read(self.purpose, f"{self._job.path}/api/json", query=query)
+            for build in map(records.typed, objects(object_of(response).get("builds"))):
+                if build.get("queueId") == self.number and build.get("number") is not None:
+                    return ItemState(waits=False, number=int(build["number"]))
+            raise response.error(
+                "not_found",
+                f"queue item {self.number} is unknown, and none of the newest builds of the job"
+                " came from it. It never existed, was cancelled more than five minutes ago, or got"
+                " another id when the server was restarted: use the number of the build",
+            )
         item = records.typed(object_of(response))
         if not same_job(part(item.get("task")).get("url"), self._job):
             raise invalid(
@@ -174,69 +174,3 @@ class QueueItem:
             message = f"queue item {self.number} was cancelled before it was built"
             raise ToolchainError("failed", f"{self.purpose}: {message}")
         return state.number
-
-    def _find_build(self) -> int:
-        path = f"{self._job.path}/api/json"
-        response = self._server.read(self.purpose, path, query={"tree": _NEWEST_BUILDS})
-        for build in map(records.typed, objects(object_of(response).get("builds"))):
-            if build.get("queueId") == self.number and build.get("number") is not None:
-                return int(build["number"])
-        raise response.error(
-            "not_found",
-            f"queue item {self.number} is unknown, and none of the newest builds of the job came"
-            " from it. It never existed, was cancelled more than five minutes ago, or got another"
-            " id when the server was restarted: use the number of the build",
-        )
-
-
-class ItemCancellation:
-    """Cancels a waiting queue item."""
-
-    def __init__(self, server: Transport, job: Job, number: int) -> None:
-        self._server, self._job = server, job
-        purpose = f"cancelling queue item {number} of the job '{job.name}'"
-        self._item = QueueItem(server, job, number, purpose)
-
-    def plan(self) -> Plan:
-        """Plan the cancellation, or no change if the item has left the queue.
-
-        Raises `not_found` for an unknown item.
-        """
-        item = self._item.read()
-        values = {"build": self._build_values(item)}
-        if not item.waits:
-            return unchanged(values)
-        state = {"job": self._job.name, "queue_id": self._item.number}
-        before, after = {**state, "waiting": True}, {**state, "waiting": False}
-        return Plan(before, after, "run", result=values)
-
-    def apply(self, plan: Plan) -> Mapping[str, Any]:
-        """Cancel the item. If it has already started, change nothing and return its build."""
-        purpose = self._item.purpose
-        try:
-            cancel(self._server, purpose, self._item.number, verify=self._is_gone)
-        except ToolchainError as error:
-            if error.status != _RACE or not self._is_gone():
-                raise
-        item = self._item.read()
-        if item.waits:
-            raise ToolchainError(
-                "permission",
-                f"{purpose}: the item is still in the queue. Check that the account may cancel it",
-                result={"changed": False, "build": None},
-            )
-        return {"changed": item.number is None, "build": self._build_values(item)}
-
-    def _is_gone(self) -> bool:
-        return not self._item.read().waits
-
-    def _build_values(self, item: ItemState) -> dict[str, Any] | None:
-        if item.number is None:
-            return None
-        path = f"{self._job.path}/{item.number}/api/json"
-        query = {"tree": records.BUILD_FIELDS}
-        response = self._server.read(self._item.purpose, path, query=query, expect=(200, 404))
-        build = {"number": item.number, "queueId": self._item.number}
-        if response.status == 200:
-            build |= records.typed(object_of(response))
-        return records.shown(build, self._job, self._server.connection.url)

@@ -3,18 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import datetime, timezone
+from typing import Any, Literal
 
 from ...core.errors import ToolchainError
 from ...core.http.messages import Response
 from ...core.http.transport import Transport
+from ...core.module.task import Task
 from ...core.times import iso, moment_of
-from ..client import object_of, objects, part
-from ..job_address import Job, build_path, same_job
+from ..client import object_of, objects, part, server_of
+from ..job_address import Job, build_path, job_of, same_job
 from . import parameters
 
+Result = Literal["SUCCESS", "UNSTABLE", "FAILURE", "NOT_BUILT", "ABORTED"]
 #: `tree` query for the inputs in the `actions` of a build.
 INPUT_FIELDS = (
     "executions[id,displayName,settled,input[id,message,ok,submitter,parameters[name,type]]]"
@@ -27,26 +31,20 @@ def pending_inputs(build: Mapping[str, Any]) -> list[dict[str, Any]]:
     An input has the keys `id`, `message`, `ok`, `submitter` and `parameters`, a list of objects
     with `name` and `type`.
     """
-    return [
-        _shown(execution)
-        for action in objects(build.get("actions"))
-        for execution in objects(action.get("executions"))
-        if execution.get("settled") is not True and isinstance(execution.get("input"), Mapping)
-    ]
-
-
-def _shown(execution: Mapping[str, Any]) -> dict[str, Any]:
-    asked = part(execution.get("input"))
-    return {
-        "id": str(asked.get("id") or execution.get("id")),
-        "message": asked.get("message"),
-        "ok": asked.get("ok"),
-        "submitter": asked.get("submitter"),
-        "parameters": [
-            {"name": str(entry.get("name")), "type": str(entry.get("type"))}
-            for entry in objects(asked.get("parameters"))
-        ],
-    }
+    found = []
+    for action in objects(build.get("actions")):
+        for execution in objects(action.get("executions")):
+            asked = execution.get("input")
+            if execution.get("settled") is True or not isinstance(asked, Mapping):
+                continue
+            fields = [
+                {"name": str(entry.get("name")), "type": str(entry.get("type"))}
+                for entry in objects(asked.get("parameters"))
+            ]
+            texts = {name: asked.get(name) for name in ("message", "ok", "submitter")}
+            id_ = str(asked.get("id") or execution.get("id"))
+            found.append({"id": id_, **texts, "parameters": fields})
+    return found
 
 
 def described(asked: Mapping[str, Any]) -> str:
@@ -221,15 +219,13 @@ def whole_builds(
                 continue
             found = typed({**build, **object_of(response), "number": build["number"]})
             if not shows_state(found):
-                builds = _summaries(server, purpose, job) if builds is None else builds
+                if builds is None:
+                    query = {"tree": SUMMARIES}
+                    summaries = object_of(server.read(purpose, f"{job.path}/api/json", query=query))
+                    builds = {each["number"]: each for each in listed(summaries, "allBuilds")}
                 found = {**builds.get(build["number"], {}), **found}
             state.builds[index] = found
         yield state.builds[index]
-
-
-def _summaries(server: Transport, purpose: str, job: Job) -> dict[int, dict[str, Any]]:
-    response = server.read(purpose, f"{job.path}/api/json", query={"tree": SUMMARIES})
-    return {build["number"]: build for build in listed(object_of(response), "allBuilds")}
 
 
 def queued_items(
@@ -266,6 +262,40 @@ def queue(
         return None
     items = [typed(item) for item in objects(object_of(response).get("items"))]
     return [item for item in items if item.get("id") is not None]
+
+
+def find_build(
+    server: Transport,
+    purpose: str,
+    job: Job,
+    matches: Callable[[TriggeredBuild, Mapping[str, Any], JobState], bool],
+    lookback: int,
+    *,
+    since: int = 0,
+    patience: float | None = None,
+) -> tuple[TriggeredBuild | None, bool]:
+    """Search the builds of a job, oldest first, and then its queue items. Return the first that
+    matches or `None`, and whether the server responded.
+
+    :param matches: returns whether a build or queue item is the wanted one, from its JSON and the
+        state of the job
+    :param lookback: number of newest builds to search
+    :param since: lowest build number to search
+    :param patience: timeout of the request for the job in seconds
+    """
+    try:
+        state = read_job(server, purpose, job, lookback, patience)
+        for build in reversed(list(whole_builds(server, purpose, job, state, since))):
+            found = TriggeredBuild(build.get("queueId"), int(build["number"]))
+            if matches(found, build, state):
+                return found, True
+        for item in queued_items(server, purpose, job, state):
+            found = TriggeredBuild(int(item["id"]))
+            if matches(found, item, state):
+                return found, True
+    except ToolchainError:
+        return None, False
+    return None, True
 
 
 def session_of(response: Response) -> str:
@@ -418,3 +448,72 @@ def shown(build: Mapping[str, Any], job: Job, base_url: str) -> dict[str, Any]:
         "parameters": parameters.displayed(build),
         "queue_id": build.get("queueId"),
     }
+
+
+_BUILD_URL = re.compile(r"(.*?)/([0-9]{1,18})/?")
+_CHANGES = "items[commitId,revision,id,msg,comment,timestamp,date,author[fullName]]"
+_TRACED_FIELDS = (
+    f"number,url,result,building,timestamp,duration,changeSet[{_CHANGES}],changeSets[{_CHANGES}]"
+)
+
+
+@dataclass(frozen=True)
+class TracedBuild:
+    """A build and its new commits, in the order in which the server returns them."""
+
+    build: dict[str, Any]
+    commits: list[dict[str, Any]]
+
+
+def traced_build(task: Task, url: str) -> TracedBuild | None:
+    """Return the build at `url`; `None` if it does not exist or `url` has no build number.
+
+    The lookup `trace` reads the commits of a release with it [C8.11]. Raises `invalid` for a URL of
+    another server.
+    """
+    server = server_of(task)
+    found = _BUILD_URL.fullmatch(url.strip())
+    job = job_of(found[1] if found else url, task.connection.url)
+    if found is None:
+        return None
+    path = build_path(job, int(found[2]))
+    purpose = f"reading the build {found[2]} of the job '{job.name}'"
+    response = server.read(
+        purpose, f"{path}/api/json", query={"tree": _TRACED_FIELDS}, expect=(200, 404)
+    )
+    if response.status == 404:
+        return None
+    shown = object_of(response)
+    build = {
+        "job": job.name,
+        "number": int(found[2]),
+        "url": str(shown.get("url") or url),
+        "result": shown.get("result"),
+        "building": shown.get("building") is True,
+        "started": _moment(shown.get("timestamp")),
+        "duration": shown.get("duration"),
+    }
+    return TracedBuild(build, list(_commits(shown)))
+
+
+def _commits(shown: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the commits of a build. Server fact [ci-27]: depending on the kind of job, a build has
+    `changeSet` (an object) or `changeSets` (a list).
+    """
+    sets = [part(shown.get("changeSet")), *objects(shown.get("changeSets"))]
+    for record in (change for changes in sets for change in objects(changes.get("items"))):
+        known = (record.get(name) for name in ("commitId", "revision", "id"))
+        yield {
+            "id": next((str(value) for value in known if value), None),
+            "message": str(record.get("comment") or record.get("msg") or "").strip(),
+            "author": part(record.get("author")).get("fullName"),
+            "date": _moment(record.get("timestamp")) or record.get("date"),
+        }
+
+
+def _moment(milliseconds: object) -> str | None:
+    """Return epoch milliseconds as ISO 8601 in UTC; `None` for `-1`, which means unknown."""
+    if not isinstance(milliseconds, int) or not 0 < milliseconds < 1 << 47:
+        return None
+    moment = datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
+    return moment.isoformat(timespec="seconds").replace("+00:00", "Z")

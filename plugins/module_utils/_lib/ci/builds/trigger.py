@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from itertools import chain
 from typing import Any
 
 from ...core.address import path_of
@@ -27,8 +26,8 @@ from ..client import describe, leads_to_login, refuse_page
 from ..job_address import Job
 from ..waiting import patience
 from . import parameters
-from .build_request import ResolvedBuild
-from .records import JobState, TriggeredBuild, queued_items, read_job, users_of, whole_builds
+from .parameters import WantedParameters
+from .records import JobState, TriggeredBuild, find_build, users_of
 
 _ITEM = re.compile(r"(?:^|/)queue/item/([0-9]{1,18})/?$")
 #: Number of newest builds among which the started build is searched.
@@ -50,16 +49,19 @@ _WRONG_PARAMETERS = re.compile(
 
 
 class BuildClaims:
-    """Assigns builds to the triggers of a task, which may start builds with equal parameters."""
+    """Assigns builds to the triggers of a task, which may start builds with equal parameters.
 
-    def __init__(self, resolved: Iterable[ResolvedBuild]) -> None:
-        self._announced = [(each.job.path, each.wanted.comparable_form) for each in resolved]
+    :param announced: jobs and parameters of all builds that the task starts
+    """
+
+    def __init__(self, announced: Iterable[tuple[Job, WantedParameters]] = ()) -> None:
+        self._announced = [(job.path, wanted.comparable_form) for job, wanted in announced]
         self._owners: dict[tuple[str, int], object] = {}
         self._lock = threading.Lock()
 
-    def is_alone(self, resolved: ResolvedBuild) -> bool:
+    def is_alone(self, job: Job, wanted: WantedParameters) -> bool:
         """Return whether no other trigger of the task has the same job and parameters."""
-        return self._announced.count((resolved.job.path, resolved.wanted.comparable_form)) <= 1
+        return self._announced.count((job.path, wanted.comparable_form)) <= 1
 
     def take(self, job: Job, found: TriggeredBuild, owner: object, session: str) -> bool:
         """Claim a build for `owner`. Return false if another owner has claimed the build.
@@ -75,31 +77,27 @@ class BuildClaims:
             return True
 
 
-def _body(wanted: parameters.WantedParameters) -> dict[str, Any]:
-    """Return the request arguments for the form. Files are streamed from disk."""
-    if not wanted.files:
-        return {"form": wanted.form}
-    form = MultipartForm(wanted.form, wanted.files)
-    return {
-        "headers": {"Content-Type": form.content_type},
-        "open_body": form.open,
-        "size": form.size,
-    }
-
-
 class Trigger:
     """Starts a build of a job with the given parameters.
 
+    :param state: state of the job before the start
     :param user: logged-in user; a build with another user as its cause does not match
     :param claims: assignment of builds to the triggers of the task
     """
 
     def __init__(
-        self, server: Transport, resolved: ResolvedBuild, *, user: str | None, claims: BuildClaims
+        self,
+        server: Transport,
+        job: Job,
+        state: JobState,
+        wanted: WantedParameters,
+        *,
+        user: str | None,
+        claims: BuildClaims,
     ) -> None:
-        self._server, self._resolved, self._user, self._claims = server, resolved, user, claims
-        self._job, self._state, self._wanted = resolved.job, resolved.state, resolved.wanted
-        self._purpose = resolved.purpose
+        self._server, self._job, self._state, self._wanted = server, job, state, wanted
+        self._user, self._claims = user, claims
+        self._purpose = f"building the job '{job.name}'"
         self._seen: TriggeredBuild | None = None
 
     def send(
@@ -131,9 +129,16 @@ class Trigger:
                 self._claims.take(self._job, found, self, self._state.session)
             return found
         if response.status == 302:
-            refused = self._nothing_queued(response, location)
+            if leads_to_login(response, location):
+                raise self._nothing_started(self._server.failure(response))
+            refused = response.error(
+                "rejected",
+                f"the server queued nothing and redirected to {clean_url(location)}. An identical"
+                " build is already waiting, or a plugin of the server rejects builds of this job",
+            )
             # an identical item of another trigger counts as our build
-            self._claims = BuildClaims(())
+            self._claims = BuildClaims()
+            refused = self._nothing_started(refused)
             return partial(self._search, refused, polling, limit=_MAX_CHECKS_IF_REJECTED)
         if wait is None:
             return lambda: self.find()[0] or TriggeredBuild(None)
@@ -142,14 +147,18 @@ class Trigger:
         return partial(self._search, unnamed, polling, longest)
 
     def _post(self, delay: int | None) -> Response:
-        """Send the trigger.
+        """Send the trigger. Files are streamed from disk.
 
         Server fact [ci-6]: `build` rejects a job with parameters, and `buildWithParameters` rejects
         a job without. `buildWithParameters` fills in default values.
         """
-        definitions = self._state.definitions
         wanted = self._wanted
-        plain = not definitions and not wanted.form and not wanted.files
+        plain = not self._state.definitions and not wanted.form and not wanted.files
+        body: dict[str, Any] = {"form": wanted.form}
+        if wanted.files:
+            form = MultipartForm(wanted.form, wanted.files)
+            headers = {"Content-Type": form.content_type}
+            body = {"headers": headers, "open_body": form.open, "size": form.size}
         return self._server.write(
             self._purpose,
             "POST",
@@ -158,7 +167,7 @@ class Trigger:
             expect=(200, 201, 202, 204, 302, 303),
             validate=self._validate,
             verify=self._exists,
-            **_body(wanted),
+            **body,
         )
 
     def _validate(self, response: Response) -> None:
@@ -179,23 +188,12 @@ class Trigger:
         Returns `None` if that is unknown: another trigger of the task starts an equal build, or the
         server does not show its queue.
         """
-        if not self._claims.is_alone(self._resolved):
+        if not self._claims.is_alone(self._job, self._wanted):
             return None
         self._seen, answered = self.find()
         if self._seen is not None:
             return True
         return False if answered and self._state.queue_known else None
-
-    def _nothing_queued(self, response: Response, location: str) -> ToolchainError:
-        if leads_to_login(response, location):
-            raise self._nothing_started(self._server.failure(response))
-        return self._nothing_started(
-            response.error(
-                "rejected",
-                f"the server queued nothing and redirected to {clean_url(location)}. An identical"
-                " build is already waiting, or a plugin of the server rejects builds of this job",
-            )
-        )
 
     def _search(
         self,
@@ -225,53 +223,34 @@ class Trigger:
         raise error.with_hint("no matching build was found; the request was not repeated")
 
     def find(self, seconds: float | None = None) -> tuple[TriggeredBuild | None, bool]:
-        """Search once by parameters, cause and time. Return the started build or `None`, and
-        whether the server responded.
+        """Search once by parameters, cause and time for a build that no other trigger has claimed.
+        Return it or `None`, and whether the server responded.
 
         :param seconds: timeout of the request
         """
-        try:
-            state = read_job(self._server, self._purpose, self._job, _LOOKBACK, seconds)
-            return self._find_claimable(state), True
-        except ToolchainError:
-            return None, False
 
-    def _find_claimable(self, state: JobState) -> TriggeredBuild | None:
-        """Return the first matching build or item that no other trigger has claimed."""
-        candidates = chain(self._new_builds(state), self._new_items(state))
+        def is_ours(found: TriggeredBuild, shown: Mapping[str, Any], job: JobState) -> bool:
+            users = users_of(shown)
+            mine = self._user is None or not users or self._user.casefold() in users
+            same = mine and parameters.equal(self._wanted, shown)
+            later = same and self._is_later(found, shown, job)
+            return later and self._claims.take(self._job, found, self, job.session)
 
-        def is_free(found: TriggeredBuild) -> bool:
-            return self._claims.take(self._job, found, self, state.session)
+        since = self._state.next_number
+        place = self._server, self._purpose, self._job
+        return find_build(*place, is_ours, _LOOKBACK, since=since, patience=seconds)
 
-        return next(filter(is_free, candidates), None)
-
-    def _new_builds(self, state: JobState) -> Iterator[TriggeredBuild]:
-        """Yield matching builds that were started after the first read of the job, oldest first."""
-        new = whole_builds(self._server, self._purpose, self._job, state, self._state.next_number)
-        for build in reversed(list(new)):
-            if self._is_later(build, state, "queueId") and self._is_ours(build):
-                yield TriggeredBuild(build.get("queueId"), int(build["number"]))
-
-    def _new_items(self, state: JobState) -> Iterator[TriggeredBuild]:
-        for item in queued_items(self._server, self._purpose, self._job, state):
-            if self._is_later(item, state, "id") and self._is_ours(item):
-                yield TriggeredBuild(int(item["id"]))
-
-    def _is_later(self, shown: Mapping[str, Any], state: JobState, queue_id: str) -> bool:
+    def _is_later(self, found: TriggeredBuild, shown: Mapping[str, Any], job: JobState) -> bool:
         """Return whether a build or queue item came after the first read of the job.
 
         Queue ids increase, but not across a restart [ci-8].
         """
-        if state.session != self._state.session:
+        if job.session != self._state.session:
             begun = shown.get("inQueueSince") or shown.get("timestamp")
             return begun is None or begun >= self._state.read_at
-        number = shown.get(queue_id)
-        return number > self._state.newest_queue_id if number else queue_id == "queueId"
-
-    def _is_ours(self, shown: Mapping[str, Any]) -> bool:
-        users = users_of(shown)
-        mine = self._user is None or not users or self._user.casefold() in users
-        return mine and parameters.equal(self._wanted, shown)
+        if found.item:
+            return found.item > self._state.newest_queue_id
+        return found.number is not None
 
     def _nothing_started(self, error: ToolchainError) -> ToolchainError:
         """Complete the error of a trigger that started nothing.

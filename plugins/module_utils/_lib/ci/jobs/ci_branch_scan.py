@@ -17,7 +17,7 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Seconds
 from ...core.plan import Plan
 from ...core.progress import PollInterval, PollTimeout
-from ..builds.followed_build import without_notes
+from ..builds.build_log import without_notes
 from ..client import BUILD, SEES_JOB, object_of, objects, require_confirmation, server_of
 from ..job_address import Job, JobName, job_of
 from ..service import SERVICE
