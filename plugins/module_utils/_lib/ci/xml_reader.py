@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Parse XML of the CI server. Document types are rejected, which excludes entity expansion attacks.
+"""Parse and write XML of the CI server. Documents with a document type, which can expand entities
+without end, are rejected.
 
 Server fact [ci-14]: configurations declare XML 1.1, which Python's parser rejects. XML 1.1 allows
 references to control characters.
@@ -11,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from xml.parsers import expat
+from xml.sax.saxutils import escape
 
 from ..core.errors import invalid
 from ..core.files import read_text
@@ -58,45 +60,38 @@ class XmlElement:
             yield from child.iterate(self)
 
 
-class _Builder:
-    """Builds the element tree from events of the parser."""
-
-    def __init__(self) -> None:
-        self.root: XmlElement | None = None
-        self._open: list[XmlElement] = []
-
-    def start(self, name: str, attributes: dict[str, str]) -> None:
-        element = XmlElement(name, attributes)
-        if len(self._open) >= _DEEPEST:
-            raise UnreadableXml(f"it is nested deeper than {_DEEPEST} levels")
-        if self._open:
-            self._open[-1].children.append(element)
-        else:
-            self.root = element
-        self._open.append(element)
-
-    def end(self, name: str) -> None:
-        self._open.pop()
-
-    def data(self, text: str) -> None:
-        self._open[-1].text += text
-
-
 def parse(text: str) -> XmlElement:
     """Return the root element. Raises `UnreadableXml` for malformed XML and document types."""
-    builder, parser = _Builder(), expat.ParserCreate()
+    roots: list[XmlElement] = []
+    open_ones: list[XmlElement] = []
+
+    def start(name: str, attributes: dict[str, str]) -> None:
+        element = XmlElement(name, attributes)
+        if len(open_ones) >= _DEEPEST:
+            raise UnreadableXml(f"it is nested deeper than {_DEEPEST} levels")
+        (open_ones[-1].children if open_ones else roots).append(element)
+        open_ones.append(element)
+
+    def end(_name: str) -> None:
+        open_ones.pop()
+
+    def data(part: str) -> None:
+        open_ones[-1].text += part
+
+    def reject_doctype(*_declared: object) -> None:
+        raise UnreadableXml("it has a document type declaration, which is not supported")
+
+    parser = expat.ParserCreate()
     parser.buffer_text = True
-    parser.StartElementHandler = builder.start
-    parser.EndElementHandler = builder.end
-    parser.CharacterDataHandler = builder.data
-    parser.StartDoctypeDeclHandler = _reject_doctype
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    parser.CharacterDataHandler, parser.StartDoctypeDeclHandler = data, reject_doctype
     try:
         parser.Parse(_REFERENCE.sub(_to_private, without_declaration(text)), True)
     except expat.ExpatError as error:
         raise UnreadableXml(f"it is not well-formed: {error}") from None
-    if builder.root is None:
+    if not roots:
         raise UnreadableXml("it has no root element")
-    return builder.root
+    return roots[0]
 
 
 @dataclass(frozen=True)
@@ -121,7 +116,9 @@ def spans_of(text: str) -> list[ElementSpan]:
     """
     # a document of the same length without characters of several bytes, so that indexes are equal
     plain = _DECLARATION.sub(lambda head: " " * len(head[0]), text, count=1)
-    plain = _REFERENCE.sub(_to_letters, plain).replace("\ufeff", " ")
+    plain = _REFERENCE.sub(
+        lambda found: found[0] if _to_private(found) == found[0] else "x" * len(found[0]), plain
+    ).replace("\ufeff", " ")
     plain = _NOT_ASCII.sub("x", plain)
     parser = expat.ParserCreate()
     starts: list[int] = []
@@ -148,19 +145,9 @@ def spans_of(text: str) -> list[ElementSpan]:
     return found
 
 
-def _to_letters(reference: re.Match[str]) -> str:
-    """Replace a reference to a control character by letters."""
-    is_control = _to_private(reference) != reference[0]
-    return "x" * len(reference[0]) if is_control else reference[0]
-
-
 def without_declaration(text: str) -> str:
     """Return the document without its XML declaration."""
     return _DECLARATION.sub("", text, count=1)
-
-
-def _reject_doctype(*_declared: object) -> None:
-    raise UnreadableXml("it has a document type declaration, which is not supported")
 
 
 def _to_private(reference: re.Match[str]) -> str:
@@ -203,23 +190,20 @@ def written_in_lines(element: XmlElement, indent: str = "") -> str:
 
 def _start_tag_and_text(element: XmlElement) -> tuple[str, str]:
     """Return the start tag of an element without its `>`, and the escaped text."""
-    attributes = "".join(
-        f' {name}="{_escaped_attribute(value)}"' for name, value in element.attributes.items()
-    )
+    attributes = ""
+    for name, value in element.attributes.items():
+        # parsers would turn line breaks and tabs into blanks
+        text = _escaped(value).replace("\t", "&#x9;")
+        text = text.replace("\n", "&#xa;").replace("\r", "&#xd;")
+        attributes += f' {name}="{text}"'
     content = "" if element.children and not element.text.strip() else element.text
     return f"<{element.name}{attributes}", _escaped(content).replace("\r", "&#xd;")
 
 
-def _escaped_attribute(value: str) -> str:
-    """Escape an attribute value, including line breaks, which parsers would turn into spaces."""
-    text = _escaped(value).replace("\t", "&#x9;")
-    return text.replace("\n", "&#xa;").replace("\r", "&#xd;")
-
-
 def _escaped(text: str) -> str:
-    for character, reference in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")):
-        text = text.replace(character, reference)
-    return _PRIVATE.sub(lambda found: f"&#x{ord(found[0]) - _PRIVATE_START:x};", text)
+    """Escape a text or attribute, and restore the references to control characters."""
+    escaped = escape(text, {'"': "&quot;"})
+    return _PRIVATE.sub(lambda found: f"&#x{ord(found[0]) - _PRIVATE_START:x};", escaped)
 
 
 def text_of(root: XmlElement, path: str) -> str:
@@ -237,10 +221,7 @@ def put(root: XmlElement, path: str, text: str, classes: Mapping[str, str] | Non
     :param classes: values of the attribute `class` for elements on the path, by name
     """
     name, _slash, rest = path.partition("/")
-    found = child_of(root, name)
-    if found is None:
-        found = XmlElement(name)
-        root.children.append(found)
+    found = added_child(root, name)
     if rest:
         found.attributes = {"class": (classes or {})[name]} if name in (classes or {}) else {}
         put(found, rest, text)
@@ -250,6 +231,15 @@ def put(root: XmlElement, path: str, text: str, classes: Mapping[str, str] | Non
 
 def child_of(root: XmlElement, name: str) -> XmlElement | None:
     return next((child for child in root.children if child.name == name), None)
+
+
+def added_child(root: XmlElement, name: str) -> XmlElement:
+    """Return the child with this name, which is added if it is missing."""
+    found = child_of(root, name)
+    if found is None:
+        found = XmlElement(name)
+        root.children.append(found)
+    return found
 
 
 def wanted_configuration(

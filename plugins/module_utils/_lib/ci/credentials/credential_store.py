@@ -12,9 +12,8 @@ from ...core.http.writes import Verify
 from ...core.json_text import as_text
 from ...core.module.task import Task
 from ...core.object_names import object_name
-from ..client import objects, part, server_of
+from ..client import ServerObjects, objects, part, server_of
 from ..job_address import job_of
-from ..server_objects import ServerObjects
 from ..xml_reader import XmlElement, put, text_of
 
 #: The server's replacement for a character that it cannot encode. The client stores `UNKNOWN`

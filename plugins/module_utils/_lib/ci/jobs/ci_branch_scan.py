@@ -18,11 +18,18 @@ from ...core.module.typed_options import Seconds
 from ...core.plan import Plan
 from ...core.progress import PollInterval, PollTimeout
 from ..builds.build_log import without_notes
-from ..client import BUILD, SEES_JOB, object_of, objects, require_confirmation, server_of
+from ..client import (
+    BUILD,
+    SEES_JOB,
+    is_computed,
+    object_of,
+    objects,
+    require_confirmation,
+    server_of,
+)
 from ..job_address import Job, JobName, job_of
 from ..service import SERVICE
 from ..waiting import Outage, PollingFactory, Timeout, WaitOptions, patience
-from .job_store import is_computed
 
 _RESULT = re.compile(r"^Finished: ([A-Z_]+)\s*\Z", re.MULTILINE)
 
@@ -203,9 +210,15 @@ class CiBranchScanOperation:
         """Wait for the end of the scan. Raises `failed` if the scan failed."""
         polling = self._make_polling(self._options.wait_timeout, self._options.poll_interval)
         outage = Outage(self._server, polling.now)
-        while not (
-            self._poll(polling, outage) and self._log.is_new and self._log.result is not None
-        ):
+        while True:
+            try:
+                self._log.read(patience(polling))
+                outage.is_over()
+                if self._log.is_new and self._log.result is not None:
+                    break
+            except ToolchainError as error:
+                if not outage.passes(error):
+                    raise
             try:
                 state = "is running" if self._log.is_new else "has not started"
                 polling.pause(f"{self._purpose}: the scan {state} ({self._url})")
@@ -220,17 +233,6 @@ class CiBranchScanOperation:
                 url=self._url,
                 result={"changed": True, **self._values(before)},
             )
-
-    def _poll(self, polling: PollInterval, outage: Outage) -> bool:
-        """Read the log. Return false if the server is temporarily unreachable."""
-        try:
-            self._log.read(patience(polling))
-        except ToolchainError as error:
-            if not outage.passes(error):
-                raise
-            return False
-        outage.is_over()
-        return True
 
     @property
     def _url(self) -> str:

@@ -20,11 +20,18 @@ from ...core.module.typed_options import NotNegative, Option
 from ...core.plan import Plan, ReadOnly, unchanged
 from .. import xml_reader
 from ..builds import parameters, records
-from ..client import EXTENDED_READ, SEES_JOB, document_text, object_of, objects, server_of
+from ..client import (
+    EXTENDED_READ,
+    SEES_JOB,
+    document_text,
+    is_folder,
+    object_of,
+    objects,
+    server_of,
+)
 from ..job_address import Job, JobName, build_segment, job_of
 from ..service import SERVICE
 from . import configuration
-from .job_store import is_folder
 from .kept_secrets import with_secrets
 from .parts_of_others import with_server_parts
 
@@ -87,42 +94,42 @@ class CiJobInfoOperation(ReadOnly):
         if options.tree is not None and options.depth is not None:
             raise invalid("tree and depth are mutually exclusive: the server would ignore depth")
         if options.expected_config is not None:
-            for secret in _secrets_expected(options.expected_config):
+            try:
+                secrets = configuration.secrets(options.expected_config)
+            except xml_reader.UnreadableXml as error:
+                raise invalid(f"cannot compare expected_config: {error}") from None
+            for secret in secrets:
                 task.hide(secret)  # before a message of the server can contain it
         self._purpose = f"reading the job '{self._job.name}'"
         self._server = server_of(task)
 
     def plan(self) -> Plan:
         values: dict[str, Any] = dict.fromkeys(_RETURNED)
-        values.update(self._of_job() if self._build is None else self._of_build(self._build))
+        tree = self._options.tree
+        query = {"tree": tree, "depth": self._options.depth}
+        if self._build is not None:
+            path = f"{self._job.path}/{self._build}"
+            shown = self._read(path, query)
+            actions = objects(shown.get("actions"))
+            has_them = tree is None or any("parameters" in action for action in actions)
+            source = shown if has_them else self._read(path, {"tree": _PARAMETERS})
+            values.update(build=shown, parameters=parameters.displayed(source))
+            if self._options.xpath is not None:
+                values["value"] = self._value(path, self._options.xpath)
+        else:
+            shown = self._read(self._job.path, query)
+            name = "allBuilds" if self._options.all_builds else "builds"
+            listed = None if tree is None else shown.get(name, shown.get("allBuilds"))
+            if listed is None and not is_folder(shown):
+                listed = _read_builds(self._server, self._purpose, self._job, name, FIELDS)
+            # the default values of the parameters; `None` for hidden defaults
+            defined = parameters.definitions_of(shown) or ()
+            defaults = {definition.name: definition.default for definition in defined}
+            builds = listed if isinstance(listed, list) else []
+            values.update(job=shown, builds=builds, parameters=defaults)
         if self._options.config or self._options.expected_config is not None:
             values.update(self._configuration())
         return unchanged(values)
-
-    def _of_job(self) -> dict[str, Any]:
-        shown = self._read(self._job.path, self._query(self._options.tree))
-        name = "allBuilds" if self._options.all_builds else "builds"
-        listed = None
-        if self._options.tree is not None:
-            listed = shown.get(name, shown.get("allBuilds"))
-        if listed is None and not is_folder(shown):
-            listed = _read_builds(self._server, self._purpose, self._job, name, FIELDS)
-        listed = listed if isinstance(listed, list) else []
-        return {"job": shown, "builds": listed, "parameters": _defaults(shown)}
-
-    def _of_build(self, segment: str) -> dict[str, Any]:
-        path, tree = f"{self._job.path}/{segment}", self._options.tree
-        shown = self._read(path, self._query(tree))
-        actions = objects(shown.get("actions"))
-        has_them = tree is None or any("parameters" in action for action in actions)
-        source = shown if has_them else self._read(path, {"tree": _PARAMETERS})
-        values: dict[str, Any] = {"build": shown, "parameters": parameters.displayed(source)}
-        if self._options.xpath is not None:
-            values["value"] = self._value(path, self._options.xpath)
-        return values
-
-    def _query(self, tree: str | None) -> dict[str, Any]:
-        return {"tree": tree, "depth": self._options.depth}
 
     def _read(self, path: str, query: Mapping[str, Any]) -> Mapping[str, Any]:
         shown: Mapping[str, Any] = parameters.masked(
@@ -147,31 +154,32 @@ class CiJobInfoOperation(ReadOnly):
         Server facts [ci-12]: the server responds with 404 to an expression without a match, and
         with 500 to several matches. A relative expression starts above the root element, but the
         interface description starts it at the root element. Both are tried.
+
+        Raises `rejected` if the expression selects no element or several.
         """
         wanted = _TEXT_OF.fullmatch(xpath.strip())
         element = xpath.strip() if wanted is None else wanted[1] or wanted[2]
         expressions = [element] if element.startswith(("/", "(")) else [element, f"/*/{element}"]
         for expression in expressions:
-            response = self._selected(path, expression)
-            if response.status == 200:
-                return _text_of(response)
+            query = {"xpath": expression}
+            try:
+                response = self._server.read(
+                    self._purpose, f"{path}/api/xml", query=query, expect=(200, 404)
+                )
+            except ToolchainError as error:
+                if _INVALID_XPATH.search(error.detail or "") is None:
+                    raise
+                error.kind = "rejected"
+                raise error.with_hint("xpath must select exactly one element") from None
+            if response.status == 404:
+                continue
+            if not response.text.lstrip().startswith("<"):
+                return response.text
+            try:
+                return xml_reader.parse(response.text).whole_text()
+            except xml_reader.UnreadableXml:
+                raise unexpected_body(response, "an XML element") from None
         raise response.error("not_found", f"xpath matches no element: {xpath}")
-
-    def _selected(self, path: str, expression: str) -> Response:
-        """Return the response to an XPath expression, which may be 404.
-
-        Raises `rejected` if the expression selects no element or several.
-        """
-        query = {"xpath": expression}
-        try:
-            return self._server.read(
-                self._purpose, f"{path}/api/xml", query=query, expect=(200, 404)
-            )
-        except ToolchainError as error:
-            if _INVALID_XPATH.search(error.detail or "") is None:
-                raise
-            error.kind = "rejected"
-            raise error.with_hint("xpath must select exactly one element") from None
 
     def _configuration(self) -> dict[str, Any]:
         response = self._response(f"{self._job.path}/config.xml", {})
@@ -193,30 +201,6 @@ class CiJobInfoOperation(ReadOnly):
             values["config_drift"] = found.found
             values["diff"] = {"before": found.before, "after": found.after}
         return values
-
-
-def _secrets_expected(text: str) -> list[str]:
-    """Return the secrets in `expected_config`. Raises `invalid` if it cannot be parsed."""
-    try:
-        return configuration.secrets(text)
-    except xml_reader.UnreadableXml as error:
-        raise invalid(f"cannot compare expected_config: {error}") from None
-
-
-def _text_of(response: Response) -> str:
-    """Return the text of a response that is an XML element or plain text."""
-    if not response.text.lstrip().startswith("<"):
-        return response.text
-    try:
-        return xml_reader.parse(response.text).whole_text()
-    except xml_reader.UnreadableXml:
-        raise unexpected_body(response, "an XML element") from None
-
-
-def _defaults(job: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the default values of a job's parameters by name; `None` for hidden defaults."""
-    defined = parameters.definitions_of(job) or ()
-    return {definition.name: definition.default for definition in defined}
 
 
 def _read_builds(

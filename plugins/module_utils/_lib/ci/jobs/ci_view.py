@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
@@ -18,21 +18,20 @@ from ...core.module.typed_options import Option, PathText
 from ...core.operations.objects import Item, ItemKind, Objects, entries_of
 from ...core.plan import Plan, plan, remaining, unchanged, unordered, without_none
 from ...core.verification import DOING
-from ..client import (
-    CONFIGURE_VIEW,
-    CREATE_VIEW,
-    DELETE_VIEW,
-    READ_SERVER,
-    READ_VIEW,
-    part,
-    server_of,
-)
+from .. import client
+from ..client import READ_SERVER, READ_VIEW, ServerObjects, naming_class, part, server_of
 from ..job_address import Job, job_of
-from ..server_objects import ServerObjects, naming_class
 from ..service import SERVICE
-from ..xml_reader import XmlElement, child_of, put, text_of, wanted_configuration
+from ..xml_reader import (
+    XmlElement,
+    added_child,
+    child_of,
+    put,
+    text_of,
+    wanted_configuration,
+)
 from . import configuration, parts_of_others
-from .kept_values import without_kept
+from .configuration import without_kept
 
 _LIST = "hudson.model.ListView"
 _BAD_NAME = re.compile(r"[?*/\\%!@#$^&|<>\[\]:;\x00-\x1f\x7f]|^\s|\s$|^\.{1,2}$")
@@ -136,9 +135,21 @@ class Views(ItemKind[CiViewEntry, XmlElement]):
             self._objects.delete(purpose, self._path(entry), done)
             return
         live, config = self._read(item), self._configs[item.name]
-        root = self._document(entry, live) if config is None else config
-        if live is not None and config is not None:
-            root = parts_of_others.with_view_parts(live, config)
+        if config is None:
+            root = _new_view() if live is None else deepcopy(live)
+            given = {"name": entry.name, "description": entry.description}
+            for element, text in {**given, "includeRegex": entry.regex}.items():
+                if text is not None:
+                    put(root, element, text)
+            if entry.jobs is not None:
+                job_names = added_child(root, "jobNames")
+                # the server sorts the names, and requires the comparator as the first element
+                kept = [child for child in job_names.children if child.name != "string"]
+                ordered = sorted(set(entry.jobs), key=str.casefold)
+                names = [XmlElement("string", text=name) for name in ordered]
+                job_names.children = [*kept, *names]
+        else:
+            root = config if live is None else parts_of_others.with_view_parts(live, config)
         if action == "update":
             address = f"{self._path(entry)}/config.xml"
             self._objects.send(purpose, address, root, done, repeatable=True)
@@ -167,17 +178,6 @@ class Views(ItemKind[CiViewEntry, XmlElement]):
 
     def _read(self, item: Item[CiViewEntry, XmlElement]) -> XmlElement | None:
         return self._objects.document(f"reading {self.title(item)}", self._path(item.entry))
-
-    def _document(self, entry: CiViewEntry, live: XmlElement | None) -> XmlElement:
-        """Return the XML of the view to send."""
-        root = _new_view() if live is None else deepcopy(live)
-        put(root, "name", entry.name)
-        for option, element in (("description", "description"), ("regex", "includeRegex")):
-            if getattr(entry, option) is not None:
-                put(root, element, getattr(entry, option))
-        if entry.jobs is not None:
-            _put_jobs(root, entry.jobs)
-        return root
 
     def _require_folder(self, entry: CiViewEntry) -> None:
         folder = self._folder(entry)
@@ -241,17 +241,6 @@ def _fields(live: XmlElement) -> dict[str, Any]:
     }
 
 
-def _put_jobs(root: XmlElement, names: Sequence[str]) -> None:
-    job_names = child_of(root, "jobNames")
-    if job_names is None:
-        job_names = XmlElement("jobNames")
-        root.children.append(job_names)
-    # the server sorts the names, and requires the comparator as the first element
-    kept = [child for child in job_names.children if child.name != "string"]
-    ordered = sorted(set(names), key=str.casefold)
-    job_names.children = [*kept, *(XmlElement("string", text=name) for name in ordered)]
-
-
 def _new_view() -> XmlElement:
     comparator = XmlElement("comparator", {"class": "hudson.util.CaseInsensitiveComparator"})
     columns = [XmlElement(f"hudson.views.{name}Column") for name in _COLUMNS]
@@ -289,9 +278,9 @@ class CiViewOperation(Objects[CiViewEntry, Any]):
         SERVICE,
         {
             "read": reads(READ_SERVER, READ_VIEW),
-            "create": writes(READ_SERVER, READ_VIEW, unforeseen=(CREATE_VIEW,)),
-            "update": writes(READ_SERVER, READ_VIEW, unforeseen=(CONFIGURE_VIEW,)),
-            "delete": writes(READ_SERVER, READ_VIEW, unforeseen=(DELETE_VIEW,)),
+            "create": writes(READ_SERVER, READ_VIEW, unforeseen=(client.CREATE_VIEW,)),
+            "update": writes(READ_SERVER, READ_VIEW, unforeseen=(client.CONFIGURE_VIEW,)),
+            "delete": writes(READ_SERVER, READ_VIEW, unforeseen=(client.DELETE_VIEW,)),
         },
         kind="view",
         key=("folder", "name"),

@@ -23,14 +23,18 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
+from ...core.module.task import Task
 from ...core.plan import Change, Plan
 from ...core.secret import MASK, is_secret_name
+from ...core.verification import not_taken
 from ..xml_reader import (
     KEPT,
     XmlElement,
+    added_child,
     child_of,
     parse,
     shown,
+    text_of,
     without_declaration,
     written,
 )
@@ -121,7 +125,7 @@ class XmlValue(NamedTuple):
             yield text
 
 
-def text_of(element: XmlElement, parent: XmlElement | None) -> XmlValue:
+def text_value(element: XmlElement, parent: XmlElement | None) -> XmlValue:
     """Return the text of an element; "" if the element has children."""
     holder = "" if parent is None else parent.attributes.get("class") or parent.name
     return XmlValue("" if element.children else element.text, element.name, _simple(holder))
@@ -133,7 +137,7 @@ def attribute_of(element: XmlElement, name: str) -> XmlValue:
 
 def value_of(element: XmlElement, name: str, parent: XmlElement | None = None) -> XmlValue:
     """Return the attribute with this name, or for `TEXT` the text."""
-    return text_of(element, parent) if name == TEXT else attribute_of(element, name)
+    return text_value(element, parent) if name == TEXT else attribute_of(element, name)
 
 
 def set_value(element: XmlElement, name: str, text: str) -> None:
@@ -153,7 +157,7 @@ def mask_value(element: XmlElement, name: str) -> None:
 def values_of(root: XmlElement) -> Iterator[XmlValue]:
     """Yield all texts and attributes."""
     for element, parent in root.iterate():
-        yield text_of(element, parent)
+        yield text_value(element, parent)
         yield from (attribute_of(element, name) for name in element.attributes)
 
 
@@ -161,7 +165,7 @@ def mask(root: XmlElement) -> None:
     """Mask the secrets, for a diff."""
     for element, parent in root.iterate():
         if not element.children:
-            element.text = text_of(element, parent).shown
+            element.text = text_value(element, parent).shown
         for name in element.attributes:
             element.attributes[name] = attribute_of(element, name).shown
 
@@ -216,7 +220,6 @@ SOURCE_ID = ("source", "id")
 _DISCARDER = "jenkins.model.BuildDiscarderProperty"
 _LITERAL = re.compile(r"true|false|[+-]?\d+(\.\d+)?")
 _NO_SCM = "hudson.scm.NullSCM"
-_LINE_BREAK = "\n"
 
 #: A configuration, as a document or parsed.
 Xml: TypeAlias = "XmlElement | str"
@@ -358,6 +361,23 @@ def left_of(
     return Plan(before, done.after, "update" if changes else "none", changes, data=found)
 
 
+def without_kept(task: Task, kind: str, name: str, found: ConfigurationDrift) -> ConfigurationDrift:
+    """Return the comparison without the remembered differences, which no write removes [C11.1].
+
+    The server adds some elements to each configuration, changes some, and does not take others. A
+    write without effect shows that, and its differences are remembered. A warning names those that
+    are wanted and that the server does not take.
+
+    :param kind: kind of the object, such as `view`
+    """
+    left = found.without_known(task.server_values.known(kind, name))
+    out = [each for each in found.differences if each not in left.differences]
+    lost = [each.path for each in out if each.kind != "extra"]
+    if lost:
+        task.warn(not_taken(f"the {kind} '{name}'", lost))
+    return left
+
+
 def kind_of(text: str) -> str:
     """Return the kind of a job: the short name of the configuration's root element."""
     return short_root(parse(text).name)
@@ -390,14 +410,10 @@ def with_enabled(text: str, enabled: bool | None) -> str:
     :param enabled: state of the job; `None` leaves the state unchanged
     """
     root = parse(text)
-    switch = next((child for child in root.children if child.name == "disabled"), None)
-    disabled = switch is not None and switch.text.strip() == "true"
+    disabled = text_of(root, "disabled") == "true"
     if enabled is None or disabled is not enabled:
         return without_declaration(text)
-    if switch is None:
-        switch = XmlElement("disabled")
-        root.children.append(switch)
-    switch.text = "false" if enabled else "true"
+    added_child(root, "disabled").text = "false" if enabled else "true"
     return written(root)
 
 
@@ -424,33 +440,29 @@ def _comparable(source: Xml) -> XmlElement:
         element.attributes.pop(_PLUGIN, None)
         element.name = element.name.replace("__", "_")
         element.text = _normal_text(element)
-        _simplify(element)
-    _move_log_rotator(root)
+        # the class of a collection, an inner array and generated elements depend on the program
+        # that wrote the configuration [ci-31]
+        children = [child for child in element.children if child.name not in _GENERATED]
+        if not class_of(element):
+            element.attributes.pop("class", None)
+        if len(children) == 1 and children[0].attributes.get("class") == "string-array":
+            children = children[0].children
+        element.children = children
+    rotator = child_of(root, "logRotator")
+    if rotator is not None:
+        # server fact [ci-15]: the server moves the rule that deletes old builds into the properties
+        rotator.name = "strategy"
+        rotator.attributes.setdefault("class", "hudson.tasks.LogRotator")
+        root.children.remove(rotator)
+        properties = added_child(root, "properties")
+        if child_of(properties, _DISCARDER) is None:
+            properties.children.append(XmlElement(_DISCARDER, children=[rotator]))
     actions = child_of(root, "actions")
     if actions is not None:
         actions.children = [
             each for each in actions.children if _simple(each.name) not in _OF_BUILDS
         ]
     return root
-
-
-def _move_log_rotator(root: XmlElement) -> None:
-    """Move the rule that deletes old builds into the properties.
-
-    Server fact [ci-15]: the server does so with the configurations of old releases.
-    """
-    rotator = child_of(root, "logRotator")
-    if rotator is None:
-        return
-    rotator.name = "strategy"
-    rotator.attributes.setdefault("class", "hudson.tasks.LogRotator")
-    root.children.remove(rotator)
-    properties = child_of(root, "properties")
-    if properties is None:
-        properties = XmlElement("properties")
-        root.children.append(properties)
-    if child_of(properties, _DISCARDER) is None:
-        properties.children.append(XmlElement(_DISCARDER, children=[rotator]))
 
 
 def _normal_text(element: XmlElement) -> str:
@@ -461,24 +473,9 @@ def _normal_text(element: XmlElement) -> str:
     value = text.strip()
     if element.children or _LITERAL.fullmatch(value):
         return value
-    start = text.find(value)
-    before, after = text[:start], text[start + len(value) :]
-    return (
-        f"{'' if _LINE_BREAK in before else before}{value}{'' if _LINE_BREAK in after else after}"
-    )
-
-
-def _simplify(element: XmlElement) -> None:
-    """Remove the class of a collection, an inner array, and generated elements.
-
-    They depend on the program that wrote the configuration [ci-31].
-    """
-    children = [child for child in element.children if child.name not in _GENERATED]
-    if not class_of(element):
-        element.attributes.pop("class", None)
-    if len(children) == 1 and children[0].attributes.get("class") == "string-array":
-        children = children[0].children
-    element.children = children
+    outer = text.partition(value)[::2] if value else ("", text)
+    before, after = ("" if "\n" in blanks else blanks for blanks in outer)
+    return before + value + after
 
 
 def class_of(element: XmlElement) -> str:
@@ -493,13 +490,6 @@ class _ValuePair(NamedTuple):
     live: XmlElement
     wanted: XmlElement
     name: str
-
-
-def _differing_values(live: XmlElement, wanted: XmlElement) -> list[_ValuePair]:
-    shared = live.attributes.keys() & wanted.attributes.keys()
-    names = [name for name in sorted(shared) if live.attributes[name] != wanted.attributes[name]]
-    text = [] if live.text == wanted.text else [TEXT]
-    return [_ValuePair(live, wanted, name) for name in (*text, *names)]
 
 
 class _Comparison:
@@ -543,7 +533,11 @@ class _Comparison:
         """Compare two elements. `parent` is the parent of the expected element."""
         changed: list[_ValuePair] = []
         secrets: list[_ValuePair] = []
-        for pair in _differing_values(live, wanted):
+        shared = live.attributes.keys() & wanted.attributes.keys()
+        names = [] if live.text == wanted.text else [TEXT]
+        names += [key for key in sorted(shared) if live.attributes[key] != wanted.attributes[key]]
+        for name in names:
+            pair = _ValuePair(live, wanted, name)
             is_secret = not self._resent and _is_secret(pair, parent)
             (secrets if is_secret else changed).append(pair)
         if changed or live.attributes.keys() != wanted.attributes.keys():
@@ -554,14 +548,20 @@ class _Comparison:
         self._changed.extend(changed)
         self._secrets.extend(secrets)
         in_list = is_list(live.children) or is_list(wanted.children)
-        pairs_of = _pairs_by_position if in_list else _pairs_by_name
-        pairs = list(pairs_of(live.children, wanted.children))
+        if in_list:
+            pairs = list(_pairs_by_position(live.children, wanted.children))
+        else:
+            mine, theirs = ({c.name: c for c in each.children} for each in (live, wanted))
+            pairs = [(mine.get(name), theirs.get(name)) for name in mine | theirs]
         live.children, wanted.children = [], []
         for here, (server_child, wanted_child) in zip(_paths(path, pairs), pairs, strict=True):
             if server_child is not None and wanted_child is not None:
                 self._element(server_child, wanted_child, wanted, here)
-            elif not in_list and _is_omitted(server_child, wanted_child, live.name):
-                continue
+            elif not in_list and (
+                _is_default(server_child or wanted_child)
+                or (server_child is not None and _is_added(server_child, live.name))
+            ):
+                continue  # a member that one configuration lacks, but that makes no difference
             else:
                 kind: _Kind = "missing" if server_child is None else "extra"
                 self._add(here, kind, server_child, wanted_child)
@@ -609,13 +609,6 @@ def is_list(children: Sequence[XmlElement]) -> bool:
     return len(set(names)) < len(names) or any("." in name for name in names)
 
 
-def _pairs_by_name(live: Sequence[XmlElement], wanted: Sequence[XmlElement]) -> Iterable[Pair]:
-    live_by_name = {child.name: child for child in live}
-    wanted_by_name = {child.name: child for child in wanted}
-    names = live_by_name | wanted_by_name
-    return [(live_by_name.get(name), wanted_by_name.get(name)) for name in names]
-
-
 def _pairs_by_position(live: Sequence[XmlElement], wanted: Sequence[XmlElement]) -> Iterable[Pair]:
     """Pair the items at the common start and end of two lists. Items in between have no partner."""
     most = min(len(live), len(wanted))
@@ -626,11 +619,6 @@ def _pairs_by_position(live: Sequence[XmlElement], wanted: Sequence[XmlElement])
     yield from ((child, None) for child in live[head : len(live) - tail])
     yield from ((None, child) for child in wanted[head : len(wanted) - tail])
     yield from zip(live[len(live) - tail :], wanted[len(wanted) - tail :], strict=True)
-
-
-def _is_omitted(live: XmlElement | None, wanted: XmlElement | None, holder: str) -> bool:
-    """Return whether a member that one configuration lacks makes no difference."""
-    return _is_default(live or wanted) or (live is not None and _is_added(live, holder))
 
 
 def _is_default(element: XmlElement | None) -> bool:

@@ -6,14 +6,11 @@ server.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from difflib import SequenceMatcher
 from itertools import zip_longest
-from typing import TypeAlias
 
 from ...core.secret import MASK, is_secret_name
 from ..xml_reader import (
-    ElementSpan,
     UnreadableXml,
     XmlElement,
     child_of,
@@ -24,12 +21,13 @@ from ..xml_reader import (
 )
 from .configuration import (
     SHORTEST,
+    Pair,
     attribute_of,
     class_of,
     drift,
     is_list,
     secrets,
-    text_of,
+    text_value,
     without_encrypted,
 )
 from .kept_secrets import with_own_secrets
@@ -92,19 +90,40 @@ class _XmlEdits:
             self._changes.append((span.start, span.end, text))
 
     def _change_children(self, own: XmlElement, wanted: XmlElement) -> None:
-        in_list = is_list(own.children) or is_list(wanted.children)
+        one, two = own.children, wanted.children
+        in_list = is_list(one) or is_list(two)
+        pairs: list[Pair]
+        if in_list:
+            names = [[*map(_name_of, children)] for children in (one, two)]
+            codes = SequenceMatcher(None, *names, autojunk=False).get_opcodes()
+            pairs = [
+                pair
+                for _kind, first, last, other, end in codes
+                for pair in zip_longest(one[first:last], two[other:end])
+            ]
+        else:
+            pairs = [(child, child_of(wanted, child.name)) for child in one]
+            pairs += [(None, child) for child in two if child_of(own, child.name) is None]
         place = self._spans[id(own)].inner
-        for one, two in (_pairs_of_list if in_list else _pairs_of_object)(own, wanted):
-            if one is not None and two is not None:
-                if not _is_same(own, one, two):
-                    self._change(one, two)
-            elif not in_list and _is_same(own, one, two):
+        for mine, theirs in pairs:
+            if mine is not None and theirs is not None:
+                if not _is_same(own, mine, theirs):
+                    self._change(mine, theirs)
+            elif not in_list and _is_same(own, mine, theirs):
                 pass  # only one of them has a default
-            elif one is not None:
-                self._remove(one)
-            elif two is not None:
-                self._insert(place, own.children[0], two)
-            place = place if one is None else self._spans[id(one)].end
+            elif mine is not None:
+                span = self._spans[id(mine)]
+                following = self._text[span.end : span.end + 1]
+                is_line = self._begins_line(mine) and following in ("", "\n")
+                start = span.start - len(self._indent_of(mine)) - 1 if is_line else span.start
+                self._changes.append((start, span.end, ""))
+            elif theirs is not None:
+                text = written(theirs)
+                if self._begins_line(one[0]):
+                    lines = written_in_lines(theirs, self._indent_of(one[0]))
+                    text = "\n" + lines.removesuffix("\n")
+                self._changes.append((place, place, text))
+            place = place if mine is None else self._spans[id(mine)].end
 
     def _indent_of(self, element: XmlElement) -> str:
         """Return the blanks before an element that begins its line, else ""."""
@@ -115,34 +134,6 @@ class _XmlEdits:
     def _begins_line(self, element: XmlElement) -> bool:
         start = self._spans[id(element)].start
         return "\n" in self._text[:start][-1 - len(self._indent_of(element)) :]
-
-    def _remove(self, element: XmlElement) -> None:
-        span = self._spans[id(element)]
-        is_line = self._begins_line(element) and self._text[span.end : span.end + 1] in ("", "\n")
-        start = span.start - len(self._indent_of(element)) - 1 if is_line else span.start
-        self._changes.append((start, span.end, ""))
-
-    def _insert(self, place: int, sibling: XmlElement, element: XmlElement) -> None:
-        text = written(element)
-        if self._begins_line(sibling):
-            text = "\n" + written_in_lines(element, self._indent_of(sibling)).removesuffix("\n")
-        self._changes.append((place, place, text))
-
-
-_Pairs: TypeAlias = "Iterator[tuple[XmlElement | None, XmlElement | None]]"
-
-
-def _pairs_of_object(own: XmlElement, wanted: XmlElement) -> _Pairs:
-    for child in own.children:
-        yield child, child_of(wanted, child.name)
-    yield from ((None, child) for child in wanted.children if child_of(own, child.name) is None)
-
-
-def _pairs_of_list(own: XmlElement, wanted: XmlElement) -> _Pairs:
-    one, two = own.children, wanted.children
-    matcher = SequenceMatcher(None, [*map(_name_of, one)], [*map(_name_of, two)], autojunk=False)
-    for _kind, first, last, other, end in matcher.get_opcodes():
-        yield from zip_longest(one[first:last], two[other:end])
 
 
 def _name_of(element: XmlElement) -> tuple[str, ...]:
@@ -179,9 +170,14 @@ def masked(text: str) -> str:
     known = [secret for secret in secrets(text) if len(secret) >= SHORTEST]
     spans = []
     for (element, parent), place in zip(root.iterate(), spans_of(text), strict=True):
-        if not element.children and text_of(element, parent).may_be_secret:
+        if not element.children and text_value(element, parent).may_be_secret:
             spans.append((place.inner, place.close))
-        spans += _secret_attributes(text, element, place)
+        for name in element.attributes:
+            if attribute_of(element, name).may_be_secret:
+                value = re.compile(rf"\s{re.escape(name)}\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
+                found = value.search(text, place.start, place.inner)
+                if found is not None:
+                    spans.append(found.span(found.lastindex or 0))
     for start, end in sorted(spans, reverse=True):
         text = f"{text[:start]}{_LINE.sub(MASK, text[start:end])}{text[end:]}"
     text = _COMMENT.sub(lambda comment: _ELEMENT.sub(_masked_element, comment[0]), text)
@@ -192,14 +188,3 @@ def masked(text: str) -> str:
 
 def _masked_element(element: re.Match[str]) -> str:
     return f"{element[1]}{MASK}" if is_secret_name(element[2]) else element[0]
-
-
-def _secret_attributes(
-    text: str, element: XmlElement, place: ElementSpan
-) -> Iterator[tuple[int, int]]:
-    for name in element.attributes:
-        if attribute_of(element, name).may_be_secret:
-            value = re.compile(rf"\s{re.escape(name)}\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
-            found = value.search(text, place.start, place.inner)
-            if found is not None:
-                yield found.span(found.lastindex or 0)

@@ -13,12 +13,10 @@ from ...core.address import path
 from ...core.errors import ToolchainError
 from ...core.globs import Patterns
 from ...core.json_text import as_text
-from ..client import object_of, objects, server_of
+from ..client import FOLDER, ServerObjects, object_of, objects, server_of
 from ..export_run import ExportRun
 from ..job_address import Job, job_of
-from ..server_objects import ServerObjects
 from . import configuration, parts_of_others
-from .job_store import FOLDER
 from .kept_secrets import without_secrets
 
 _DEEPEST = 50

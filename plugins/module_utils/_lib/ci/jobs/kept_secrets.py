@@ -20,10 +20,10 @@ from ..xml_reader import (
     child_of,
     parse,
     put,
+    text_of,
     written,
     written_in_lines,
 )
-from ..xml_reader import text_of as xml_text
 from .configuration import (
     SOURCE_ID,
     XmlValue,
@@ -32,14 +32,9 @@ from .configuration import (
     drift,
     is_list,
     short_root,
-    text_of,
+    text_value,
     values_of,
 )
-
-#: Returns the value to send for a value of the server and a value of the task.
-_Choose = Callable[[XmlValue, str], str]
-#: Returns whether an element has secrets, given the elements of the server that may be its own.
-_Concerns = Callable[[XmlElement, Sequence[XmlElement]], bool]
 
 _SOURCE, _ID = SOURCE_ID
 _BRANCH_SOURCE = "jenkins.branch.BranchSource"
@@ -63,8 +58,13 @@ _KEPT_URL = re.compile(
 
 def without_secrets(text: str) -> tuple[str, int]:
     """Return a configuration with placeholders for its secrets, and the number of secrets."""
-    root = parse(text)
-    count = _remove_secrets(root)
+    root, count = parse(text), 0
+    for element, parent in root.iterate():
+        element.text, found = _without_secrets(element.text, text_value(element, parent))
+        count += found
+        for name, value in element.attributes.items():
+            element.attributes[name], found = _without_secrets(value, attribute_of(element, name))
+            count += found
     return (written_in_lines(root), count) if count else (text, 0)
 
 
@@ -129,14 +129,14 @@ def with_kept_ids(live: str, text: str) -> str:
     :param text: XML of the task
     """
     wanted = parse(text)
-    ids = {xml_text(source, _ID) for source in _sources(wanted)}
-    new = [source for source in _sources(wanted) if not xml_text(source, _ID)]
-    known = [source for source in _sources(parse(live)) if xml_text(source, _ID) not in ids]
+    ids = {text_of(source, _ID) for source in _sources(wanted)}
+    new = [source for source in _sources(wanted) if not text_of(source, _ID)]
+    known = [source for source in _sources(parse(live)) if text_of(source, _ID) not in ids]
     for source in new:
         alone = len(new) == len(known) == 1 and class_of(known[0]) == class_of(source)
         own = [other for other in known if alone or _place_of(other) == _place_of(source)]
         if len(own) == 1:
-            put(source, _ID, xml_text(own[0], _ID))
+            put(source, _ID, text_of(own[0], _ID))
     return written_in_lines(wanted) if new else text
 
 
@@ -150,7 +150,7 @@ def _sources(root: XmlElement) -> list[XmlElement]:
 
 def _place_of(source: XmlElement) -> tuple[str, ...]:
     """Return the class and the address of a branch source."""
-    return class_of(source), *(xml_text(source, name) for name in _PLACE)
+    return class_of(source), *(text_of(source, name) for name in _PLACE)
 
 
 def may_have_secrets(text: str) -> bool:
@@ -176,18 +176,6 @@ def _marked(root: XmlElement) -> Iterator[XmlValue]:
 
 def _encrypted(root: XmlElement) -> Iterator[XmlValue]:
     return (value for value in values_of(root) if value.is_of_encrypted_kind)
-
-
-def _remove_secrets(root: XmlElement) -> int:
-    """Replace the secrets by placeholders. Return the number of secrets."""
-    count = 0
-    for element, parent in root.iterate():
-        element.text, found = _without_secrets(element.text, text_of(element, parent))
-        count += found
-        for name, text in element.attributes.items():
-            element.attributes[name], found = _without_secrets(text, attribute_of(element, name))
-            count += found
-    return count
 
 
 def _without_secrets(text: str, value: XmlValue) -> tuple[str, int]:
@@ -243,22 +231,24 @@ def _certain(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 class _Transfer:
     """Sets the values of one configuration from another one, element by element.
 
+    :param choose: returns the value to send for a value of the server and a value of the task
+    :param concerns: returns whether an element has secrets, given the elements of the server that
+        may be its own
     :param identity: members that are equal in two elements of the same object
     """
 
-    choose: _Choose
-    concerns: _Concerns
+    choose: Callable[[XmlValue, str], str]
+    concerns: Callable[[XmlElement, Sequence[XmlElement]], bool]
     identity: Sequence[str] = _IDENTITY
 
     def transfer(
         self, server: XmlElement, wanted: XmlElement, parent: XmlElement | None = None
     ) -> None:
         """Set the values of an element from the server's element, which has this parent."""
-        wanted.text = self.choose(text_of(server, parent), wanted.text)
+        wanted.text = self.choose(text_value(server, parent), wanted.text)
         for name in server.attributes.keys() & wanted.attributes.keys():
-            wanted.attributes[name] = self.choose(
-                attribute_of(server, name), wanted.attributes[name]
-            )
+            own = wanted.attributes[name]
+            wanted.attributes[name] = self.choose(attribute_of(server, name), own)
         in_list = is_list(server.children) or is_list(wanted.children)
         left = list(server.children)
         for child in wanted.children:
@@ -281,11 +271,15 @@ class _Transfer:
         """
         named = self._named(child)
         equal = [other for other in others if _is_equal(other, child)]
-        if len({*map(written, equal)}) == 1 or len(equal) == len(
-            [each for each in siblings if _is_equal(each, child)]
+        if len({*map(written, equal)}) == 1 or len(equal) == sum(
+            _is_equal(each, child) for each in siblings
         ):
             return equal[0]
-        same = [other for other in others if self._is_same(named, self._named(other))]
+        same = []
+        for other in others:
+            theirs = self._named(other)
+            if all(named[name] == theirs[name] for name in named.keys() & theirs.keys()):
+                same.append(other)
         alike = [each for each in siblings if each.name == child.name]
         if len(alike) > 1 and named:
             alike = [each for each in alike if self._named(each) == named]
@@ -301,9 +295,6 @@ class _Transfer:
         found |= {name: text for name, text in element.attributes.items() if name in self.identity}
         return {name: _with_marks(text) for name, text in found.items() if text}
 
-    def _is_same(self, one: dict[str, str], two: dict[str, str]) -> bool:
-        return all(one[name] == two[name] for name in one.keys() & two.keys())
-
 
 _FILLING = _Transfer(_with_secrets, lambda child, _others: any(_marked(child)))
 _STRICT_FILLING = _Transfer(
@@ -315,27 +306,21 @@ _KEEPING = _Transfer(
 )
 
 
-def _with_marked_parts(element: XmlElement) -> XmlElement:
-    """Return a copy of an element with placeholders for secrets that are a part of a value."""
-    copy = deepcopy(element)
-    for child, parent in copy.iterate():
-        if not text_of(child, parent).is_of_encrypted_kind:
-            child.text = _with_marks(child.text)
-    return copy
-
-
 def _is_equal(element: XmlElement, wanted: XmlElement) -> bool:
     """Return whether two elements are equal except for their secrets."""
-    one, two = _with_marked_parts(element), _with_marked_parts(wanted)
+    one, two = deepcopy(element), deepcopy(wanted)
+    for copy in (one, two):
+        for child, parent in copy.iterate():
+            if not text_value(child, parent).is_of_encrypted_kind:
+                child.text = _with_marks(child.text)
     for (own, _above), (other, _parent) in zip(one.iterate(), two.iterate(), strict=False):
-        if own.name == other.name and other.text.strip() == KEPT:
+        if own.name != other.name:
+            continue
+        if other.text.strip() == KEPT:
             own.text = KEPT
-        if own.name == other.name:
-            own.attributes |= {
-                name: KEPT
-                for name in own.attributes
-                if other.attributes.get(name, "").strip() == KEPT
-            }
+        for name in own.attributes:
+            if other.attributes.get(name, "").strip() == KEPT:
+                own.attributes[name] = KEPT
     return not drift(one, two).found
 
 

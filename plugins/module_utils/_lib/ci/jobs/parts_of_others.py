@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from copy import deepcopy
 
-from ..xml_reader import KEPT, XmlElement, child_of, parse, text_of, written_in_lines
+from ..xml_reader import KEPT, XmlElement, added_child, child_of, parse, text_of, written_in_lines
 
 _CREDENTIALS = "FolderCredentialsProperty"
 #: Member of a folder with its views. Members of it that a configuration lacks are not compared.
@@ -52,26 +52,18 @@ def with_server_parts(live: str, text: str) -> str:
     credentials, views = list(_credentials(server)), child_of(server, VIEWS)
     if not remove(wanted) and not credentials and views is None:
         return text
-    properties = child_of(wanted, "properties")
-    if properties is None and credentials:
-        properties = XmlElement("properties")
-        wanted.children.append(properties)
-    if properties is not None:
-        properties.children += credentials
+    if credentials:
+        added_child(wanted, "properties").children += credentials
     if views is not None:
         own = child_of(wanted, VIEWS)
         wanted.children = [each for each in wanted.children if each is not own]
-        wanted.children.append(_merged(views, own))
+        if own is not None and own.attributes.get("class") == views.attributes.get("class"):
+            # the server's members, except those that the task sets
+            names = {each.name for each in own.children}
+            kept = [each for each in views.children if each.name not in names]
+            views.children = kept + own.children
+        wanted.children.append(views)
     return written_in_lines(wanted)
-
-
-def _merged(live: XmlElement, wanted: XmlElement | None) -> XmlElement:
-    """Return the server's `folderViews` with the members that the task sets."""
-    if wanted is None or wanted.attributes.get("class") != live.attributes.get("class"):
-        return live
-    names = {each.name for each in wanted.children}
-    live.children = [each for each in live.children if each.name not in names] + wanted.children
-    return live
 
 
 def exported(text: str) -> str:
@@ -101,19 +93,16 @@ def for_creation(text: str) -> tuple[str, list[str]]:
     left_out = [name for each in secretless for name in _names_of_credentials(each)]
     if properties is not None:
         properties.children = [each for each in properties.children if each not in secretless]
-    is_empty = views is not None and not text_of(views, "views") and _has_no_view(views)
+    is_empty = False
+    if views is not None and views.attributes.get("class") == _HOLDER:
+        listed = child_of(views, "views")
+        is_empty = listed is None or not (listed.text.strip() or listed.children)
     if views is not None and is_empty:
         owner = XmlElement("owner", {"class": _FOLDER, "reference": "../../../.."})
         view = XmlElement("hudson.model.AllView", children=[owner, XmlElement("name", text="All")])
         views.children = [each for each in views.children if each.name != "views"]
         views.children.insert(0, XmlElement("views", children=[view]))
     return written_in_lines(root) if secretless or is_empty else text, left_out
-
-
-def _has_no_view(views: XmlElement) -> bool:
-    listed = child_of(views, "views")
-    is_default = views.attributes.get("class") == _HOLDER
-    return is_default and (listed is None or not listed.children)
 
 
 def not_sent(live: str, text: str) -> list[str]:
@@ -177,7 +166,12 @@ def with_view_parts(live: XmlElement, wanted: XmlElement) -> XmlElement:
     if sent is not None:
         pairs = [(views.pop(text_of(view, "name"), None), view) for view in sent.children]
         sent.children = [view if own is None else with_view_parts(own, view) for own, view in pairs]
-        sent.children += map(_without_references, views.values())
+        for view in map(deepcopy, views.values()):
+            # it must not refer to the comparator of another view
+            for element, _parent in view.iterate():
+                if element.name == "comparator":
+                    element.attributes.pop("reference", None)
+            sent.children.append(view)
     return copy
 
 
@@ -188,12 +182,3 @@ def _inner_views(root: XmlElement) -> XmlElement | None:
 def _views_of(root: XmlElement) -> list[XmlElement]:
     inner = _inner_views(root)
     return [] if inner is None else inner.children
-
-
-def _without_references(view: XmlElement) -> XmlElement:
-    """Return a copy of a view that does not refer to the comparator of another view."""
-    copy = deepcopy(view)
-    for element, _parent in copy.iterate():
-        if element.name == "comparator":
-            element.attributes.pop("reference", None)
-    return copy

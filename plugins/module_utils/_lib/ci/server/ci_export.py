@@ -24,6 +24,7 @@ from ..client import (
     SEES_JOB,
     SYSTEM_READ,
     VIEW_CREDENTIALS,
+    ServerObjects,
     objects,
     part,
     server_of,
@@ -37,7 +38,6 @@ from ..jobs.ci_view import CiViewEntry
 from ..jobs.configuration import drift
 from ..jobs.exported_jobs import ExportedJobs
 from ..jobs.kept_secrets import has_secret, may_have_secrets
-from ..server_objects import ServerObjects
 from ..service import SERVICE
 from ..xml_reader import KEPT, XmlElement
 from . import plugin_list
@@ -352,7 +352,7 @@ class CiExportOperation(ServiceExport):
         self._chosen = {name: getattr(options, name) for name in _EXPORTERS}
 
     def read(self) -> ServiceState:
-        state = ServiceState(not_exported=_NOT_EXPORTED)
+        state = ServiceState(untold=_NOT_EXPORTED)
         if self._options.plugins:
             state.values["plugins"] = self._plugins(state)
         run = ExportRun(self._task, state, self._options.parallel)

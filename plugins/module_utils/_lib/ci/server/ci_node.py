@@ -29,12 +29,12 @@ from ..client import (
     DISCONNECT_NODE,
     READ_NODE,
     READ_SERVER,
+    ServerObjects,
     objects,
     server_of,
 )
 from ..jobs import configuration
-from ..jobs.kept_values import without_kept
-from ..server_objects import ServerObjects
+from ..jobs.configuration import without_kept
 from ..service import SERVICE
 from ..xml_reader import XmlElement, put, text_of, wanted_configuration
 
