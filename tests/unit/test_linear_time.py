@@ -17,8 +17,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci import 
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.builds import ci_artifact
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.jobs import configuration
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server import (
-    baseline,
-    plugin_list,
+    installed_plugins,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core import errors, globs
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.http import (
@@ -100,8 +99,8 @@ READERS: list[Callable[[str], object]] = [
     lambda text: error_text.describe(_response(text)),
     lambda text: wiki.describe(_response(text)),
     lambda text: ci.describe(_response(text)),
-    lambda text: plugin_list.listed(f"a {text}"),
-    lambda text: baseline.is_older(text, f"1{text}"),
+    lambda text: installed_plugins.listed(f"a {text}"),
+    lambda text: installed_plugins.is_older(text, f"1{text}"),
     _configuration,
     _artifacts,
     lambda text: errors.error_text(f"<html>{text}"),

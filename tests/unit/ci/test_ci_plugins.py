@@ -11,15 +11,14 @@ import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.client import server_of
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server import (
-    baseline,
-    plugin_list,
+    installed_plugins,
     update_centre,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server.ci_plugin_info import (
     CiPluginInfoOperation,
     CiPluginInfoOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server.plugin_list import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server.installed_plugins import (
     Plugin,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server.update_centre import (
@@ -273,7 +272,7 @@ def test_output_of_list_plugins_is_parsed() -> None:
         "\n"
         "short\n"
     )
-    found = plugin_list.listed(output)
+    found = installed_plugins.listed(output)
     assert [(one.short_name, one.long_name, one.version, one.has_update) for one in found] == [
         ("git", "Git plugin", "5.2.2", True),
         ("green-balls", "Green Balls (not blue)", "1.15", False),
@@ -300,13 +299,13 @@ def test_output_of_list_plugins_is_parsed() -> None:
 def test_plugin_waiting_for_restart_is_detected(
     enabled: bool | None, active: bool | None, deleted: bool | None, waits: bool
 ) -> None:
-    plugin = plugin_list.Plugin("x", "X", "1", enabled, active, deleted, False)
+    plugin = installed_plugins.Plugin("x", "X", "1", enabled, active, deleted, False)
     assert plugin.waits is waits
 
 
 def test_lock_file_round_trips() -> None:
-    found = [plugin_list.Plugin("git", "Git plugin", "5.2.2", True, True, False, False)]
-    assert baseline.of_lock(baseline.lock_of(found), "x") == {"git": "5.2.2"}
+    found = [installed_plugins.Plugin("git", "Git plugin", "5.2.2", True, True, False, False)]
+    assert installed_plugins.of_lock(installed_plugins.lock_of(found), "x") == {"git": "5.2.2"}
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server.baseline import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server.installed_plugins import (
     is_newer,
     is_older,
 )

@@ -204,17 +204,11 @@ def wrapped(script: str, arguments: Mapping[str, Any], marker: str, *, only_read
     lines = [f"def payload = '{chunks[0]}'", *(f"payload += '{chunk}'" for chunk in chunks[1:])]
     program = _PROGRAM.replace("@MARKER@", marker).replace("@NAME@", SCRIPT_NAME)
     program = program.replace("@PAYLOAD@", "\n".join(lines))
-    return program.replace("@COMMENT@", _comment(script))
-
-
-def _comment(script: str) -> str:
-    r"""Return the script as a comment, which makes it readable in the server's script log.
-
-    Groovy also interprets Unicode escapes such as `\u000a` in comments, so a blank is inserted.
-    """
-    shown = re.sub(r"\\(?=u)", r"\\ ", script)
-    lines = re.split(r"\r\n|\r|\n", shown)
-    return "\n".join("// " + "".join(c if c.isprintable() else " " for c in line) for line in lines)
+    # The script as a comment is readable in the server's script log. Groovy also interprets Unicode
+    # escapes such as `\u000a` in comments, so a blank is inserted.
+    lines = re.split(r"\r\n|\r|\n", re.sub(r"\\(?=u)", r"\\ ", script))
+    printable = ("".join(c if c.isprintable() else " " for c in line) for line in lines)
+    return program.replace("@COMMENT@", "\n".join(f"// {line}" for line in printable))
 
 
 def ended(text: str, marker: str) -> ScriptEnd | None:
@@ -267,9 +261,15 @@ class ScriptConsole(Protocol):
 
 def console_of(task: Task, options: SshOptions) -> ScriptConsole:
     """Return the script console for the transport that the options select."""
-    return (
-        _ssh_console(task, options) if options.transport == "ssh" else http_console(server_of(task))
-    )
+    if options.transport != "ssh":
+        return http_console(server_of(task))
+    commands = SshCommands(task, options)
+
+    def run(purpose: str, program: str, *, reads: bool) -> ConsoleOutput:
+        done = commands.run(purpose, "groovy =", reads=reads, stdin=program)
+        return ConsoleOutput(done.output, done.error)
+
+    return run
 
 
 def http_console(server: Transport) -> ScriptConsole:
@@ -282,16 +282,6 @@ def http_console(server: Transport) -> ScriptConsole:
         is_page = errors.looks_like_html(response.text)
         page = unexpected_body(response, "the script's output") if is_page else None
         return ConsoleOutput(response.text, response.error, page)
-
-    return run
-
-
-def _ssh_console(task: Task, options: SshOptions) -> ScriptConsole:
-    commands = SshCommands(task, options)
-
-    def run(purpose: str, program: str, *, reads: bool) -> ConsoleOutput:
-        done = commands.run(purpose, "groovy =", reads=reads, stdin=program)
-        return ConsoleOutput(done.output, done.error)
 
     return run
 
@@ -312,7 +302,10 @@ def read(text: str, marker: str) -> ScriptEnd | None:
     """
     if not text.strip() or marker in text or errors.looks_like_html(text):
         return None
-    start = _start_of_exception(text)
+    named, frame = _EXCEPTION.search(text), _FRAME.search(text)
+    start = None if named is None else named.start()
+    if named is None and frame is not None:  # the line before the first frame
+        start = text.rstrip().rfind("\n", 0, len(text[: frame.start()].rstrip())) + 1
     if start is not None:
         trace = text[start:].rstrip()
         message = trace.partition("\n\tat ")[0].strip()
@@ -325,28 +318,14 @@ def read(text: str, marker: str) -> ScriptEnd | None:
 
 def decoded(text: str) -> Any:
     """Parse a JSON text. Return the text unchanged if it is not JSON."""
+
+    def reject(constant: str) -> NoReturn:
+        raise ValueError(constant)
+
     try:
-        return json_text.loads(text, parse_constant=_reject_constant)
+        return json_text.loads(text, parse_constant=reject)
     except ValueError:
         return text
-
-
-def _reject_constant(constant: str) -> NoReturn:
-    raise ValueError(constant)
-
-
-def _start_of_exception(text: str) -> int | None:
-    """Return the offset of the exception in a text: its name, or the line before its first frame.
-
-    Returns `None` without a stack trace.
-    """
-    named = _EXCEPTION.search(text)
-    if named is not None:
-        return named.start()
-    frame = _FRAME.search(text)
-    if frame is None:
-        return None
-    return text.rstrip().rfind("\n", 0, len(text[: frame.start()].rstrip())) + 1
 
 
 def _without_line_break(text: str) -> str:
@@ -397,7 +376,14 @@ def run_script(
             else _no_end_error(output).with_hint(OUTCOME_UNKNOWN)
         )
     if end.exception is not None:
-        raise _script_error(output, end, end.exception)
+        position = "" if end.line is None else f" (line {end.line})"
+        error = output.error(
+            "failed",
+            f"the script threw {errors.shorten(end.exception)}{position}",
+            cut_trace(end.trace, end.line),
+        )
+        error.result.update(printed(end), result=None)
+        raise error
     return end
 
 
@@ -417,17 +403,6 @@ def _no_end_error(output: ConsoleOutput) -> ToolchainError:
         " server, or url is not a CI server",
         errors.shorten(output.text),
     )
-
-
-def _script_error(output: ConsoleOutput, end: ScriptEnd, exception: str) -> ToolchainError:
-    position = "" if end.line is None else f" (line {end.line})"
-    error = output.error(
-        "failed",
-        f"the script threw {errors.shorten(exception)}{position}",
-        cut_trace(end.trace, end.line),
-    )
-    error.result.update(printed(end), result=None)
-    return error
 
 
 def cut_trace(trace: str, line: int | None) -> str:

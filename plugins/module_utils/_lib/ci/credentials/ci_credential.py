@@ -5,30 +5,44 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
 
-from ...core.errors import ToolchainError, invalid
+from ...core.address import path
+from ...core.errors import ToolchainError, invalid, quoted
 from ...core.files import read_bytes
+from ...core.http.writes import Verify
+from ...core.json_text import as_text
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.rules import Rule
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
+from ...core.object_names import object_name
 from ...core.operations.objects import Item, ItemKind, Objects, entries_of
 from ...core.plan import Change, Plan, plan, remaining
-from ..client import (
-    CREATE_CREDENTIALS,
-    DELETE_CREDENTIALS,
-    READ_SERVER,
-    UPDATE_CREDENTIALS,
-    VIEW_CREDENTIALS,
-)
+from .. import client
+from ..client import READ_SERVER, VIEW_CREDENTIALS, ServerObjects, objects, part, server_of
+from ..job_address import job_of
 from ..service import SERVICE
 from ..xml_reader import XmlElement, put, text_of
-from . import secret_record
-from .credential_store import CredentialLocation, CredentialStores
-from .wanted import KINDS, XML, Wanted, WantedDocument, kind_of, require_same_kind, wanted_of
+from .wanted import (
+    KINDS,
+    UNKNOWN,
+    XML,
+    Wanted,
+    WantedDocument,
+    compare_secret,
+    encoded,
+    is_record_of,
+    kind_of,
+    record_of,
+    replaced_in,
+    require_same_kind,
+    split_description,
+    wanted_of,
+)
 
 _BAD_ID = re.compile(r"[/\\?#%\x00-\x1f\x7f]|^\s|\s$|^\.{1,2}$")
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*[A-Za-z0-9+/]{2}(?:[A-Za-z0-9+/]{2}|[A-Za-z0-9+/]=|==)")
@@ -110,6 +124,170 @@ class CiCredentialOptions(CiCredentialEntry):
     entries: Annotated[list[CiCredentialEntry] | None, Option(empty=False)] = None
 
 
+#: Elements that `displayName` contains.
+_IN_NAME = ("username", "fileName")
+
+
+@dataclass(frozen=True)
+class CredentialLocation:
+    """Folder, domain and id of a credential. `folder` is "" for the system store."""
+
+    folder: str
+    domain: str
+    id: str
+
+    @property
+    def name(self) -> str:
+        return object_name(("folder", "domain", "id"), asdict(self))
+
+
+class CredentialStores:
+    """Reads and writes credentials in all stores of a server."""
+
+    def __init__(self, task: Task) -> None:
+        self._objects = ServerObjects(server_of(task))
+        self._predictions, self._url = task.predictions, task.connection.url
+        self._domains: dict[str, set[str] | None] = {}
+
+    def location(self, folder: str | None, domain: str, id_: str) -> CredentialLocation:
+        """Return the location of a credential. Raises `invalid` for an invalid folder name."""
+        if not folder:
+            return CredentialLocation("", domain, id_)
+        try:
+            return CredentialLocation(job_of(folder, self._url).name, domain, id_)
+        except ToolchainError as error:
+            raise invalid(f"folder '{folder}' cannot be used: {error.message}") from None
+
+    def read(self, location: CredentialLocation) -> XmlElement | None:
+        """Return the XML of a credential, or `None` if the credential does not exist.
+
+        Server fact [ci-40]: the XML has question marks for characters beyond ISO-8859-1. The JSON
+        has the description unchanged, and a name that usually contains the user or the file.
+        Characters that neither shows are `UNKNOWN`.
+
+        Raises `not_found` if its folder or domain does not exist.
+        """
+        purpose = f"reading the credential '{location.name}'"
+        found = self._objects.document(purpose, self._path(location))
+        if found is None:
+            self._require_domain(location)
+        elif any("?" in text_of(found, name) for name in ("description", *_IN_NAME)):
+            tree = "description,displayName"
+            shown = part(self._objects.shown(purpose, self._path(location), tree))
+            description = as_text(shown.get("description")) or text_of(found, "description")
+            put(found, "description", description)
+            # `displayName` is the user or file name, followed by the description
+            title = as_text(shown.get("displayName")).removesuffix(f" ({description.strip()})")
+            title = title.removesuffix("/******")
+            for name in _IN_NAME:
+                if "?" in (lossy := text_of(found, name)):
+                    full = title if encoded(title) == lossy else lossy.replace("?", UNKNOWN)
+                    put(found, name, full)
+        return found
+
+    def fingerprint(self, location: CredentialLocation) -> str | None:
+        """Return the fingerprint of a credential, or `None` if no build has used it.
+
+        Server fact [ci-40]: each write of a secret changes it, another description does not.
+        """
+        purpose = f"reading the fingerprint of the credential '{location.name}'"
+        found = self._objects.shown(purpose, self._path(location), "fingerprint[hash]")
+        fingerprint = part(part(found).get("fingerprint")).get("hash")
+        return str(fingerprint) if fingerprint else None
+
+    def create(self, location: CredentialLocation, root: XmlElement, verify: Verify) -> None:
+        purpose = f"creating the credential '{location.name}'"
+        self._objects.send(purpose, f"{self._domain(location)}/createCredentials", root, verify)
+
+    def update(self, location: CredentialLocation, root: XmlElement, verify: Verify) -> None:
+        purpose = f"changing the credential '{location.name}'"
+        self._objects.send(
+            purpose, f"{self._path(location)}/config.xml", root, verify, repeatable=True
+        )
+
+    def delete(self, location: CredentialLocation) -> None:
+        self._objects.write(
+            f"deleting the credential '{location.name}'",
+            f"{self._path(location)}/config.xml",
+            lambda: self._objects.document("verifying the deletion", self._path(location)) is None,
+            "DELETE",
+            repeatable=True,
+        )
+
+    def locations(self, folder: str) -> list[CredentialLocation]:
+        """Return the locations of all credentials in a store. Raises `not_found` if the store does
+        not exist.
+        """
+        purpose = f"listing the credentials of {folder or 'the system'}"
+        location = CredentialLocation(folder, "_", "")
+        domains = self._domains_of(location, purpose)
+        if domains is None:
+            raise ToolchainError(
+                "not_found", f"{purpose}: {_missing_message(location, None)}", status=404
+            )
+        found = []
+        for domain in sorted(domains):
+            location = CredentialLocation(folder, domain, "")
+            shown = self._objects.shown(purpose, self._domain(location), "credentials[id]")
+            listed = part(shown).get("credentials")
+            if not isinstance(listed, list):
+                raise ToolchainError(
+                    "protocol", f"{purpose}: the response has no list of credentials"
+                )
+            found += [
+                replace(location, id=str(obj["id"])) for obj in objects(listed) if obj.get("id")
+            ]
+        return found
+
+    def _require_domain(self, location: CredentialLocation) -> None:
+        """Raise `not_found` unless the domain exists, or an earlier task in check mode would create
+        its folder.
+        """
+        purpose = f"reading the domains of the credential '{location.name}'"
+        known = self._domains_of(location, purpose)
+        predicted = self._predictions.get("job", location.folder) if location.folder else None
+        if known is None and location.domain == "_" and "jobs" in (predicted or ()):
+            return
+        if known is None or location.domain not in known:
+            raise ToolchainError(
+                "not_found", f"{purpose}: {_missing_message(location, known)}", status=404
+            )
+
+    def _domains_of(self, location: CredentialLocation, purpose: str) -> set[str] | None:
+        """Return the domain names of a store, or `None` if the store does not exist."""
+        if location.folder not in self._domains:
+            store = self._objects.shown(purpose, self._store(location), "domains[urlName]")
+            found = None if store is None else store.get("domains")
+            names = set(found) if isinstance(found, Mapping) else None
+            if isinstance(found, list):
+                names = {as_text(obj.get("urlName")) for obj in objects(found)}
+            self._domains[location.folder] = names
+        return self._domains[location.folder]
+
+    def _store(self, location: CredentialLocation) -> str:
+        if not location.folder:
+            return "credentials/store/system"
+        return f"{job_of(location.folder, self._url).path}/credentials/store/folder"
+
+    def _domain(self, location: CredentialLocation) -> str:
+        return f"{self._store(location)}/domain/{path(location.domain)}"
+
+    def _path(self, location: CredentialLocation) -> str:
+        return f"{self._domain(location)}/credential/{path(location.id)}"
+
+
+def _missing_message(location: CredentialLocation, known: set[str] | None) -> str:
+    if known is None:
+        if not location.folder:
+            return "the server has no credential store, or the account cannot see it"
+        return (
+            f"the folder '{location.folder}' does not exist or has no credential store, or the"
+            " account cannot see it"
+        )
+    domains = quoted(sorted(known))
+    return f"the domain '{location.domain}' does not exist: create it, or use one of {domains}"
+
+
 class Credentials(ItemKind[CiCredentialEntry, XmlElement]):
     """Compares and writes credentials. Their descriptions contain a digest of the secret."""
 
@@ -141,12 +319,20 @@ class Credentials(ItemKind[CiCredentialEntry, XmlElement]):
             state, fingerprint = self._compared_secret(entry, live, wanted)
         found = self._with_secret(entry, found, state)
         if found.changed:
-            failure = _missing_secrets_error(wanted, live, found, self.title(item))
-            found = replace(found, failure=failure)
+            try:
+                wanted.document(live)
+            except ToolchainError as error:
+                # the server decides which secrets are needed, so only this credential fails
+                fields = ", ".join(change.field for change in found.changes)
+                differs = f" (differs in {fields})" if live else ""
+                error.message = f"{self.title(item)}: {error.message}{differs}"
+                found = replace(found, failure=error)
             fingerprint = None  # the write gives the credential another one
         elif live is not None:
             unknown = wanted.unknown(live)
-            if state == "unknown" and _should_be_compared(entry, live, wanted):
+            # with a digest, only `fingerprint` asks for more
+            asked = wanted.secret is not None and not _record(live)
+            if state == "unknown" and (asked or entry.fingerprint is not None):
                 unknown.append("secret")
                 self._warn_of_unknown(item, _record(live), fingerprint)
             found = found.with_unknown(*unknown)
@@ -169,10 +355,10 @@ class Credentials(ItemKind[CiCredentialEntry, XmlElement]):
         fingerprint = None
         if known or is_recorded:
             fingerprint = self._stores.fingerprint(self._location(entry))
-        if known == secret_record.replaced_in(_record(live)):
+        if known == replaced_in(_record(live)):
             known = None
         has_secret = wanted.secret is not None
-        return secret_record.compared(is_recorded, known, fingerprint, has_secret), fingerprint
+        return compare_secret(is_recorded, known, fingerprint, has_secret), fingerprint
 
     def _warn_of_unknown(
         self, item: Item[CiCredentialEntry, XmlElement], record: str, fingerprint: str | None
@@ -234,14 +420,17 @@ class Credentials(ItemKind[CiCredentialEntry, XmlElement]):
         root = wanted.document(live)
         record = ""
         if wanted.secret is not None:
-            record = secret_record.record_of(wanted.secret, item.entry.fingerprint)
-        reported = secret_record.split(text_of(root, "description"))[0]
-        put(root, "description", secret_record.with_record(reported, record))
+            record = record_of(wanted.secret, item.entry.fingerprint)
+        reported = split_description(text_of(root, "description"))[0]
+        put(root, "description", f"{reported} {record}".strip() if record else reported)
         try:
             send = self._stores.create if item.plan.action == "create" else self._stores.update
             send(location, root, partial(self._is_written, item, wanted, record))
         except ToolchainError as error:
-            raise _with_plugin(error, kind_of(root)) from None
+            kind = kind_of(root)
+            if error.status is not None and error.status >= 500 and kind != XML:
+                error.with_hint(f"the plugin {KINDS[kind].plugin} may be missing")
+            raise
 
     def _is_written(
         self, item: Item[CiCredentialEntry, XmlElement], wanted: Wanted, record: str
@@ -280,31 +469,8 @@ def _joined(keystore: str) -> str:
     return "".join(keystore.split())
 
 
-def _missing_secrets_error(
-    wanted: Wanted, live: XmlElement | None, found: Plan, title: str
-) -> ToolchainError | None:
-    """Return the error for a change that requires secrets which the task does not set, or `None`.
-
-    Whether secrets are required depends on the state of the server, so the error affects only this
-    credential.
-    """
-    try:
-        wanted.document(live)
-    except ToolchainError as error:
-        fields = ", ".join(change.field for change in found.changes)
-        differs = f" (differs in {fields})" if live else ""
-        error.message = f"{title}: {error.message}{differs}"
-        return error
-    return None
-
-
 def _record(live: XmlElement) -> str:
-    return secret_record.split(text_of(live, "description"))[1]
-
-
-def _should_be_compared(entry: CiCredentialEntry, live: XmlElement, wanted: Wanted) -> bool:
-    """Return whether an unknown secret is reported: with a digest, only `fingerprint` asks more."""
-    return entry.fingerprint is not None or (wanted.secret is not None and not _record(live))
+    return split_description(text_of(live, "description"))[1]
 
 
 def _is_recorded(live: XmlElement, wanted: Wanted) -> bool | None:
@@ -315,14 +481,7 @@ def _is_recorded(live: XmlElement, wanted: Wanted) -> bool | None:
     record = _record(live)
     if wanted.secret is None or not record:
         return None
-    return secret_record.matches(record, wanted.secret)
-
-
-def _with_plugin(error: ToolchainError, kind: str) -> ToolchainError:
-    """Add a hint about the required plugin to a server error."""
-    if error.status is None or error.status < 500 or kind == XML:
-        return error
-    return error.with_hint(f"the plugin {KINDS[kind].plugin} may be missing")
+    return is_record_of(record, wanted.secret)
 
 
 class CiCredentialOperation(Objects[CiCredentialEntry, XmlElement]):
@@ -332,9 +491,15 @@ class CiCredentialOperation(Objects[CiCredentialEntry, XmlElement]):
         SERVICE,
         {
             "read": reads(READ_SERVER, VIEW_CREDENTIALS),
-            "create": writes(READ_SERVER, VIEW_CREDENTIALS, unforeseen=(CREATE_CREDENTIALS,)),
-            "update": writes(READ_SERVER, VIEW_CREDENTIALS, unforeseen=(UPDATE_CREDENTIALS,)),
-            "delete": writes(READ_SERVER, VIEW_CREDENTIALS, unforeseen=(DELETE_CREDENTIALS,)),
+            "create": writes(
+                READ_SERVER, VIEW_CREDENTIALS, unforeseen=(client.CREATE_CREDENTIALS,)
+            ),
+            "update": writes(
+                READ_SERVER, VIEW_CREDENTIALS, unforeseen=(client.UPDATE_CREDENTIALS,)
+            ),
+            "delete": writes(
+                READ_SERVER, VIEW_CREDENTIALS, unforeseen=(client.DELETE_CREDENTIALS,)
+            ),
         },
         kind="credential",
         key=("folder", "domain", "id"),

@@ -1,10 +1,21 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The desired state of a credential, for comparison and as XML to send [ci-40]."""
+"""The desired state of a credential, for comparison and as XML to send [ci-40].
+
+The description of a credential contains a record of its secret, a salted digest. The next run
+compares the secret with this record. Server fact [ci-40]: no response contains a secret, and every
+account that sees the credential sees its description. A slow digest with a random salt makes it
+hard to guess the secret. The record also contains the fingerprint that the task knew when it wrote
+the credential, because every write gives the credential another fingerprint.
+"""
 
 from __future__ import annotations
 
 import base64
+import hashlib
+import hmac
 import json
+import re
+import secrets
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -14,15 +25,83 @@ from ...core.errors import ToolchainError, invalid
 from ...core.plan import Plan, plan, unchanged, without_none
 from .. import xml_reader
 from ..jobs import configuration
-from ..xml_reader import XmlElement, put, text_of
-from . import secret_record
-from .credential_store import UNKNOWN, encoded
+from ..xml_reader import XmlElement, child_of, put, text_of
 
+#: Stored instead of the question mark with which the server replaces a character that it cannot
+#: encode, if no other response contains the character.
+UNKNOWN = "\ufffd"
 _IMPL = "com.cloudbees.plugins.credentials.impl"
 _PLAIN = "org.jenkinsci.plugins.plaincredentials.impl"
 _SSH = "com.cloudbees.jenkins.plugins.sshcredentials.impl.BasicSSHUserPrivateKey"
 _CERTIFICATE = f"{_IMPL}.CertificateCredentialsImpl"
 _REDACTED = "secret-redacted"
+
+
+_ROUNDS = 100_000
+_SALT, _DIGEST = 8, 16  # bytes
+_RECORD = re.compile(
+    rf"\s?\[toolchain pbkdf2:([0-9a-f]{{{2 * _SALT}}}):([0-9a-f]{{{2 * _DIGEST}}})"
+    r"(?::([0-9a-f]{32}))?\]\s*\Z"
+)
+
+
+def record_of(secret: str, replaced: str | None = None) -> str:
+    """Return a record of a secret: salt and digest in brackets.
+
+    :param replaced: the fingerprint before the write, if the task knows it
+    """
+    salt = secrets.token_bytes(_SALT)
+    suffix = f":{replaced}" if replaced else ""
+    return f"[toolchain pbkdf2:{salt.hex()}:{_digest(secret, salt)}{suffix}]"
+
+
+def replaced_in(record: str) -> str | None:
+    """Return the fingerprint that the recorded write replaced, or `None`."""
+    found = _RECORD.search(record)
+    return None if found is None else found[3]
+
+
+def split_description(description: str) -> tuple[str, str]:
+    """Split a description into the text without the record, and the record or ""."""
+    found = _RECORD.search(description)
+    return (description, "") if found is None else (description[: found.start()], found[0].strip())
+
+
+def is_record_of(record: str, secret: str) -> bool:
+    """Return whether the record contains the digest of this secret."""
+    found = _RECORD.search(record)
+    return found is not None and hmac.compare_digest(
+        _digest(secret, bytes.fromhex(found[1])), found[2]
+    )
+
+
+def compare_secret(
+    is_recorded: bool | None, known: str | None, fingerprint: str | None, has_secret: bool
+) -> str:
+    """Compare the secret with the server: "same", "different" or "unknown".
+
+    The digest in the description only tells which secret the last task wrote. A user may have
+    changed it since; then the fingerprint differs from the one that the task knows.
+
+    :param is_recorded: whether the record is that of the secret; `None` without record or secret
+    :param known: the fingerprint that the task knows, if it is not older than the last write
+    """
+    if is_recorded is False:
+        return "different"
+    if fingerprint is None or known is None:
+        return "unknown"
+    if fingerprint != known:
+        return "different"
+    return "same" if is_recorded or not has_secret else "unknown"
+
+
+def _digest(secret: str, salt: bytes) -> str:
+    return hashlib.pbkdf2_hmac("sha256", secret.encode(), salt, _ROUNDS, _DIGEST).hex()
+
+
+def encoded(text: str) -> str:
+    """Return a text as the XML of the server shows it [ci-40]."""
+    return text.encode("iso-8859-1", "replace").decode("iso-8859-1")
 
 
 @dataclass(frozen=True)
@@ -110,7 +189,7 @@ class WantedFields:
         self._name, self._kind, self._id = kind, KINDS[kind], id_
         self._values = without_none(values, ("scope", "description", *self._kind.fields))
         if "description" in self._values:  # it may contain a copied record
-            self._values["description"] = secret_record.split(self._values["description"])[0]
+            self._values["description"] = split_description(self._values["description"])[0]
         self._secrets = without_none(values, self._kind.secrets)
         if "secret" in self._secrets and kind == "secret_file":
             self._secrets["secret"] = base64.b64encode(self._secrets["secret"]).decode()
@@ -126,7 +205,7 @@ class WantedFields:
         return {
             "kind": self._name,
             "scope": text_of(live, "scope").lower() or "global",
-            "description": secret_record.split(text_of(live, "description"))[0],
+            "description": split_description(text_of(live, "description"))[0],
             **{name: self._field(live, name) for name in self._kind.fields},
         }
 
@@ -173,22 +252,26 @@ class WantedFields:
         missing = missing if live else self._missing_if_new
         lossy = [] if live is None else [n for n in self.unknown(live) if n not in self._values]
         if missing or lossy:
-            raise invalid(self._missing_message(live, [*missing, *lossy]))
+            options = ", ".join([*missing, *lossy])
+            raise invalid(
+                f"a new credential of the kind {self._name} requires {options}"
+                if live is None
+                else f"to change the credential, set {options}; otherwise the server would empty it"
+            )
         if self._secrets:
             for name, element_path in self._kind.secrets.items():
                 put(root, element_path, self._secrets.get(name, ""), self._kind.classes)
-        _require_no_redacted(root)
+        left = [element.name for element in redacted(root)]
+        if left:
+            raise invalid(
+                f"the server would clear {', '.join(left)}: set kind=xml, and config to the"
+                " complete XML"
+            )
         return root
 
     def left(self, done: Plan, live: XmlElement) -> Plan:
         """Return the plan for what a write has left undone."""
         return plan(self.current(live), self.fields(live))
-
-    def _missing_message(self, live: XmlElement | None, missing: list[str]) -> str:
-        options = ", ".join(missing)
-        if live is None:
-            return f"a new credential of the kind {self._name} requires {options}"
-        return f"to change the credential, set {options}; otherwise the server would empty it"
 
 
 class WantedDocument:
@@ -209,8 +292,10 @@ class WantedDocument:
         put(self._root, "id", id_)
         given = text_of(self._root, "description") if description is None else description
         if given or description is not None:
-            put(self._root, "description", secret_record.split(given)[0])
-        self.secret: str | None = xml_reader.written(_without_description(self._root))
+            put(self._root, "description", split_description(given)[0])
+        copy = deepcopy(self._root)
+        copy.children = [child for child in copy.children if child.name != "description"]
+        self.secret: str | None = xml_reader.written(copy)
 
     @property
     def root_name(self) -> str:
@@ -280,26 +365,10 @@ def require_same_kind(live: XmlElement, wanted: Wanted, kind: str, title: str) -
         )
 
 
-def _require_no_redacted(root: XmlElement) -> None:
-    left = [element.name for element in redacted(root)]
-    if left:
-        raise invalid(
-            f"the server would clear {', '.join(left)}: set kind=xml, and config to the complete"
-            " XML"
-        )
-
-
-def _without_description(root: XmlElement) -> XmlElement:
-    """Return a copy of the XML without the description."""
-    copy = deepcopy(root)
-    copy.children = [child for child in copy.children if child.name != "description"]
-    return copy
-
-
 def _comparable(live: XmlElement, wanted: XmlElement) -> tuple[XmlElement, XmlElement]:
     """Return both XML documents with masked secrets and without records."""
     live_copy, wanted_copy = deepcopy(live), deepcopy(wanted)
-    put(live_copy, "description", secret_record.split(text_of(live_copy, "description"))[0])
+    put(live_copy, "description", split_description(text_of(live_copy, "description"))[0])
     _complete(live_copy, wanted_copy)
     _mask_redacted(live_copy, wanted_copy)
     return live_copy, wanted_copy
@@ -308,7 +377,7 @@ def _comparable(live: XmlElement, wanted: XmlElement) -> tuple[XmlElement, XmlEl
 def _complete(live: XmlElement, wanted: XmlElement) -> None:
     """Take over the desired texts whose characters the XML of the server cannot show [ci-40]."""
     for child in live.children:
-        same = next((other for other in wanted.children if other.name == child.name), None)
+        same = child_of(wanted, child.name)
         if same is not None:
             _complete(child, same)
     if live.text != wanted.text and encoded(wanted.text) == live.text.replace(UNKNOWN, "?"):
@@ -323,7 +392,4 @@ def _mask_redacted(live: XmlElement, wanted: XmlElement | None) -> None:
                 element.text, element.children = _MARK, []
         return
     for child in live.children:
-        same = () if wanted is None else wanted.children
-        _mask_redacted(
-            child, next((sibling for sibling in same if sibling.name == child.name), None)
-        )
+        _mask_redacted(child, None if wanted is None else child_of(wanted, child.name))

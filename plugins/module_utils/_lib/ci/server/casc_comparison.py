@@ -4,12 +4,17 @@
 Only paths in the desired configuration are compared. Whole lists are compared, because the
 server replaces whole lists. The export is no echo: it leaves out defaults and empty values,
 sorts sets, and writes `{x: {}}` as `x`.
+
+Items of lists are matched by name, then by content, then by kind, then by equal members. The labels
+of items are in paths, messages and keys of diffs, so an item without a name has a number: its
+content may be a secret.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,18 +24,219 @@ from ...core.http.transport import Transport
 from ...core.module.task import Task
 from ...core.secret import is_secret_name, members_of, secrets_of_url
 from ...core.yaml_text import UnreadableYaml, parse_yaml
-from .casc_items import (
-    MISSING,
-    content_of,
-    is_nested,
-    is_reordered,
-    is_same_scalar,
-    key_in,
-    kind_of,
-    label_of,
-    pairs_of,
-    with_symbol,
-)
+
+MISSING = object()
+#: Server fact [ci-43]: obsolete symbols of the core, with the ones that exports show.
+_SYMBOLS = {"dumb": "permanent", "slave": "permanent", "jnlp": "inbound"}
+#: Kinds of role assignments, whose value is the name.
+_ACCOUNTS = ("user", "group", "userOrGroup")
+
+
+@dataclass(frozen=True)
+class ItemPair:
+    """An item on both sides; `MISSING` on the side that does not have it.
+
+    :ivar place: index in the live list if the order of such items matters, else `None`
+    """
+
+    label: str
+    wanted: Any
+    live: Any
+    place: int | None = None
+
+
+def pairs_of(wanted: Sequence[Any], live: Sequence[Any], *, secret: bool) -> list[ItemPair]:
+    """Return the items of both lists, matched, in the order of `wanted`.
+
+    :param secret: items that are strings are secrets
+    """
+    found: dict[int, int] = {}
+    # names and kinds that are repeated do not match
+    for key_of in (identity_of, name_of, _content_key, _kind_of_unnamed):
+        ours = _by_key(wanted, key_of, set(found))
+        theirs = _by_key(live, key_of, set(found.values()))
+        for key, numbers in ours.items():
+            others = theirs.get(key, [])
+            if key_of is _content_key or len(numbers) == len(others) == 1:
+                found.update(zip(numbers, others, strict=False))
+    _match_by_members(wanted, live, found)
+    labels = []
+    for side in (wanted, live):
+        names = [label_of(item, secret=secret) for item in side]
+        labels.append(
+            [
+                str(number) if name is None or names.count(name) > 1 else name
+                for number, name in enumerate(names)
+            ]
+        )
+    kinds = [identity_of(item) for item in live]
+    pairs = []
+    for number, item in enumerate(wanted):
+        place = found.get(number)
+        other = MISSING if place is None else live[place]
+        ordered = place is not None and (kinds[place] is None or kinds.count(kinds[place]) > 1)
+        pairs.append(ItemPair(labels[0][number], item, other, place if ordered else None))
+    for number in sorted(set(range(len(live))) - set(found.values())):
+        label = labels[1][number]
+        numbered = label == str(number)
+        pairs.append(ItemPair(f"live {label}" if numbered else label, MISSING, live[number]))
+    return pairs
+
+
+def is_reordered(pairs: Sequence[ItemPair]) -> bool:
+    """Return whether items that only their place tells apart have another order."""
+    places = [pair.place for pair in pairs if pair.place is not None]
+    return places != sorted(places)
+
+
+def name_of(entry: Any) -> str | None:
+    """Return the id or name of a list item, or `None` for an object without one."""
+    if not isinstance(entry, Mapping):
+        return None if is_nested(entry) else str(entry)
+    # without a member `value`, the member `key` may be a secret
+    for key in ("id", "name", "key") if "value" in entry else ("id", "name"):
+        if isinstance(entry.get(key), (str, int)):
+            return str(entry[key])
+    if isinstance(entry.get("domain"), Mapping):
+        return name_of(entry["domain"])
+    if "credentials" in entry:
+        return "global"
+    kind, inner = next(iter(entry.items())) if len(entry) == 1 else ("", None)
+    if kind in _ACCOUNTS and isinstance(inner, str):
+        return inner
+    return name_of(inner) if isinstance(inner, Mapping) else None
+
+
+def content_of(entry: Any) -> str:
+    return json.dumps(entry, sort_keys=True, default=str) if is_nested(entry) else str(entry)
+
+
+def is_nested(value: Any) -> bool:
+    return isinstance(value, (Mapping, Sequence)) and not isinstance(value, str)
+
+
+def kind_of(entry: Any) -> str | None:
+    """Return the kind of an object, `x` of `{x: {...}}` and of the symbol `x`; `None` if it has
+    none.
+    """
+    if isinstance(entry, Mapping) and len(entry) == 1:
+        return _normal(next(iter(entry)))
+    return _normal(entry) if isinstance(entry, str) else None
+
+
+def key_in(value: Mapping[Any, Any], key: Any) -> Any:
+    """Return the spelling of a key in an object, or the key if the object does not have it.
+
+    Server fact [ci-43]: the server ignores the case of names.
+    """
+    if key in value:
+        return key
+    return next((other for other in value if _normal(other) == _normal(key)), key)
+
+
+def with_symbol(value: Any, other: Any) -> Any:
+    """Return the symbol `x` as `{x: {}}`, if the other value is an object of this kind. An obsolete
+    symbol is returned as the other value spells it.
+    """
+    if isinstance(value, str) and value in _SYMBOLS and other == _SYMBOLS[value]:
+        return other
+    if isinstance(value, str) and isinstance(other, Mapping) and kind_of(value) == kind_of(other):
+        return {next(iter(other)): {}}
+    return value
+
+
+def label_of(entry: Any, *, secret: bool = False) -> str | None:
+    """Return the name of a list item, or `None` if it has none or the name contains a secret.
+
+    :param secret: items that are strings are secrets
+    """
+    name = name_of(entry)
+    if name is None or (secret and not is_nested(entry)) or secrets_of_url(name):
+        return None
+    return name if mask_free_text(name) == name else None
+
+
+def is_same_scalar(wanted: Any, live: Any) -> bool:
+    if isinstance(wanted, bool) or isinstance(live, bool):
+        return str(wanted).lower() == str(live).lower()
+    return bool(_plain(wanted) == _plain(live))
+
+
+def _normal(key: Any) -> str:
+    name = str(key).lower()
+    return _SYMBOLS.get(name, name)
+
+
+def _plain(value: Any) -> Any:
+    return value if is_nested(value) else str(value).replace("\r\n", "\n").strip()
+
+
+def identity_of(entry: Any) -> str | None:
+    """Return the identity of an item in its list: name and kind, or either of them."""
+    name, kind = name_of(entry), kind_of(entry)
+    if isinstance(entry, Mapping) and not {"id", "name"}.isdisjoint(entry):
+        kind = None
+    return f"{kind} {name}" if name and kind else name or kind
+
+
+def _match_by_members(wanted: Sequence[Any], live: Sequence[Any], found: dict[int, int]) -> None:
+    """Match the items without a name that share members.
+
+    First those without a different member, because exports leave out defaults and add members. Then
+    the last item, if it has an equal member: without one, it is a different object, whose secrets
+    must not be mixed.
+    """
+
+    def left(side: Sequence[Any], done: set[int]) -> list[int]:
+        return [n for n, item in enumerate(side) if n not in done and name_of(item) is None]
+
+    for number in left(wanted, set(found)):
+        for other in left(live, set(found.values())):
+            equal, different = _likeness(wanted[number], live[other])
+            if equal and not different:
+                found[number] = other
+                break
+    ours, theirs = left(wanted, set(found)), left(live, set(found.values()))
+    if len(ours) == len(theirs) == 1 and _likeness(wanted[ours[0]], live[theirs[0]])[0]:
+        found[ours[0]] = theirs[0]
+
+
+def _likeness(wanted: Any, live: Any) -> tuple[int, int]:
+    """Return the numbers of equal and different values that both objects have."""
+    wanted, live = with_symbol(wanted, live), with_symbol(live, wanted)
+    if isinstance(wanted, Mapping) and isinstance(live, Mapping):
+        pairs = [(item, live.get(key_in(live, key), MISSING)) for key, item in wanted.items()]
+        counts = [_likeness(item, other) for item, other in pairs if other is not MISSING]
+        return sum(count[0] for count in counts), sum(count[1] for count in counts)
+    if isinstance(wanted, list) and isinstance(live, list):
+        same = sorted(map(content_of, wanted)) == sorted(map(content_of, live))
+    else:
+        same = is_same_scalar(wanted, live)
+    return (1, 0) if same else (0, 1)
+
+
+def _content_key(entry: Any) -> str:
+    """Return the content of an item, equal for `x` and `{x: {}}`."""
+    alone = isinstance(entry, Mapping) and len(entry) == 1 and not next(iter(entry.values()))
+    return content_of(next(iter(entry)) if alone else entry)
+
+
+def _kind_of_unnamed(entry: Any) -> str | None:
+    """Return the kind of an object without a name, such as `envvars` of `{envVars: ...}`."""
+    symbol = isinstance(entry, str)
+    return kind_of(entry) if symbol or name_of(entry) is None else None
+
+
+def _by_key(
+    side: Sequence[Any], key_of: Callable[[Any], str | None], done: set[int]
+) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for number, item in enumerate(side):
+        key = None if number in done else key_of(item)
+        if key is not None:
+            found.setdefault(key, []).append(number)
+    return found
+
 
 _ENCRYPTED = re.compile(r"\{AQAA[A-Za-z0-9+/]{8,}={0,2}\}")
 #: Server fact [ci-43]: the export shows a secret that is not encrypted as stars.
@@ -153,7 +359,13 @@ class ConfigurationComparison:
         if _is_unknown(wanted, live):
             self.unknown.append(path)
         elif isinstance(wanted, Mapping) and wanted and isinstance(live, Mapping):
-            self._compare_objects(path, wanted, live)
+            kind_alone = len(wanted) == 1 and next(iter(wanted.values())) in (None, {})
+            if "." in path and kind_alone and kind_of(wanted) == kind_of(live):
+                return  # the export writes `{x: {}}` as `x`; other members are not compared
+            names = {key: member for key, member, _item in members_of({**live, **wanted})}
+            for key, value in wanted.items():
+                inner = f"{path}.{key}".lstrip(".")
+                self.compare(inner, value, live.get(key_in(live, key), MISSING), names[key])
         elif isinstance(wanted, list) and isinstance(live, list):
             self._compare_lists(path, wanted, live, name)
         elif isinstance(live, list) and live:
@@ -162,16 +374,6 @@ class ConfigurationComparison:
             self.unclear.append(f"{path} is empty, but has values on the server: omit or set it")
         elif not _is_equal(path, wanted, live):
             self._add(path, live, wanted, name)
-
-    def _compare_objects(
-        self, path: str, wanted: Mapping[str, Any], live: Mapping[str, Any]
-    ) -> None:
-        if "." in path and _is_kind_alone(wanted) and kind_of(wanted) == kind_of(live):
-            return  # members that are not wanted are not compared
-        names = {key: member for key, member, _item in members_of({**live, **wanted})}
-        for key, value in wanted.items():
-            inner = f"{path}.{key}".lstrip(".")
-            self.compare(inner, value, live.get(key_in(live, key), MISSING), names[key])
 
     def _compare_lists(self, path: str, wanted: list[Any], live: list[Any], name: str) -> None:
         pairs = pairs_of(wanted, live, secret=is_secret_name(name))
@@ -286,24 +488,14 @@ def _with_live_members(wanted: Any, live: Any) -> Any:
         ]
     if not isinstance(wanted, Mapping) or not isinstance(live, Mapping):
         return wanted
-    if _is_other_kind(wanted, live):
-        return wanted
+    alone = len(wanted) == len(live) == 1 and kind_of(wanted) != kind_of(live)
+    if alone and all(isinstance(item, Mapping) for item in (*wanted.values(), *live.values())):
+        return wanted  # another kind, as `{ldap: ...}` instead of `{local: ...}`
     spelled = {key_in(live, name): value for name, value in wanted.items()}
     return {
         **live,
         **{name: _with_live_members(value, live.get(name)) for name, value in spelled.items()},
     }
-
-
-def _is_other_kind(wanted: Mapping[str, Any], live: Mapping[str, Any]) -> bool:
-    """Return whether two objects differ in kind, such as `{ldap: ...}` and `{local: ...}`."""
-    objects = all(isinstance(item, Mapping) for item in (*wanted.values(), *live.values()))
-    return objects and len(wanted) == len(live) == 1 and kind_of(wanted) != kind_of(live)
-
-
-def _is_kind_alone(value: Mapping[str, Any]) -> bool:
-    """Return whether an object is only a kind, as `{x: {}}`, which the export writes as `x`."""
-    return len(value) == 1 and next(iter(value.values())) in (None, {})
 
 
 def _is_unknown(wanted: Any, live: Any) -> bool:
@@ -327,24 +519,18 @@ def _is_equal(path: str, wanted: Any, live: Any) -> bool:
     values of settings without a default are equal to it.
     """
     if live is MISSING or live is None:
-        return wanted in (None, {}) or (wanted in ("", []) and _shows_defaults(path))
+        # server fact [ci-43]: the export shows defaults for members of `jenkins` and of sections
+        # such as `unclassified.mailer`, but not for nested objects
+        depth = 2 if path.lower().startswith("jenkins.") else 3
+        shows_defaults = "[" not in path and path.count(".") < depth
+        return wanted in (None, {}) or (wanted in ("", []) and shows_defaults)
     if wanted is None:
         return live in ("", [], {})
     if path.endswith(".labelString") and _is_list_of_words(wanted) and _is_list_of_words(live):
         return sorted(wanted.split()) == sorted(live.split())
-    return is_same_scalar(wanted, live) or _same_content(wanted, live)
-
-
-def _shows_defaults(path: str) -> bool:
-    """Return whether the export shows defaults of this setting. Server fact [ci-43]: it does for
-    members of `jenkins` and of sections such as `unclassified.mailer`, but not for nested objects.
-    """
-    return "[" not in path and path.count(".") < (2 if path.lower().startswith("jenkins.") else 3)
+    nested = is_nested(wanted) and is_nested(live)
+    return is_same_scalar(wanted, live) or (nested and content_of(wanted) == content_of(live))
 
 
 def _is_list_of_words(value: Any) -> bool:
     return isinstance(value, str) and '"' not in value
-
-
-def _same_content(wanted: Any, live: Any) -> bool:
-    return is_nested(wanted) and is_nested(live) and content_of(wanted) == content_of(live)

@@ -22,6 +22,7 @@ from ...core.yaml_text import UnreadableYaml, parse_yaml
 from ..client import ADMINISTER, READ_SERVER, SYSTEM_READ, objects, refuse_page, server_of
 from ..service import SERVICE
 from .casc_comparison import (
+    MISSING,
     PLUGIN_PATH,
     ConfigurationComparison,
     compared,
@@ -30,7 +31,6 @@ from .casc_comparison import (
     sections,
     without_failed,
 )
-from .casc_items import MISSING
 
 _YAML = {"Content-Type": "application/x-yaml; charset=utf-8"}
 _MAX_UNCLEAR = 20
@@ -103,7 +103,18 @@ class CiConfigurationOperation:
                 " configuration"
             )
         body = str(yaml_dump(sent, allow_unicode=True, sort_keys=False)).encode()
-        self._check(body)
+        response = self._server.read(
+            "checking the configuration",
+            f"{PLUGIN_PATH}/check",
+            method="POST",
+            expect=(200, 400),
+            headers=_YAML,
+            body=body,
+        )
+        if response.status == 400:
+            raise response.error("rejected", _messages(response))
+        for obj in objects(json_or_none(response.body)):
+            self._task.warn(f"checking the configuration: {obj.get('message')}")
         before = {change["path"]: change["before"] for change in found.changes}
         after = {change["path"]: change["after"] for change in found.changes}
         return Plan(before, after, "update", result=result, data=(body, live, found))
@@ -147,7 +158,13 @@ class CiConfigurationOperation:
                 body=body,
             )
             if response.status == 400:
-                raise _rejected(response)
+                error = response.error("rejected", _messages(response))
+                if _CONFLICT.search(error.message):
+                    error.with_hint(
+                        "the server merges its own configuration files: change the value there, or"
+                        " start the server with CASC_MERGE_STRATEGY=override"
+                    )
+                raise error
             if response.status != 404:
                 return
         raise response.error("not_found", "the server has neither configure nor apply")
@@ -170,21 +187,6 @@ class CiConfigurationOperation:
                 f" removed: set max_deletions to {count}, or add what is to stay to the list"
             )
 
-    def _check(self, body: bytes) -> None:
-        """Let the server validate the configuration before it is sent. Raises `rejected`."""
-        response = self._server.read(
-            "checking the configuration",
-            f"{PLUGIN_PATH}/check",
-            method="POST",
-            expect=(200, 400),
-            headers=_YAML,
-            body=body,
-        )
-        if response.status == 400:
-            raise response.error("rejected", _messages(response))
-        for obj in objects(json_or_none(response.body)):
-            self._task.warn(f"checking the configuration: {obj.get('message')}")
-
 
 def _parsed(options: CiConfigurationOptions) -> Mapping[str, Any]:
     """Return the desired configuration. Raises `invalid` if it is not a YAML mapping."""
@@ -203,16 +205,6 @@ def _parsed(options: CiConfigurationOptions) -> Mapping[str, Any]:
     if not isinstance(content, Mapping) or not content:
         raise invalid(f"{name} is not a mapping with sections such as jenkins or unclassified")
     return content
-
-
-def _rejected(response: Response) -> ToolchainError:
-    error = response.error("rejected", _messages(response))
-    if _CONFLICT.search(error.message):
-        error.with_hint(
-            "the server merges its own configuration files: change the value there, or start the"
-            " server with CASC_MERGE_STRATEGY=override"
-        )
-    return error
 
 
 def _messages(response: Response) -> str:

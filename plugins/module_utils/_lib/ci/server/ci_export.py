@@ -3,49 +3,280 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
+from urllib.parse import unquote
 
 from ...core.address import path
-from ...core.errors import ToolchainError
+from ...core.concurrency import bounded
+from ...core.errors import ToolchainError, shorten
+from ...core.globs import Patterns
 from ...core.json_text import as_text
 from ...core.module import typed_options
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.module.typed_options import Positive
+from ...core.operations.export_folder import FileNames
 from ...core.operations.service_export import ExportOptions, ServiceExport, ServiceState
-from .. import xml_reader
-from ..client import (
-    EXTENDED_READ,
-    READ_NODE,
-    READ_VIEW,
-    SEES_JOB,
-    SYSTEM_READ,
-    VIEW_CREDENTIALS,
-    ServerObjects,
-    objects,
-    part,
-    server_of,
+from ...core.progress import ProgressCounter
+from .. import client, xml_reader
+from ..client import FOLDER, SEES_JOB, ServerObjects, object_of, objects, part, server_of
+from ..credentials.ci_credential import (
+    CiCredentialEntry,
+    CredentialLocation,
+    CredentialStores,
 )
-from ..credentials.ci_credential import CiCredentialEntry
-from ..credentials.credential_store import CredentialLocation, CredentialStores
 from ..credentials.wanted import XML, WantedFields, kind_of
-from ..export_run import ExportRun
-from ..job_address import Job
+from ..job_address import Job, job_of
+from ..jobs import configuration, parts_of_others
 from ..jobs.ci_view import CiViewEntry
-from ..jobs.configuration import drift
-from ..jobs.exported_jobs import ExportedJobs
-from ..jobs.kept_secrets import has_secret, may_have_secrets
+from ..jobs.kept_secrets import has_secret, may_have_secrets, without_secrets
 from ..service import SERVICE
 from ..xml_reader import KEPT, XmlElement
-from . import plugin_list
-from .baseline import least_version
-from .casc_comparison import FAILED, MASKED, live_configuration
-from .casc_items import content_of, identity_of, name_of
+from . import installed_plugins
+from .casc_comparison import FAILED, MASKED, content_of, identity_of, live_configuration, name_of
 from .ci_node import BUILT_IN, CiNodeEntry, NodeState, NodeStore, configuration_of, without_state
-from .plugin_list import Plugin
+from .installed_plugins import least_version
+
+Item = TypeVar("Item")
+Found = TypeVar("Found")
+
+#: Kinds of errors that affect a single object. The export continues after them.
+_SINGLE_OBJECT_KINDS = ("permission", "protocol", "not_found")
+
+
+@dataclass(frozen=True)
+class ExportRun:
+    """A running export.
+
+    :param state: exported state, to which each kind of objects adds files and skipped objects
+    :param parallel: maximum number of concurrent requests
+    :param folders: exported folders, whose credentials and views are exported too
+    :param requested: whether the task explicitly requests the current kind of objects; a missing
+        permission or plugin is then an error
+    :param names: generator of unique file names
+    :param unread: messages about objects whose response is not that of the server
+    """
+
+    task: Task
+    state: ServiceState
+    parallel: int
+    folders: Sequence[Job] = ()
+    requested: bool = False
+    names: FileNames = field(default_factory=FileNames)
+    unread: list[str] = field(default_factory=list)
+
+    def read_each(
+        self,
+        kind: str,
+        items: Sequence[Item],
+        read: Callable[[Item], Found | None],
+        name: Callable[[Item], str],
+    ) -> Iterator[tuple[Item, Found]]:
+        """Read objects concurrently, and yield each item with its object.
+
+        An object that the account may not read is added to `left_out`, an object with a damaged
+        response to `unread`.
+
+        :param kind: kind of the objects for messages, for example "job"
+        :param read: returns the object of an item, or `None` if it no longer exists
+        :param name: returns the name of an item for messages
+        """
+        count = ProgressCounter(self.task.progress, f"reading the {kind}s", len(items))
+
+        def result(item: Item) -> Found | ToolchainError:
+            try:
+                found = read(item)
+            except ToolchainError as error:
+                if error.kind not in _SINGLE_OBJECT_KINDS:
+                    raise
+                return error
+            finally:
+                count.add()
+            gone = ToolchainError("not_found", "it no longer exists, or the account cannot see it")
+            return gone if found is None else found
+
+        for item, found in zip(items, bounded(self.parallel, result, items), strict=True):
+            if isinstance(found, ToolchainError):
+                self.leave_out(kind, name(item), found)
+            else:
+                yield item, found
+
+    def listed(
+        self, kind: str, name: str, read: Callable[[], Found], *, required: bool = False
+    ) -> Found | None:
+        """Return a list of objects, or `None` after adding it to `left_out`, because the account
+        may not read it or the server has none.
+
+        :param name: the list for messages
+        :param required: raise the error instead
+        """
+        try:
+            return read()
+        except ToolchainError as error:
+            if required or error.kind not in ("permission", "not_found"):
+                raise
+            self.leave_out(kind, name, error)
+            return None
+
+    def is_valid(self, kind: str, name: str, check: Callable[[], object]) -> bool:
+        """Return whether `check` raises no error. Otherwise the object is added to `left_out`."""
+        try:
+            check()
+        except ToolchainError as error:
+            self.leave_out(kind, name, error)
+            return False
+        return True
+
+    def leave_out(self, kind: str, name: str, error: ToolchainError) -> None:
+        """Add an object to `left_out`, or to `unread` if its response cannot be parsed or is that
+        of a proxy.
+
+        Raises `error` for a missing permission if the task explicitly requests this kind.
+        """
+        if self.requested and error.kind == "permission":
+            raise error
+        if error.kind == "protocol" or error.other_server is not None:
+            self.unread.append(f"{kind} '{name}': {error.message}")
+        else:
+            self.state.leave_out(kind, name, error.message)
+
+    def require_complete(self) -> None:
+        """Raise `protocol` if the response for an object cannot be parsed.
+
+        An export without the object would delete the file of an earlier export.
+        """
+        if self.unread:
+            raise ToolchainError(
+                "protocol",
+                f"{len(self.unread)} objects cannot be read, so no file was changed:"
+                f" {shorten('; '.join(self.unread))}",
+            )
+
+    def file(self, folder: str, name: str, text: str) -> str:
+        """Add an XML file with a configuration. Return its path relative to `ci.yml`."""
+        src = f"{self.names.name(folder, name)}.xml"
+        self.state.files[src] = text
+        return src
+
+
+_DEEPEST = 50
+#: Empty member of a job, which the server adds after a read [ci-15].
+_ACTIONS = re.compile(r"\n  <actions/>\n")
+
+
+@dataclass(frozen=True)
+class _Item:
+    """A job or folder on the server.
+
+    :param names: name of each level, as the server stores it
+    :param stem: path of the exported file without extension
+    :param kind: class name
+    :param generated_count: number of jobs that the server has generated in it
+    """
+
+    job: Job
+    names: tuple[str, ...]
+    stem: str
+    kind: str
+    generated_count: int
+
+
+class ExportedJobs:
+    """Exports the jobs that match the patterns.
+
+    :param jobs: patterns of the jobs and folders to export; `None` means all
+    :param exclude: patterns of the jobs and folders to skip
+    """
+
+    def __init__(self, run: ExportRun, jobs: Sequence[str] | None, exclude: Sequence[str]) -> None:
+        self._run, self._all, self._none = run, jobs is None, jobs == []
+        self._jobs, self._exclude = Patterns("jobs", jobs), Patterns("exclude", exclude)
+        self._server = server_of(run.task, connections=max(10, run.parallel))
+        #: Exported folders, without computed folders. `entries` fills the list.
+        self.folders: list[Job] = []
+
+    def entries(self) -> list[dict[str, Any]]:
+        """Return the entries for `ci_job`, parent folders first, and fill `folders`."""
+        objects_ = ServerObjects(self._server)
+
+        def read(item: _Item) -> str | None:
+            return objects_.text(f"exporting the job '{item.job.name}'", item.job.path)
+
+        items = [] if self._none else list(self._below((), "ci/jobs"))
+        found: list[dict[str, Any]] = []
+        for item, text in self._run.read_each("job", items, read, lambda item: item.job.name):
+            own = parts_of_others.exported(_ACTIONS.sub("\n", text, count=1))
+            stripped, _count = without_secrets(own)
+            if item.generated_count:
+                name, reason = f"{item.job.name}/*", "created by the server itself"
+                self._run.state.leave_out("job", name, f"{item.generated_count} jobs {reason}")
+            src, is_folder = f"{item.stem}.xml", configuration.kind_of(stripped) == FOLDER
+            if is_folder:
+                self.folders.append(item.job)
+            self._run.state.files[src] = stripped
+            folder = {"folder": True} if is_folder else {}
+            found.append({"job": item.job.name, "src": src, **folder})
+        return found
+
+    def warnings(self) -> Iterator[str]:
+        """Yield a warning for each pattern that matches nothing."""
+        for patterns in (self._jobs, self._exclude):
+            yield from patterns.warnings("nothing that the account can see")
+
+    def _below(self, parents: tuple[str, ...], stem: str) -> Iterator[_Item]:
+        """Yield the jobs of a folder and its subfolders that the patterns select, parents first.
+
+        :param parents: names of the folder and its parents
+        :param stem: path of the folder in the export
+        """
+        for shown in self._listed(parents):
+            names = (*parents, as_text(shown.get("name")))
+            text = "/".join(names)
+            try:
+                job = job_of(text, self._server.connection.url)
+                same = job.path == "/".join(f"job/{path(name)}" for name in names)
+            except (ToolchainError, UnicodeError):
+                same = False
+            if not same:
+                self._run.state.leave_out("job", text, "ci_job does not support its name")
+                continue
+            kind = str(shown.get("_class", ""))
+            generated = 0 if kind == FOLDER else len(objects(shown.get("jobs")))
+            file = self._run.names.name(stem, unquote(names[-1]))
+            item = _Item(job, names, file, kind, generated)
+            if _is_named(item, self._exclude):
+                continue
+            if self._all or _is_named(item, self._jobs):
+                yield item
+            if item.kind == FOLDER and len(names) < _DEEPEST:
+                yield from self._below(names, item.stem)
+
+    def _listed(self, parents: tuple[str, ...]) -> list[Mapping[str, Any]]:
+        purpose = f"listing the jobs of {'/'.join(parents) or 'the server'}"
+        folder_path = "".join(f"job/{path(name)}/" for name in parents)
+        query = {"tree": "jobs[name,_class,jobs[name]]"}
+        try:
+            response = self._server.read(purpose, f"{folder_path}api/json", query=query)
+        except ToolchainError as error:
+            if not parents or error.kind not in ("permission", "not_found"):
+                raise
+            self._run.state.leave_out("job", f"{'/'.join(parents)}/*", error.message)
+            return []
+        jobs = object_of(response).get("jobs")
+        if not isinstance(jobs, list):
+            raise response.error("protocol", "the response has no list of jobs: check url")
+        return objects(jobs)
+
+
+def _is_named(item: _Item, patterns: Patterns) -> bool:
+    """Return whether a pattern matches the job or one of its parent folders."""
+    depths = range(1, len(item.names) + 1)
+    return patterns.fits(*("/".join(item.names[:depth]) for depth in depths))
+
 
 #: Paths that another list of the desired state covers, with the name of that list.
 _OTHER_LISTS = {
@@ -75,14 +306,20 @@ def _exported(run: ExportRun, path: str, value: Any) -> Any:
         run.state.leave_out("configuration", path, reason)
         return _LEFT_OUT
     if isinstance(value, Mapping):
-        if _is_secret_variable(value):
+        name, content = value.get("key", value.get("name")), value.get("value")
+        if isinstance(name, str) and isinstance(content, str) and has_secret(name, content):
             run.state.leave_out("configuration", f"{path}.value", "it is a secret")
             value = {name: item for name, item in value.items() if name != "value"}
         members = {name: _exported(run, f"{path}.{name}", item) for name, item in value.items()}
         left = {name: item for name, item in members.items() if item is not _LEFT_OUT}
         return left if left or not value else _LEFT_OUT
     if isinstance(value, list):
-        entries = [_exported(run, _item_path(path, item, n), item) for n, item in enumerate(value)]
+        entries = []
+        for number, item in enumerate(value):
+            # an item without a name is numbered, because its content may be a secret
+            name = name_of(item) if isinstance(item, Mapping) else None
+            place = f"{path}[{number if name is None else name}]"
+            entries.append(_exported(run, place, item))
         # an item without a name is identified by its content, so the content must be unchanged
         if [*map(_identity, entries)] == [*map(_identity, value)]:
             return entries
@@ -108,20 +345,6 @@ def _reason_to_skip(path: str, value: Any) -> str:
     return "it is a secret" if secret else ""
 
 
-def _is_secret_variable(value: Mapping[Any, Any]) -> bool:
-    """Return whether an object is a variable that contains a secret, by its name or its value."""
-    name, content = value.get("key", value.get("name")), value.get("value")
-    return isinstance(name, str) and isinstance(content, str) and has_secret(name, content)
-
-
-def _item_path(path: str, entry: Any, number: int) -> str:
-    """Return the path of a list item. An item without a name is numbered, because its content may
-    be a secret.
-    """
-    name = name_of(entry) if isinstance(entry, Mapping) else None
-    return f"{path}[{number if name is None else name}]"
-
-
 def _identity(entry: Any) -> str:
     return (name_of(entry) and identity_of(entry)) or content_of(entry)
 
@@ -145,7 +368,14 @@ def exported_nodes(run: ExportRun) -> list[dict[str, Any]] | None:
         if root.name != _PERMANENT:
             run.state.leave_out("node", state.name, f"a cloud creates this node ({root.name})")
             continue
-        entry = {**_offline_options(state), **_configuration_options(run, state, root)}
+        text = xml_reader.written_in_lines(without_state(root))
+        if may_have_secrets(text):
+            reason = "it contains secrets, so only settings with an option of ci_node are exported"
+            run.state.leave_out("configuration of the node", state.name, reason)
+            options = configuration_of(root)
+        else:
+            options = {"src": run.file("ci/nodes", state.name, text)}
+        entry = {**_offline_options(state), **options}
         if run.is_valid("node", state.name, partial(typed_options.check, CiNodeEntry(**entry))):
             entries.append(entry)
     return entries
@@ -155,18 +385,6 @@ def _offline_options(state: NodeState) -> dict[str, Any]:
     """Return the options that name a node and take it offline."""
     entry = {"name": state.name, "offline": state.temporarily_offline}
     return entry | ({"offline_reason": state.offline_reason} if state.offline_reason else {})
-
-
-def _configuration_options(run: ExportRun, state: NodeState, root: XmlElement) -> dict[str, Any]:
-    """Return the option `src` for an exported file, or separate options if the configuration
-    contains secrets.
-    """
-    text = xml_reader.written_in_lines(without_state(root))
-    if may_have_secrets(text):
-        reason = "it contains secrets, so only settings with an option of ci_node are exported"
-        run.state.leave_out("configuration of the node", state.name, reason)
-        return configuration_of(root)
-    return {"src": run.file("ci/nodes", state.name, text)}
 
 
 #: Class of the view with all jobs, which every server and folder has.
@@ -204,8 +422,19 @@ def exported_views(run: ExportRun) -> list[dict[str, Any]] | None:
         purpose = f"exporting the view '{view.full_name}'"
         return server.document(purpose, f"{parent_path}view/{path(view.name)}")
 
-    roots = run.read_each("view", views, read, lambda view: view.full_name)
-    return [entry for view, root in roots for entry in _entries(run, view, root)]
+    entries = []
+    for view, root in run.read_each("view", views, read, lambda view: view.full_name):
+        text = xml_reader.written_in_lines(root)
+        if may_have_secrets(text):
+            run.state.leave_out("view", view.full_name, "its configuration contains secrets")
+            continue
+        folder_name = "" if view.folder is None else view.folder.name
+        entry: dict[str, Any] = {"name": view.name}
+        entry |= {"folder": folder_name} if folder_name else {}
+        if run.is_valid("view", view.full_name, partial(typed_options.check, CiViewEntry(**entry))):
+            src = run.file("ci/views", view.full_name.replace("/", "-"), text)
+            entries.append({**entry, "src": src})
+    return entries
 
 
 def _listed(server: ServerObjects, folder: Job | None) -> list[_ViewLocation]:
@@ -230,18 +459,6 @@ def _listed(server: ServerObjects, folder: Job | None) -> list[_ViewLocation]:
         for obj in objects(shown.get("views"))
         if obj.get("_class") != _ALL or obj.get("name") != primary
     ]
-
-
-def _entries(run: ExportRun, view: _ViewLocation, root: XmlElement) -> Iterator[dict[str, Any]]:
-    """Yield the entry of a view. A view that cannot be exported is added to `left_out`."""
-    text = xml_reader.written_in_lines(root)
-    if may_have_secrets(text):
-        run.state.leave_out("view", view.full_name, "its configuration contains secrets")
-        return
-    folder = "" if view.folder is None else view.folder.name
-    entry: dict[str, Any] = {"name": view.name, **({"folder": folder} if folder else {})}
-    if run.is_valid("view", view.full_name, partial(typed_options.check, CiViewEntry(**entry))):
-        yield {**entry, "src": run.file("ci/views", view.full_name.replace("/", "-"), text)}
 
 
 _SCOPES = ("global", "system")
@@ -339,7 +556,8 @@ class CiExportOperation(ServiceExport):
         SERVICE,
         {
             "read": reads(
-                *(*SEES_JOB, EXTENDED_READ, SYSTEM_READ, READ_NODE, READ_VIEW, VIEW_CREDENTIALS)
+                *(*SEES_JOB, client.EXTENDED_READ, client.SYSTEM_READ),
+                *(client.READ_NODE, client.READ_VIEW, client.VIEW_CREDENTIALS),
             )
         },
     )
@@ -352,7 +570,7 @@ class CiExportOperation(ServiceExport):
         self._chosen = {name: getattr(options, name) for name in _EXPORTERS}
 
     def read(self) -> ServiceState:
-        state = ServiceState(untold=_NOT_EXPORTED)
+        state = ServiceState(not_exported=_NOT_EXPORTED)
         if self._options.plugins:
             state.values["plugins"] = self._plugins(state)
         run = ExportRun(self._task, state, self._options.parallel)
@@ -376,31 +594,28 @@ class CiExportOperation(ServiceExport):
         leave to the server.
         """
         same_secrets = before.count(KEPT) == after.count(KEPT)
-        return same_secrets and not drift(after, before).found
+        return same_secrets and not configuration.drift(after, before).found
 
     def _plugins(self, state: ServiceState) -> list[dict[str, Any]]:
+        """Return the entries of the plugins. The version of an active plugin is the minimum
+        version, unless it cannot be compared.
+        """
         entries: list[dict[str, Any]] = []
-        for plugin in plugin_list.read(server_of(self._task)):
+        for plugin in installed_plugins.read(server_of(self._task)):
             if plugin.deleted is True:
                 state.leave_out(
                     "plugin", plugin.short_name, "it will be removed when the server restarts"
                 )
             elif plugin.works:
-                entries.append(_working(plugin, state))
+                try:
+                    least = least_version(plugin.version, "version")
+                except ToolchainError as error:
+                    state.leave_out("version", plugin.short_name, error.message)
+                    least = None
+                version = {"version": least} if least else {}
+                entries.append({"name": plugin.short_name, **version})
             elif plugin.enabled is False:
                 entries.append({"name": plugin.short_name, "state": "disabled"})
             else:
                 state.leave_out("plugin", plugin.short_name, "it is not loaded")
         return entries
-
-
-def _working(plugin: Plugin, state: ServiceState) -> dict[str, Any]:
-    """Return the entry of an active plugin. Its version is the minimum version, unless it cannot be
-    compared.
-    """
-    try:
-        least = least_version(plugin.version, "version")
-    except ToolchainError as error:
-        state.leave_out("version", plugin.short_name, error.message)
-        least = None
-    return {"name": plugin.short_name, **({"version": least} if least else {})}

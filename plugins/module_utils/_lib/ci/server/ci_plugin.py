@@ -20,8 +20,8 @@ from ...core.progress import PollInterval, PollTimeout
 from ..client import ADMINISTER, require_confirmation, server_of
 from ..service import SERVICE
 from ..waiting import PollingFactory, Timeout, WaitOptions
-from . import plugin_list, update_centre
-from .baseline import least_version, of_lock
+from . import installed_plugins, update_centre
+from .installed_plugins import least_version, of_lock
 from .update_centre import (
     CentreState,
     Offers,
@@ -90,7 +90,7 @@ class CiPluginOperation:
 
     def _read(self) -> PluginPlan:
         """Read the installed plugins, and compare them with the desired plugins."""
-        plugins = plugin_list.read(self._server)
+        plugins = installed_plugins.read(self._server)
         centre = update_centre.read_state(self._server)
         return PluginPlan(compared(self._wanted, plugins, centre), plugins, centre, {})
 
@@ -143,7 +143,7 @@ class CiPluginOperation:
         except ToolchainError as error:
             error.result.update(self._values_after_error(planned, switched, requested))
             raise
-        plugins = plugin_list.read(self._server)
+        plugins = installed_plugins.read(self._server)
         rows = planned.rows(plugins, centre, requested if self._options.wait else None)
         return {"plugins": rows, "restart_required": restart_required(plugins, centre)}
 
@@ -178,7 +178,7 @@ class CiPluginOperation:
         """
         try:
             centre = update_centre.read_state(self._server)
-            plugins = plugin_list.read(self._server)
+            plugins = installed_plugins.read(self._server)
         except ToolchainError:
             return {"changed": bool(switched or requested)}
         started = centre.since(planned.centre.last) if requested else []
@@ -199,7 +199,7 @@ class CiPluginOperation:
         step = change.switch or ""
 
         def verify() -> bool:
-            found = {plugin.short_name: plugin for plugin in plugin_list.read(self._server)}
+            found = {plugin.short_name: plugin for plugin in installed_plugins.read(self._server)}
             now = found.get(change.name)
             if step == "doUninstall":
                 return now is None or now.deleted is True

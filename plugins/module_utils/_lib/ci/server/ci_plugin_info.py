@@ -17,11 +17,10 @@ from ...core.plan import Plan, unchanged
 from ..client import READ_SERVER, SYSTEM_READ
 from ..service import SERVICE
 from ..ssh_commands import SshOptions
-from . import baseline
-from .plugin_list import Plugin, reader_of
+from . import installed_plugins
+from .installed_plugins import reader_of
 
 _LOCK_FILE = "the lock file"
-_NOT_COMPARED: dict[str, Any] = {"extra": [], "newer": []}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,14 +43,14 @@ class CiPluginInfoOperation:
         self._task = task
         self._file = options.lock_file
         self._writes = options.lock == "write"
-        self._wanted: baseline.Baseline = {}
+        self._wanted: installed_plugins.Baseline = {}
         self._unwanted: dict[str, str] = {}
-        self._locked: baseline.Baseline | None = None
+        self._locked: installed_plugins.Baseline | None = None
         if options.required is not None:
-            self._wanted = baseline.of_option(options.required)
-            self._unwanted = baseline.unwanted_of(options.required)
+            self._wanted = installed_plugins.of_option(options.required)
+            self._unwanted = installed_plugins.unwanted_of(options.required)
         if self._file is not None and not self._writes:
-            self._locked = baseline.of_lock(read_text(self._file, _LOCK_FILE), self._file)
+            self._locked = installed_plugins.of_lock(read_text(self._file, _LOCK_FILE), self._file)
             if options.required is not None:
                 raise invalid("required cannot be combined with lock=check: omit one of them")
             self._wanted = self._locked
@@ -59,7 +58,14 @@ class CiPluginInfoOperation:
 
     def plan(self) -> Plan:
         plugins = self._read()
-        values = self._values(plugins)
+        if (self._wanted or self._unwanted) and any(plugin.enabled is None for plugin in plugins):
+            self._task.warn("the server does not report which plugins are disabled or not loaded")
+        not_in_lock: Mapping[str, Any] = {"extra": [], "newer": []}
+        if self._locked is not None:
+            not_in_lock = installed_plugins.not_in_lock(plugins, self._locked)
+        entries = [plugin.as_dict() for plugin in plugins]
+        compliance = installed_plugins.compliance(plugins, self._wanted, self._unwanted)
+        values = {"plugins": entries, **compliance, **not_in_lock}
         if self._file is None or not self._writes:
             return unchanged(values)
         inactive = [plugin.short_name for plugin in plugins if not plugin.works]
@@ -70,7 +76,7 @@ class CiPluginInfoOperation:
             )
         exists = os.path.lexists(self._file)
         before = read_text(self._file, _LOCK_FILE) if exists else ""
-        after = baseline.lock_of(plugins)
+        after = installed_plugins.lock_of(plugins)
         if before == after:
             return unchanged(values, state=before)
         return Plan(before, after, "update" if exists else "create", result=values)
@@ -81,13 +87,3 @@ class CiPluginInfoOperation:
         with atomic_write(os.path.realpath(self._file)) as file:
             file.write(plan.after.encode("utf-8"))
         return {}
-
-    def _values(self, plugins: list[Plugin]) -> dict[str, Any]:
-        if (self._wanted or self._unwanted) and any(plugin.enabled is None for plugin in plugins):
-            self._task.warn("the server does not report which plugins are disabled or not loaded")
-        not_in_lock = _NOT_COMPARED
-        if self._locked is not None:
-            not_in_lock = baseline.not_in_lock(plugins, self._locked)
-        entries = [plugin.as_dict() for plugin in plugins]
-        compliance = baseline.compliance(plugins, self._wanted, self._unwanted)
-        return {"plugins": entries, **compliance, **not_in_lock}

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ...core.address import path_of, target
-from ...core.errors import ToolchainError
+from ...core.errors import ToolchainError, listed
 from ...core.http.messages import REDIRECTS, Response
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
@@ -25,7 +25,7 @@ from ..builds.followed_build import ProgressLines
 from ..client import MANAGE, READ_SERVER, object_of, objects, part, refuse_page, server_of
 from ..service import SERVICE
 from ..waiting import Outage, PollingFactory, Timeout, WaitOptions, interruptible, patience
-from . import plugin_list
+from . import installed_plugins
 
 #: Paths and `tree` queries that show a running server. The interface description has only the
 #: second path.
@@ -34,6 +34,7 @@ _EXECUTORS = "currentExecutable[fullDisplayName]"
 _RUNNING = f"computer[executors[{_EXECUTORS}],oneOffExecutors[{_EXECUTORS}]]"
 _PURPOSE = "restarting the CI server"
 _SHOWN_BUILDS = 3
+_ABOUT_TO_GO = "the server is about to go down"
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,14 @@ class CiRestartOperation:
         return ["restart"] if self._options.when_plugins_pending else []
 
     def plan(self) -> Plan:
-        before = self._first_state()
+        purpose = "reading the state of the CI server"
+        for path, tree in _PROBES:
+            response = self._server.read(purpose, path, query={"tree": tree}, expect=(200, 404))
+            if response.status == 200:
+                before = _state(response, (path, tree))
+                break
+        else:
+            raise self._server.failure(response)
         values = {"version": before.version, "downtime": None}
         if not self._options.when_plugins_pending:
             return Plan({}, {"restart": "safe"}, "run", result=values, data=before)
@@ -98,50 +106,8 @@ class CiRestartOperation:
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         polling = self._polling(self._options.wait_timeout, self._options.poll_interval)
-        response_error = self._request_restart(polling, plan.data)
-        if not self._options.wait:
-            return {}
-        try:
-            values = self._wait_interruptibly(polling, plan.data)
-        except PollTimeout as error:
-            raise response_error or _with_result(error) from None
-        except ToolchainError as error:
-            raise _with_result(error) from None
-        if self._options.when_plugins_pending and (left := self._pending()):
-            self._warn(f"{_PURPOSE}: changes that still require a restart: {', '.join(left)}")
-        return values
-
-    def _first_state(self) -> ServerState:
-        """Return the state before the restart, from the first of `_PROBES` that the server has."""
-        purpose = "reading the state of the CI server"
-        for path, tree in _PROBES:
-            response = self._server.read(purpose, path, query={"tree": tree}, expect=(200, 404))
-            if response.status == 200:
-                return _state(response, (path, tree))
-        raise self._server.failure(response)
-
-    def _pending(self) -> list[str]:
-        """Return the changes that require a restart: names of plugins, and "installed updates"."""
-        found = [plugin.short_name for plugin in plugin_list.read(self._server) if plugin.waits]
-        response = self._server.read(
-            "checking whether a restart is needed",
-            "updateCenter/api/json",
-            query={"tree": "restartRequiredForCompletion"},
-            expect=(200, 404),
-        )
-        if (
-            response.status == 200
-            and object_of(response).get("restartRequiredForCompletion") is True
-        ):
-            found.append("installed updates")
-        return found
-
-    def _request_restart(self, polling: PollInterval, before: ServerState) -> ToolchainError | None:
-        """Request the restart once.
-
-        Returns the error if it is unknown whether the server will restart, for example after a lost
-        response.
-        """
+        response_error: ToolchainError | None = None
+        before: ServerState = plan.data
         try:
             self._server.write(
                 _PURPOSE,
@@ -159,8 +125,42 @@ class CiRestartOperation:
             )
             if not may_restart or error.status == 500 or not self._options.wait:
                 raise
-            return error
-        return None
+            response_error = error
+        if not self._options.wait:
+            return {}
+        try:
+            with interruptible() as say:
+                try:
+                    values = self._wait(polling, before)
+                except KeyboardInterrupt:
+                    message = f"{_PURPOSE}: interrupted; the restart continues"
+                    say(message)
+                    raise ToolchainError("failed", message) from None
+        except PollTimeout as error:
+            raise response_error or _with_result(error) from None
+        except ToolchainError as error:
+            raise _with_result(error) from None
+        if self._options.when_plugins_pending and (left := self._pending()):
+            self._warn(f"{_PURPOSE}: changes that still require a restart: {', '.join(left)}")
+        return values
+
+    def _pending(self) -> list[str]:
+        """Return the changes that require a restart: names of plugins, and "installed updates"."""
+        found = [
+            plugin.short_name for plugin in installed_plugins.read(self._server) if plugin.waits
+        ]
+        response = self._server.read(
+            "checking whether a restart is needed",
+            "updateCenter/api/json",
+            query={"tree": "restartRequiredForCompletion"},
+            expect=(200, 404),
+        )
+        if (
+            response.status == 200
+            and object_of(response).get("restartRequiredForCompletion") is True
+        ):
+            found.append("installed updates")
+        return found
 
     def _validate(self, response: Response) -> None:
         """Raise an error unless the response comes from `safeRestart`, which redirects to the start
@@ -184,22 +184,12 @@ class CiRestartOperation:
             return None
         return state.quieting is True or _is_new(state, before, was_down=False)
 
-    def _wait_interruptibly(self, polling: PollInterval, before: ServerState) -> dict[str, Any]:
-        """Wait for the restart. Ctrl-C ends the task, but not the restart."""
-        with interruptible() as say:
-            try:
-                return self._wait(polling, before)
-            except KeyboardInterrupt:
-                message = f"{_PURPOSE}: interrupted; the restart continues"
-                say(message)
-                raise ToolchainError("failed", message) from None
-
     def _wait(self, polling: PollInterval, before: ServerState) -> dict[str, Any]:
         """Wait until the server is up again, and return the values for the result."""
         progress, outage = ProgressLines(self._say, polling), Outage(self._server, polling.now)
         down_since: float | None = None
         quieting = False
-        builds: list[str] | None = []
+        draining: str | None = _ABOUT_TO_GO
         while True:
             state = self._poll(polling, before, outage)
             if state is None:
@@ -214,8 +204,8 @@ class CiRestartOperation:
                 raise ToolchainError("failed", f"{_PURPOSE}: another user cancelled the restart")
             else:
                 down_since, quieting = None, quieting or state.quieting is True
-                builds = None if builds is None else self._builds()
-                line = f"{_PURPOSE}: {_draining(builds or [])}"
+                draining = None if draining is None else self._draining()
+                line = f"{_PURPOSE}: {draining or _ABOUT_TO_GO}"
             progress.running(line)
             polling.pause(line)
 
@@ -238,8 +228,8 @@ class CiRestartOperation:
                 raise
             return None
 
-    def _builds(self) -> list[str] | None:
-        """Return the names of the running builds, or `None` if they cannot be read."""
+    def _draining(self) -> str | None:
+        """Return what the server waits for before it restarts; `None` if that cannot be read."""
         try:
             query = {"tree": _RUNNING}
             shown = object_of(
@@ -253,17 +243,11 @@ class CiRestartOperation:
             for kind in ("executors", "oneOffExecutors")
             for executor in objects(computer.get(kind))
         ]
-        return sorted(str(name) for name in names if name)
-
-
-def _draining(builds: list[str]) -> str:
-    """Return the state of a server that waits for builds before it restarts."""
-    if not builds:
-        return "the server is about to go down"
-    more = f" and {len(builds) - _SHOWN_BUILDS} more" if len(builds) > _SHOWN_BUILDS else ""
-    noun = "build" if len(builds) == 1 else "builds"
-    shown = ", ".join(builds[:_SHOWN_BUILDS])
-    return f"the server waits for {len(builds)} running {noun}: {shown}{more}"
+        builds = sorted(str(name) for name in names if name)
+        if not builds:
+            return _ABOUT_TO_GO
+        noun = "build" if len(builds) == 1 else "builds"
+        return f"the server waits for {len(builds)} running {noun}: {listed(builds, _SHOWN_BUILDS)}"
 
 
 def _state(response: Response, probe: tuple[str, str]) -> ServerState:

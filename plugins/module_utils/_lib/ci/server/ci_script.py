@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -58,7 +59,11 @@ class CiScriptOperation:
         self._script = options.script or "" if src is None else read_text(src, "the script")
         self._unless = options.unless
         self._arguments = options.arguments or {}
-        self._changed_when = _pattern(options.changed_when_output)
+        try:
+            pattern = options.changed_when_output
+            self._changed_when = None if pattern is None else re.compile(pattern, re.MULTILINE)
+        except re.error as error:
+            raise invalid(f"changed_when_output is not a regular expression: {error}") from None
         self._has_dry_run = options.has_dry_run
         self._console, self._warn = console_of(task, options), task.warn
 
@@ -79,19 +84,13 @@ class CiScriptOperation:
         try:
             return self._values(self._run("running the script", self._script, only_reads=False))
         except ToolchainError as error:
-            if not error.outcome_unknown or not self._unless_is_true():
+            if not error.outcome_unknown or self._unless is None:
                 raise
-            return {**_NOTHING, "changed": True}
-
-    def _unless_is_true(self) -> bool:
-        """After a script whose outcome is unknown, return whether the `unless` script is true."""
-        if self._unless is None:
-            return False
-        try:
-            purpose = "running the unless script again"
-            return _is_true(self._run(purpose, self._unless, only_reads=True))
-        except ToolchainError:
-            return False
+            with suppress(ToolchainError):
+                purpose = "running the unless script again"
+                if _is_true(self._run(purpose, self._unless, only_reads=True)):
+                    return {**_NOTHING, "changed": True}
+            raise
 
     def _values(self, end: ScriptEnd) -> dict[str, Any]:
         """Return the values for the result.
@@ -99,7 +98,9 @@ class CiScriptOperation:
         `changed` comes from `changed_when_output`, otherwise from the result of the script. It is
         true without both.
         """
-        result = _decoded(end.result)
+        result = end.result
+        if isinstance(result, str) and result.lstrip().startswith(("{", "[")):
+            result = script_run.decoded(result)
         changed = result.get("changed") if isinstance(result, Mapping) else None
         if self._changed_when is not None:
             changed = self._changed_when.search(end.output) is not None
@@ -112,23 +113,8 @@ class CiScriptOperation:
         )
 
 
-def _pattern(text: str | None) -> re.Pattern[str] | None:
-    if text is None:
-        return None
-    try:
-        return re.compile(text, re.MULTILINE)
-    except re.error as error:
-        raise invalid(f"changed_when_output is not a regular expression: {error}") from None
-
-
 def _is_true(end: ScriptEnd) -> bool:
     """Return whether the result of a script, or the last line of its output, is `true`."""
     lines = end.output.rstrip().splitlines()
     value = end.result is True or end.result == "true"
     return value or (bool(lines) and lines[-1].strip() == "true")
-
-
-def _decoded(result: Any) -> Any:
-    """Parse a result that is a JSON object or array. Return other results unchanged."""
-    is_json = isinstance(result, str) and result.lstrip().startswith(("{", "["))
-    return script_run.decoded(result) if is_json else result

@@ -19,8 +19,7 @@ from ...core.json_text import as_text
 from ...core.module.rules import Rule
 from ...core.progress import PollInterval
 from ..client import object_of, objects, part, require_confirmation
-from .baseline import is_older
-from .plugin_list import Plugin
+from .installed_plugins import Plugin, is_older
 
 _PATH = "updateCenter/api/json"
 _JOBS = "jobs[id,type,errorMessage,status[type,success],plugin[name,version]]"

@@ -11,10 +11,10 @@ from ansible.errors import AnsibleFilterError
 from ansible.utils.display import Display
 
 from ansible_collections.delivery.toolchain.plugins.filter.ci_java_support import (
+    TABLE,
     FilterModule,
     ci_java_support,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.server import java_support
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_java_versions_of_weekly_and_lts_releases(
 
 def test_doubtful_table_row_is_marked(warnings: list[str]) -> None:
     """The written interface has Java 17 for a release that is older than that Java."""
-    assert [row.lts for row in java_support.TABLE if row.doubtful] == ["2.164.1"]
+    assert [row.lts for row in TABLE if row.doubtful] == ["2.164.1"]
     assert ci_java_support("2.164.1") == [8, 17]
     assert "contradict each other" in warnings.pop()
     assert ci_java_support(" 2.200 ") == [8, 17]
@@ -73,7 +73,7 @@ def test_doubtful_table_row_is_marked(warnings: list[str]) -> None:
 
 def test_rows_are_ordered_in_both_columns() -> None:
     for column in ("weekly", "lts"):
-        firsts = [getattr(row, column) for row in java_support.TABLE]
+        firsts = [getattr(row, column) for row in TABLE]
         numbers = [tuple(map(int, first.split("."))) for first in firsts]
         assert numbers == sorted(numbers, reverse=True), column
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Compare plugins with a baseline, which is an option or a lock file.
+"""Read the installed plugins of the CI server over HTTP or SSH [W2.4, W4.4], and compare them with
+a baseline, which is an option or a lock file.
 
 The lock file has the format of the server's plugin installation manager (`plugins.txt`): a line
 `name:version` per plugin, and comments after `#`.
@@ -14,12 +15,129 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, TypeAlias
 
 from ...core.errors import excerpt, invalid
-from .plugin_list import Plugin
+from ...core.http.transport import Transport
+from ...core.json_text import as_text
+from ...core.module.task import Task
+from ..client import object_of, objects, server_of
+from ..ssh_commands import SshCommands, SshOptions
+
+_TREE = (
+    "plugins[shortName,longName,version,enabled,active,deleted,hasUpdate,"
+    "dependencies[shortName,optional]]"
+)
+_PRIVATE = " (private-"
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """An installed plugin. `None` means unknown.
+
+    :param deleted: whether the plugin is removed when the server restarts
+    :param needs: short names of the mandatory dependencies
+    """
+
+    short_name: str
+    long_name: str
+    version: str
+    enabled: bool | None
+    active: bool | None
+    deleted: bool | None
+    has_update: bool | None
+    needs: tuple[str, ...] = ()
+
+    @property
+    def works(self) -> bool:
+        """Return whether the plugin is enabled and loaded, as far as known.
+
+        Server fact [ci-17]: an enabled plugin that is not active has failed to load, or waits for a
+        restart.
+        """
+        return self.enabled is not False and self.active is not False
+
+    @property
+    def waits(self) -> bool:
+        """Return whether a restart will enable, disable or remove the plugin."""
+        reported = None not in (self.enabled, self.active)
+        return reported and (self.enabled != self.active or (self.deleted is True and self.works))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the plugin as an item of the return value `plugins`."""
+        names = ("short_name", "long_name", "version", "enabled", "active", "has_update")
+        return {name: getattr(self, name) for name in names}
+
+
+def reader_of(task: Task, options: SshOptions) -> Callable[[], list[Plugin]]:
+    """Return a function that reads the plugins over HTTP or SSH and sorts them by name."""
+    if options.transport == "ssh":
+        commands = SshCommands(task, options)
+        return lambda: listed(
+            commands.run("listing the plugins", "list-plugins", reads=True).output
+        )
+    server = server_of(task)
+    return lambda: read(server)
+
+
+def read(server: Transport) -> list[Plugin]:
+    """Read the plugins over HTTP, sorted by name."""
+    purpose, path = "reading the plugins", "pluginManager/api/json"
+    response = server.read(purpose, path, query={"tree": _TREE})
+    entries = object_of(response).get("plugins")
+    if not isinstance(entries, list):
+        raise response.error("protocol", "the response has no list of plugins: check url")
+    found = []
+    for entry in objects(entries):
+        if not entry.get("shortName"):
+            continue
+        states = (entry.get(name) for name in ("enabled", "active", "deleted", "hasUpdate"))
+        enabled, active, deleted, has_update = (
+            None if state is None else str(state).lower() == "true" for state in states
+        )
+        name, version = str(entry["shortName"]), str(entry.get("version") or "")
+        title = str(entry.get("longName") or name)
+        needs = tuple(
+            as_text(obj.get("shortName"))
+            for obj in objects(entry.get("dependencies"))
+            if obj.get("optional") is not True
+        )
+        found.append(Plugin(name, title, version, enabled, active, deleted, has_update, needs))
+    return sorted(found, key=lambda plugin: plugin.short_name)
+
+
+def listed(output: str) -> list[Plugin]:
+    """Parse the output of the SSH command `list-plugins`, which does not show disabled plugins as
+    such.
+    """
+    found = []
+    for line in output.splitlines():
+        name, *rest = line.split(None, 1)[:2] or [""]
+        if rest:
+            title, version, update = _title_and_version(rest[0].rstrip())
+            found.append(Plugin(name, title, version, None, None, None, update))
+    return sorted(found, key=lambda plugin: plugin.short_name)
+
+
+def _title_and_version(text: str) -> tuple[str, str, bool]:
+    """Split the end of a line into title, version, and whether a newer version exists.
+
+    Server fact [ci-17]: the columns are padded with blanks. Titles and private versions may contain
+    blanks, and a newer version follows in brackets.
+    """
+    start = text.rfind(_PRIVATE)
+    end = text.find(")", start) + 1 if start >= 0 else 0
+    head, private, suffix = (text[:start], text[start:end], text[end:]) if end else (text, "", "")
+    if not private and head.endswith(")"):
+        shorter, _blank, last = head.rpartition(" ")
+        if shorter and last.startswith("("):
+            head, suffix = shorter, last
+    title, _blank, version = head.rstrip().rpartition(" ")
+    return title.rstrip(), f"{version}{private}", suffix != ""
+
 
 #: A number, a qualifier, a nested list, or `_ANY`.
 _Item: TypeAlias = "int | str | float | list[Any]"
@@ -66,15 +184,11 @@ def _parsed(version: str) -> list[Any]:
         elif token == "*":
             items.append(_ANY)
         else:
-            items.append(int(token) if token.isdigit() else _qualifier(token, following))
+            text = _BEFORE_NUMBER.get(token, token) if following.isdigit() else token
+            items.append(int(token) if token.isdigit() else _ALIASES.get(text, text))
     for nested in reversed(lists):
         _trim(nested)
     return lists[0]
-
-
-def _qualifier(token: str, following: str) -> str:
-    text = _BEFORE_NUMBER.get(token, token) if following.isdigit() else token
-    return _ALIASES.get(text, text)
 
 
 def _trim(items: list[Any]) -> None:
@@ -88,19 +202,19 @@ def _order(left: _Item, right: _Item) -> int:
     newer than `right`.
     """
     if isinstance(left, list) and isinstance(right, list):
-        pairs = zip_longest(left, right)
-        return next((order for a, b in pairs if (order := _item_order(a, b))), 0)
+        for mine, other in zip_longest(left, right):
+            if mine is None:
+                order = -_order_against_end(other)
+            else:
+                order = _order_against_end(mine) if other is None else _order(mine, other)
+            if order:
+                return order
+        return 0
     left_rank, right_rank = _RANKS[type(left)], _RANKS[type(right)]
     if left_rank != right_rank:
         return left_rank - right_rank
     key, other_key = _key(left), _key(right)
     return int(key > other_key) - int(key < other_key)
-
-
-def _item_order(left: _Item | None, right: _Item | None) -> int:
-    if left is None:
-        return 0 if right is None else -_order_against_end(right)
-    return _order_against_end(left) if right is None else _order(left, right)
 
 
 def _order_against_end(item: _Item) -> int:
@@ -169,8 +283,21 @@ def unwanted_of(required: Any) -> dict[str, str]:
             "required must be a list of entries with name and version, or a dict of name to version"
         )
     states: dict[str, set[str]] = {}
+    known = (*_ACTIVE_STATES, *_INACTIVE_STATES)
     for entry in required:
-        name, state = _state(entry)
+        is_entry = isinstance(entry, Mapping) and entry.get("name")
+        if not is_entry or set(entry) - {"name", "version", "state"}:
+            raise invalid(f"required: {excerpt(entry)} is not a dict of name, version and state")
+        name, state = str(entry["name"]), entry.get("state") or "present"
+        if state not in known:
+            raise invalid(
+                f"required: the state of {name} is {excerpt(state)}: set it to one of"
+                f" {', '.join(known)}"
+            )
+        if state in _INACTIVE_STATES and entry.get("version"):
+            raise invalid(
+                f"required: version of {name} cannot be combined with state: {state}: omit it"
+            )
         states.setdefault(name, set()).add("enabled" if state in _ACTIVE_STATES else state)
     duplicates = [name for name, found in states.items() if len(found) > 1]
     if duplicates:
@@ -222,7 +349,10 @@ def compliance(
     unwanted = [
         {"name": name, "installed": installed[name].version, "state": state}
         for name, state in sorted((unwanted_states or {}).items())
-        if name in installed and not _is_in_state(installed[name], state)
+        # a restart removes or disables such a plugin [ci-22]
+        if name in installed
+        and installed[name].deleted is not True
+        and not (state == "disabled" and installed[name].enabled is False)
     ]
     return {
         "missing": missing,
@@ -231,14 +361,6 @@ def compliance(
         "unwanted": unwanted,
         "compliant": not (missing or outdated or inactive or unwanted),
     }
-
-
-def _is_in_state(plugin: Plugin, state: str) -> bool:
-    """Return whether a plugin is in a state, or will be after a restart [ci-22].
-
-    :param state: `absent` or `disabled`
-    """
-    return plugin.deleted is True or (state == "disabled" and plugin.enabled is False)
 
 
 def not_in_lock(plugins: Iterable[Plugin], baseline: Baseline) -> dict[str, Any]:
@@ -252,24 +374,6 @@ def not_in_lock(plugins: Iterable[Plugin], baseline: Baseline) -> dict[str, Any]
             entry = {"name": plugin.short_name, "installed": plugin.version, "required": locked}
             newer.append(entry)
     return {"extra": extra, "newer": newer}
-
-
-def _state(entry: Any) -> tuple[str, str]:
-    """Return name and state of an entry of `required`."""
-    known = {"name", "version", "state"}
-    if not isinstance(entry, Mapping) or not entry.get("name") or set(entry) - known:
-        raise invalid(f"required: {excerpt(entry)} is not a dict of name, version and state")
-    name, state = str(entry["name"]), entry.get("state") or "present"
-    if state not in (*_ACTIVE_STATES, *_INACTIVE_STATES):
-        message = ", ".join((*_ACTIVE_STATES, *_INACTIVE_STATES))
-        raise invalid(
-            f"required: the state of {name} is {excerpt(state)}: set it to one of {message}"
-        )
-    if state in _INACTIVE_STATES and entry.get("version"):
-        raise invalid(
-            f"required: version of {name} cannot be combined with state: {state}: omit it"
-        )
-    return name, state
 
 
 def least_version(version: str | None, option: str) -> str | None:
