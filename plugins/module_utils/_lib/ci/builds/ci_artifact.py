@@ -148,14 +148,17 @@ class ArtifactSource:
         purpose = self._purpose_of("reading the size of", artifact)
         try:
             response = self._server.read(purpose, source, method="HEAD", headers=AS_STORED)
+            length = response.headers.get("Content-Length", "")
         except ToolchainError as error:
             if error.status not in REDIRECTS:
                 raise
+
+            def length_of(incoming: Incoming) -> str:
+                return str(incoming.headers.get("Content-Length", ""))
+
             length = download(
-                self._server, purpose, source, _length_of, validate=lambda response: None
+                self._server, purpose, source, length_of, validate=lambda response: None
             )
-        else:
-            length = response.headers.get("Content-Length", "")
         size = number_of(length)
         return size if size is not None and size >= 0 else None
 
@@ -171,10 +174,6 @@ class ArtifactSource:
 
     def _purpose_of(self, verb: str, artifact: Artifact) -> str:
         return f"{verb} '{shorten(artifact.path, _MAX_NAME_LENGTH)}' of {self._purpose}"
-
-
-def _length_of(response: Incoming) -> str:
-    return str(response.headers.get("Content-Length", ""))
 
 
 _BLOCK = 1024 * 1024
@@ -348,12 +347,26 @@ class CiArtifactOperation:
             if os.path.abspath(place) in map(os.path.abspath, targets.values()):
                 raise invalid(f"console: {place} is also the file of an artifact: set another path")
             console = console_file(self._server, path, purpose, place)
-        compare = partial(_compared, source)
+
+        def compare(target: tuple[Artifact, str]) -> FetchedFile:
+            artifact, place = target
+            present = local_file(place)
+            same = present is not None and source.is_at(artifact, place, present.sha256)
+            save = partial(source.save, artifact, place)
+            action = "unchanged" if same else "downloaded"
+            return FetchedFile(place, present, action, save, artifact.path)
+
         files = spread(self._options.parallel, compare, list(targets.items()))
         fetches = FetchPlan(files, console)
         build = records.shown(shown, self._job, self._task.connection.url)
         result = {"build": build, **fetches.result({}, planned=True)}
-        before, after = self._before_and_after(fetches)
+        origin = {"job": self._job.name, "build": self._segment}
+        before = {
+            file.place: {"size": file.present.size, "sha256": file.present.sha256}
+            for file in fetches.downloads
+            if file.present is not None
+        }
+        after = {file.place: {"from": origin} for file in fetches.downloads}
         if before == after:
             return Plan({}, {}, result=result)
         return Plan(before, after, "update" if before else "create", result=result, data=fetches)
@@ -397,16 +410,6 @@ class CiArtifactOperation:
         found = safe_paths(self._options.dest or "", paths, flat=self._options.flat)
         return {artifact: found[artifact.path] for artifact in chosen}
 
-    def _before_and_after(self, fetches: FetchPlan) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the files to download for the diff, by local path, before and after the task."""
-        build = {"job": self._job.name, "build": self._segment}
-        before = {
-            file.place: {"size": file.present.size, "sha256": file.present.sha256}
-            for file in fetches.downloads
-            if file.present is not None
-        }
-        return before, {file.place: {"from": build} for file in fetches.downloads}
-
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         fetches: FetchPlan = plan.data
         done: dict[str, Fetched] = {}
@@ -424,11 +427,3 @@ class CiArtifactOperation:
             error.result.update(fetches.result(done), changed=bool(done))
             raise
         return fetches.result(done)
-
-
-def _compared(source: ArtifactSource, target: tuple[Artifact, str]) -> FetchedFile:
-    artifact, place = target
-    present = local_file(place)
-    same = present is not None and source.is_at(artifact, place, present.sha256)
-    save = partial(source.save, artifact, place)
-    return FetchedFile(place, present, "unchanged" if same else "downloaded", save, artifact.path)

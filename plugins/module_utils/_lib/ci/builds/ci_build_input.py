@@ -69,10 +69,15 @@ class CiBuildInputOperation:
     def plan(self) -> Plan:
         build = self._read(self._segment)
         pending = self._find(pending_inputs(build))
-        self._hide_secrets(pending)
+        types = {entry["name"]: entry["type"] for entry in (pending or {}).get("parameters", ())}
+        for name, value in self._parameters.items():
+            if "Password" in types.get(name, "Password"):  # also if the types are unknown
+                self._hide(text(value))
         if pending is None:
             return unchanged({"input": None})
-        parameters = self._typed_parameters(pending) if self._options.action == "proceed" else {}
+        parameters = (
+            self._typed_parameters(pending, types) if self._options.action == "proceed" else {}
+        )
         shown = {"build": records.number_of(build.get("number")), "id": pending["id"]}
         values = {
             "id": pending["id"],
@@ -107,18 +112,11 @@ class CiBuildInputOperation:
             if error.status == 400 and "You need to " in error.message:
                 error.kind = "permission"
             raise
-        self._require_answered(str(number), input_id)
-        return {}
-
-    def _require_answered(self, number: str, input_id: str) -> None:
-        """Raise `failed` if the build still waits for the input, or was aborted by another user.
-
-        Server fact [ci-6]: the server responds to a success with 302, which a proxy may also send.
-        """
+        # server fact [ci-6]: a success is a redirect, which a proxy may also send
         for _attempt in range(_ATTEMPTS):
-            done = self._is_answered(number, input_id)
+            done = self._is_answered(str(number), input_id)
             if done:
-                return
+                return {}
             if done is None:
                 raise ToolchainError(
                     "failed",
@@ -157,21 +155,15 @@ class CiBuildInputOperation:
             + (f", but for {known}" if known else ""),
         )
 
-    def _hide_secrets(self, pending: Mapping[str, Any] | None) -> None:
-        """Hide the values of password parameters; all values if their types are unknown."""
-        types = {entry["name"]: entry["type"] for entry in (pending or {}).get("parameters", ())}
-        for name, value in self._parameters.items():
-            if "Password" in types.get(name, "Password"):
-                self._hide(text(value))
-
-    def _typed_parameters(self, pending: Mapping[str, Any]) -> dict[str, object]:
+    def _typed_parameters(
+        self, pending: Mapping[str, Any], types: Mapping[str, str]
+    ) -> dict[str, object]:
         """Return the typed values of the parameters.
 
-        Raises `invalid` for a missing parameter, without which the server would continue, and for a
-        parameter that the input does not have.
+        Raises `invalid` for a missing parameter, without which the server would continue, for a
+        parameter that the input does not have, and for a boolean with another value.
         """
         values = self._parameters
-        types = {entry["name"]: entry["type"] for entry in pending["parameters"]}
         for names, words in (
             (sorted(set(values) - set(types)), "has no parameter"),
             (sorted(set(types) - set(values)), "needs the parameter"),
@@ -179,7 +171,14 @@ class CiBuildInputOperation:
             if names:
                 has = f"it has {', '.join(types)}" if types else "it has none"
                 raise invalid(f"parameters: {described(pending)} {words} {', '.join(names)}: {has}")
-        return {name: _value(name, values[name], kind) for name, kind in types.items()}
+        typed: dict[str, object] = {}
+        for name, kind in types.items():
+            typed[name] = value = text(values[name])
+            if "BooleanParameter" in kind:
+                if value.lower() not in ("true", "false"):
+                    raise invalid(f"parameters.{name} is a boolean: use true or false")
+                typed[name] = value.lower() == "true"
+        return typed
 
     def _is_answered(self, number: str, input_id: str) -> bool | None:
         """Return whether the build no longer waits for the input.
@@ -192,15 +191,3 @@ class CiBuildInputOperation:
         if self._options.action == "proceed" and build.get("result") == "ABORTED":
             return None
         return True
-
-
-def _value(name: str, value: object, kind: str) -> object:
-    """Return the value of a parameter with the type that the server expects.
-
-    Raises `invalid` for a boolean parameter with another value.
-    """
-    if "BooleanParameter" not in kind:
-        return text(value)
-    if text(value).lower() not in ("true", "false"):
-        raise invalid(f"parameters.{name} is a boolean: use true or false")
-    return text(value).lower() == "true"

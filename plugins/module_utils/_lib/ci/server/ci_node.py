@@ -21,18 +21,8 @@ from ...core.module.typed_options import Option, PathText, Positive
 from ...core.operations.objects import Item, ItemKind, Objects, entries_of
 from ...core.plan import Plan, plan, remaining, unordered, without_none
 from ...core.progress import PollInterval
-from ..client import (
-    CONFIGURE_NODE,
-    CONNECT_NODE,
-    CREATE_NODE,
-    DELETE_NODE,
-    DISCONNECT_NODE,
-    READ_NODE,
-    READ_SERVER,
-    ServerObjects,
-    objects,
-    server_of,
-)
+from .. import client
+from ..client import READ_NODE, READ_SERVER, ServerObjects, objects, server_of
 from ..jobs import configuration
 from ..jobs.configuration import without_kept
 from ..service import SERVICE
@@ -100,29 +90,28 @@ class NodeStore:
             )
         if not isinstance(shown.get("computer"), list):
             raise ToolchainError("protocol", f"{purpose}: the response has no list of nodes")
-        return [_state(_name(obj), obj) for obj in objects(shown["computer"])]
+        found = []
+        for obj in objects(shown["computer"]):
+            # the displayed name of the built-in node is localized
+            is_built_in = str(obj.get("_class")).endswith("$MasterComputer")
+            name = BUILT_IN if is_built_in else as_text(obj.get("displayName"))
+            found.append(_state(name, obj))
+        return found
 
     def configuration(self, name: str) -> XmlElement | None:
         return self._objects.document(f"reading the node '{name}'", self._path(name))
 
     def create(self, name: str, fields: Mapping[str, Any]) -> None:
         """Create a node that waits for its agent to connect, with these form fields."""
-        form = {
+        described = {
             "name": name,
+            **fields,
             "type": _CLASS,
-            "json": json.dumps(
-                {
-                    "name": name,
-                    **fields,
-                    "type": _CLASS,
-                    "retentionStrategy": {
-                        "stapler-class": "hudson.slaves.RetentionStrategy$Always"
-                    },
-                    "nodeProperties": {"stapler-class-bag": "true"},
-                    "launcher": {"stapler-class": f"{_PACKAGE}.JNLPLauncher"},
-                }
-            ),
+            "retentionStrategy": {"stapler-class": "hudson.slaves.RetentionStrategy$Always"},
+            "nodeProperties": {"stapler-class-bag": "true"},
+            "launcher": {"stapler-class": f"{_PACKAGE}.JNLPLauncher"},
         }
+        form = {"name": name, "type": _CLASS, "json": json.dumps(described)}
         purpose = f"creating the node '{name}'"
         verify = self._shows(name)
         try:
@@ -181,48 +170,29 @@ class NodeStore:
         return self._built_in[0] if name == BUILT_IN else f"computer/{path(name)}"
 
 
-def _name(shown: Mapping[str, Any]) -> str:
-    """Return the name of a listed node. The displayed name of the built-in node is localized."""
-    is_built_in = str(shown.get("_class")).endswith("$MasterComputer")
-    return BUILT_IN if is_built_in else as_text(shown.get("displayName"))
-
-
 def _state(name: str, shown: Mapping[str, Any]) -> NodeState:
     names = {name, as_text(shown.get("displayName")), ""}
     labels = {as_text(obj.get("name")) for obj in objects(shown.get("assignedLabels"))} - names
     taken_offline = shown.get("temporarilyOffline") is True
+    reason = str(shown.get("offlineCauseReason") or "")
+    if reason.startswith("Disconnected by "):
+        # server fact [ci-41]: some releases return `Disconnected by USER : REASON`
+        reason = reason.partition(" : ")[2]
     return NodeState(
         name,
         shown.get("offline") is True,
         taken_offline,
-        _reason(str(shown.get("offlineCauseReason") or "")) if taken_offline else "",
+        reason if taken_offline else "",
         tuple(sorted(labels)),
         int(shown.get("numExecutors") or 0),
         shown.get("idle") is True,
     )
 
 
-def _reason(shown: str) -> str:
-    """Return the reason that a user gave for taking a node offline.
-
-    Server fact [ci-41]: some releases return it as `Disconnected by USER : REASON`.
-    """
-    if not shown.startswith("Disconnected by "):
-        return shown
-    return shown.partition(" : ")[2]
-
-
 def without_state(root: XmlElement) -> XmlElement:
     """Return a copy of a configuration without the elements of `_OFFLINE`."""
     copy = deepcopy(root)
     copy.children = [child for child in copy.children if child.name not in _OFFLINE]
-    return copy
-
-
-def with_state_of(root: XmlElement, live: XmlElement) -> XmlElement:
-    """Return a copy of a configuration with the elements of `_OFFLINE` from `live`."""
-    copy = without_state(root)
-    copy.children += [child for child in live.children if child.name in _OFFLINE]
     return copy
 
 
@@ -349,10 +319,6 @@ class Nodes(ItemKind[CiNodeEntry, _Node]):
         found = plan(fields, wanted, _COMPARISONS).with_data(compared)
         return found.with_result(node=_returned(node.state, found.after))
 
-    def _read(self, name: str, entry: CiNodeEntry) -> _Node | None:
-        state = self._store.state(name)
-        return self._with_configuration(None if state is None else _Node(state, None), entry)
-
     def _with_configuration(self, node: _Node | None, entry: CiNodeEntry) -> _Node | None:
         """Return a node with its configuration, if options of the entry belong to it."""
         if node is None or not _is_configured(entry):
@@ -380,12 +346,21 @@ class Nodes(ItemKind[CiNodeEntry, _Node]):
     def write(self, item: Item[CiNodeEntry, _Node]) -> None:
         entry, name = item.entry, item.name
         if item.plan.action == "delete":
-            self._delete(entry, name)
+            polling = PollInterval(entry.wait_timeout, _POLL_INTERVAL)
+            while not entry.force:
+                state = self._store.state(name)
+                if state is None or state.idle:
+                    break
+                polling.pause(f"the node '{name}' is running builds (set force=true to abort them)")
+            self._store.delete(name)
             return
         wanted = _wanted_state(entry)
         before = self._store.state(name)
         if item.plan.action == "create":
-            self._store.create(name, _form(entry))
+            fields = {"executors": 1, "mode": "normal", "labels": [], "remote_root": "/"}
+            fields |= _wanted_fields(entry)
+            form = {_FORM_FIELDS[key]: _encoded(key, value) for key, value in fields.items()}
+            self._store.create(name, form)
         elif before is not None and before.temporarily_offline:
             # server fact [ci-41]: some releases bring the node online with each save
             wanted = {"offline": True, "offline_reason": before.offline_reason, **wanted}
@@ -393,7 +368,9 @@ class Nodes(ItemKind[CiNodeEntry, _Node]):
         self._switch(name, wanted)
 
     def left(self, item: Item[CiNodeEntry, _Node]) -> Plan:
-        node = item.state = self._read(item.name, item.entry)
+        state = self._store.state(item.name)
+        found = None if state is None else _Node(state, None)
+        node = item.state = self._with_configuration(found, item.entry)
         if node is None or item.plan.action == "delete":
             return remaining(item.plan, None if node is None else _fields(node))
         item.returned = {"node": node.state.as_dict()}
@@ -434,7 +411,13 @@ class Nodes(ItemKind[CiNodeEntry, _Node]):
 
         live, config = left() if _is_configured(item.entry) else None, self._configs[item.name]
         if live is not None:
-            sent = _with_fields(live, item.entry) if config is None else with_state_of(config, live)
+            # the elements of `_OFFLINE` stay as they are on the server
+            sent = deepcopy(live) if config is None else without_state(config)
+            if config is None:
+                for option, value in _wanted_fields(item.entry).items():
+                    put(sent, _ELEMENTS[option], _encoded(option, value))
+            else:
+                sent.children += [child for child in live.children if child.name in _OFFLINE]
             self._store.save(item.name, sent, lambda: left() is None)
 
     def _switch(self, name: str, wanted: Mapping[str, Any]) -> None:
@@ -447,15 +430,6 @@ class Nodes(ItemKind[CiNodeEntry, _Node]):
             self._store.toggle(name, offline=offline, reason=reason or "")
         elif offline and reason is not None and state.offline_reason != reason:
             self._store.change_reason(name, reason)
-
-    def _delete(self, entry: CiNodeEntry, name: str) -> None:
-        polling = PollInterval(entry.wait_timeout, _POLL_INTERVAL)
-        while not entry.force:
-            state = self._store.state(name)
-            if state is None or state.idle:
-                break
-            polling.pause(f"the node '{name}' is running builds (set force=true to abort them)")
-        self._store.delete(name)
 
 
 def _is_configured(entry: CiNodeEntry) -> bool:
@@ -494,19 +468,6 @@ def _wanted_state(entry: CiNodeEntry) -> dict[str, Any]:
     return without_none(vars(entry), ("offline", "offline_reason"))
 
 
-def _with_fields(live: XmlElement, entry: CiNodeEntry) -> XmlElement:
-    root = deepcopy(live)
-    for option, value in _wanted_fields(entry).items():
-        put(root, _ELEMENTS[option], _encoded(option, value))
-    return root
-
-
-def _form(entry: CiNodeEntry) -> dict[str, Any]:
-    fields = {"executors": 1, "mode": "normal", "labels": [], "remote_root": "/"}
-    fields |= _wanted_fields(entry)
-    return {_FORM_FIELDS[option]: _encoded(option, value) for option, value in fields.items()}
-
-
 def _encoded(option: str, value: Any) -> str:
     if option == "labels":
         return " ".join(value)
@@ -534,11 +495,11 @@ class CiNodeOperation(Objects[CiNodeEntry, Any]):
         SERVICE,
         {
             "read": reads(READ_SERVER, READ_NODE),
-            "create": writes(READ_SERVER, unforeseen=(CREATE_NODE, READ_NODE)),
-            "update": writes(READ_SERVER, READ_NODE, unforeseen=(CONFIGURE_NODE,)),
-            "take offline": writes(READ_SERVER, unforeseen=(DISCONNECT_NODE,)),
-            "bring online": writes(READ_SERVER, unforeseen=(CONNECT_NODE,)),
-            "delete": writes(READ_SERVER, unforeseen=(DELETE_NODE,)),
+            "create": writes(READ_SERVER, unforeseen=(client.CREATE_NODE, READ_NODE)),
+            "update": writes(READ_SERVER, READ_NODE, unforeseen=(client.CONFIGURE_NODE,)),
+            "take offline": writes(READ_SERVER, unforeseen=(client.DISCONNECT_NODE,)),
+            "bring online": writes(READ_SERVER, unforeseen=(client.CONNECT_NODE,)),
+            "delete": writes(READ_SERVER, unforeseen=(client.DELETE_NODE,)),
         },
         kind="node",
         name="{name}",

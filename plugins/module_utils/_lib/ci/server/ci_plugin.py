@@ -136,7 +136,11 @@ class CiPluginOperation:
                     self._switch(change)
                     switched.append(change.name)
             if planned.installing:
-                planned = self._install(planned)
+                if not planned.offers:  # now that a write is allowed, read the update site
+                    update_centre.refresh(self._server)
+                    planned = replace(planned, offers=update_centre.read_offers(self._server))
+                    require_offers(planned.changes, planned.offers)
+                update_centre.install(self._server, planned.requests, planned.centre.last)
                 requested = planned.installing
             self._task.unlock()
             centre = self._follow(planned) if self._options.wait else planned.centre
@@ -146,15 +150,6 @@ class CiPluginOperation:
         plugins = installed_plugins.read(self._server)
         rows = planned.rows(plugins, centre, requested if self._options.wait else None)
         return {"plugins": rows, "restart_required": restart_required(plugins, centre)}
-
-    def _install(self, planned: PluginPlan) -> PluginPlan:
-        """Request the installations. Return the plan with the plugins of the update site."""
-        if not planned.offers:
-            update_centre.refresh(self._server)
-            planned = replace(planned, offers=update_centre.read_offers(self._server))
-            require_offers(planned.changes, planned.offers)
-        update_centre.install(self._server, planned.requests, planned.centre.last)
-        return planned
 
     def _follow(self, planned: PluginPlan) -> CentreState:
         """Wait for the requested installations, including those that another user has started."""

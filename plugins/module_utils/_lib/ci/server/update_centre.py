@@ -7,7 +7,7 @@ The update centre installs plugins in the background.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, Literal
@@ -132,25 +132,21 @@ def read_state(server: Transport) -> CentreState:
         expect=(200, 404),
     )
     shown = {} if response.status == 404 else object_of(response)
-    found = [
-        _installation(job)
-        for job in objects(shown.get("jobs"))
-        if str(job.get("type") or _INSTALLATION) == _INSTALLATION and part(job.get("plugin"))
-    ]
+    found = []
+    for job in objects(shown.get("jobs")):
+        plugin, status, number = part(job.get("plugin")), part(job.get("status")), job.get("id")
+        if str(job.get("type") or _INSTALLATION) == _INSTALLATION and plugin:
+            found.append(
+                Installation(
+                    number if isinstance(number, int) else 0,
+                    as_text(plugin.get("name")),
+                    str(plugin.get("version") or ""),
+                    str(status.get("type") or ""),
+                    shorten(str(job.get("errorMessage") or "")),
+                )
+            )
     found.sort(key=lambda installation: installation.number)
     return CentreState(found, shown.get("restartRequiredForCompletion") is True)
-
-
-def _installation(job: Mapping[str, Any]) -> Installation:
-    plugin, status = part(job.get("plugin")), part(job.get("status"))
-    number = job.get("id")
-    return Installation(
-        number if isinstance(number, int) else 0,
-        as_text(plugin.get("name")),
-        str(plugin.get("version") or ""),
-        str(status.get("type") or ""),
-        shorten(str(job.get("errorMessage") or "")),
-    )
 
 
 def read_offers(server: Transport) -> Offers:
@@ -271,15 +267,11 @@ def follow(
         missing = set(names) - {installation.name for installation in started}
         reads += 1
         if not running and (not missing or reads > _MAX_READS):
-            _require_success(started, names)
-            return state
+            break
         count = f"{len(started) - len(running)} of {len(started) + len(missing)} done"
         line = f"installing plugins: {count}: {', '.join(running) or 'waiting for the server'}"
         say(line)
         polling.pause(line)
-
-
-def _require_success(started: Sequence[Installation], names: Collection[str]) -> None:
     newest = {installation.name: installation for installation in started}
     errors = [
         f"{installation.name}: {installation.reason or 'the server gave no reason'}"
@@ -293,8 +285,11 @@ def _require_success(started: Sequence[Installation], names: Collection[str]) ->
         raise ToolchainError(
             "failed", f"{len(errors)} plugin installations failed: {'; '.join(errors)}"
         )
+    return state
 
 
+#: Request that changes an installed plugin.
+Switch = Literal["doUninstall", "makeEnabled", "makeDisabled"]
 _SHORT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -326,7 +321,7 @@ class PluginChange:
     waiting: str | None = None
     joined: bool = False
     install: bool = False
-    switch: Literal["doUninstall", "makeEnabled", "makeDisabled"] | None = None
+    switch: Switch | None = None
     implied: bool = False
 
     @property
@@ -361,16 +356,6 @@ class PluginChange:
         """Return version and state of the installed plugin, or `None`."""
         there = self.installed
         return None if there is None else {"version": there.version, "enabled": there.enabled}
-
-    def row(self, after: str | None, action: str) -> dict[str, Any]:
-        """Return the item of the return value `plugins`."""
-        return {
-            "name": self.name,
-            "before": self.before,
-            "after": None if self.wanted.state == "absent" else after,
-            "action": action,
-            "implied": self.implied,
-        }
 
 
 @dataclass(frozen=True)
@@ -416,21 +401,17 @@ class PluginPlan:
         found: dict[str, PluginChange] = {}
         while pending:
             entry = pending.pop()
-            for change in self._implied_by(entry):
-                if change.name not in {*listed, *found}:
-                    found[change.name] = change
+            offer = offer_of(self.offers, entry.name, entry.version) or Offer("", {})
+            for name, minimum in {**offer.optional, **offer.needs}.items():
+                change, coming = self._implied_change(name, minimum), self.centre.coming(name)
+                version = change.before if coming is None else coming.version
+                # a dependency that is missing or too old
+                wanted = is_older(version, minimum) if version else name in offer.needs
+                available = offer_of(self.offers, name, minimum) is not None
+                if wanted and available and name not in {*listed, *found}:
+                    found[name] = change
                     pending.append(change.wanted)
         return [found[name] for name in sorted(found)]
-
-    def _implied_by(self, entry: PluginEntry) -> Iterator[PluginChange]:
-        """Yield the dependencies of a plugin that are missing or too old."""
-        offer = offer_of(self.offers, entry.name, entry.version) or Offer("", {})
-        for name, minimum in {**offer.optional, **offer.needs}.items():
-            change, coming = self._implied_change(name, minimum), self.centre.coming(name)
-            version = change.before if coming is None else coming.version
-            wanted = is_older(version, minimum) if version else name in offer.needs
-            if wanted and offer_of(self.offers, name, minimum) is not None:
-                yield change
 
     def _implied_change(self, name: str, minimum: str | None = None) -> PluginChange:
         installed = next((plugin for plugin in self.plugins if plugin.short_name == name), None)
@@ -486,14 +467,23 @@ class PluginPlan:
                 version = self._offered(change)
             elif newest is not None and newest.waits:
                 version = newest.version
-            rows.append(change.row(version or change.waiting, self._action(change, centre)))
+            mine = [each for each in centre.since(self.centre.last) if each.name == change.name]
+            action = "failed" if change.install and mine and mine[-1].failed else change.action
             if not (done is None or change.implied or change.name in done):
-                rows[-1] = change.row(change.before, "unchanged")
+                version, action = change.before, "unchanged"
+            else:
+                version = version or change.waiting
+            absent = change.wanted.state == "absent"
+            rows.append(
+                {
+                    "name": change.name,
+                    "before": change.before,
+                    "after": None if absent else version,
+                    "action": action,
+                    "implied": change.implied,
+                }
+            )
         return rows
-
-    def _action(self, change: PluginChange, centre: CentreState) -> str:
-        started = [found for found in centre.since(self.centre.last) if found.name == change.name]
-        return "failed" if change.install and started and started[-1].failed else change.action
 
 
 def restart_required(plugins: Sequence[Plugin], centre: CentreState) -> bool:
@@ -533,19 +523,12 @@ def _change_of(wanted: PluginEntry, installed: Plugin | None, centre: CentreStat
     missing = version is None
     old = not missing and wanted.version is not None and is_older(version or "", wanted.version)
     joined = coming is not None and coming.runs and not old
-    return PluginChange(
-        wanted, installed, waiting, joined, missing or old, _switch(wanted, installed)
-    )
-
-
-def _switch(
-    wanted: PluginEntry, installed: Plugin | None
-) -> Literal["makeEnabled", "makeDisabled"] | None:
-    if installed is None:
-        return None
-    if wanted.state == "enabled" and installed.enabled is False:
-        return "makeEnabled"
-    return "makeDisabled" if wanted.state == "disabled" and installed.enabled is not False else None
+    switch: Switch | None = None
+    if installed is not None and wanted.state == "enabled" and installed.enabled is False:
+        switch = "makeEnabled"
+    if installed is not None and wanted.state == "disabled" and installed.enabled is not False:
+        switch = "makeDisabled"
+    return PluginChange(wanted, installed, waiting, joined, missing or old, switch)
 
 
 def require_offers(changes: Sequence[PluginChange], offers: Offers) -> None:
@@ -553,33 +536,29 @@ def require_offers(changes: Sequence[PluginChange], offers: Offers) -> None:
 
     The kind is `not_found` if they lack a plugin, else `rejected`.
     """
-    installing = [change for change in changes if change.install]
-    reasons = [reason for change in installing if (reason := _lack_of(change, offers))]
+    reasons, unknown = [], False
+    for change in (change for change in changes if change.install):
+        name, version = change.name, change.wanted.version
+        chosen, known = offer_of(offers, name, version), offers.get(name, ())
+        if name not in offers and change.installed is None:
+            unknown = True
+            reasons.append(f"{name} is unknown")
+        elif name not in offers:
+            reasons.append(f"{name} {version} is required, but nothing newer than {change.before}")
+        elif chosen is None:
+            newest = known[0].version
+            for offer in known:
+                newest = offer.version if is_older(newest, offer.version) else newest
+            reasons.append(f"{name} {version} is required, but the newest is {newest}")
+        elif "." in chosen.site:
+            # server fact [ci-22]: the server splits the name of a request at each dot
+            site = f"is on the site '{chosen.site}'"
+            reasons.append(f"{name} {site}, and a request cannot name a site with a dot")
     if reasons:
-        unknown = any(change.name not in offers and not change.installed for change in installing)
         raise ToolchainError(
             "not_found" if unknown else "rejected",
             f"the update site of the server lacks plugins: {'; '.join(reasons)}",
         )
-
-
-def _lack_of(change: PluginChange, offers: Offers) -> str:
-    """Return the reason for which the update sites cannot provide a plugin, or ""."""
-    name, version = change.name, change.wanted.version
-    chosen = offer_of(offers, name, version)
-    if name not in offers:
-        if change.installed is None:
-            return f"{name} is unknown"
-        return f"{name} {version} is required, but nothing newer than {change.before}"
-    if chosen is None:
-        newest = offers[name][0].version
-        for offer in offers[name]:
-            newest = offer.version if is_older(newest, offer.version) else newest
-        return f"{name} {version} is required, but the newest is {newest}"
-    # server fact [ci-22]: the server splits the name of a request at each dot
-    if "." in chosen.site:
-        return f"{name} is on the site '{chosen.site}', and a request cannot name a site with a dot"
-    return ""
 
 
 def dependants(changes: Sequence[PluginChange], plugins: Sequence[Plugin]) -> dict[str, list[str]]:
