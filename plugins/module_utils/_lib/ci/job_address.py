@@ -117,7 +117,9 @@ def _of_url(url: str, base_url: str) -> Job:
     """Return the job at a URL of the server. Views in the path are ignored."""
     if origin(url) == NOWHERE:
         require_address(url, "in job")
-    if not _on_server(url, base_url):
+    base = path_of(base_url).rstrip("/")
+    same = origin(url) == origin(base_url) != NOWHERE
+    if not same or not path_of(url).startswith(f"{base}/"):
         raise invalid(f"the URL in job is not on the CI server at {base_url}")
     rest = path_of(url)[len(path_of(base_url)) :]
     parts = [part for part in rest.split("/") if part]
@@ -134,17 +136,9 @@ def _of_url(url: str, base_url: str) -> Job:
     return Job("/".join(f"job/{segment}" for segment in segments), "/".join(names))
 
 
-def _on_server(url: str, base_url: str) -> bool:
-    same = origin(url) == origin(base_url) != NOWHERE
-    return same and path_of(url).startswith(path_of(base_url).rstrip("/") + "/")
-
-
 def same_job(url: object, job: Job) -> bool:
     """Return whether a URL from the server is that of `job`, with any root URL."""
     shown = unquote(path_of(str(url))).rstrip("/")
-    return shown.endswith(f"/{unquote(job.path)}") and not _has_more_folders(shown, job)
-
-
-def _has_more_folders(shown: str, job: Job) -> bool:
-    """Return whether a path that ends with `job` has more folders, as `x/job/a/job/b` for `b`."""
-    return "/job/" in f"{shown[: -len(unquote(job.path))]}"
+    path = unquote(job.path)
+    # a path with more folders is another job: `x/job/a/job/b` is not `b`
+    return shown.endswith(f"/{path}") and "/job/" not in shown.removesuffix(path)

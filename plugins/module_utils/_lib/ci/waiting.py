@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
-from typing import Annotated, Any
+from typing import Annotated
 
 from ..core.errors import ToolchainError, invalid
 from ..core.http.transport import Transport
@@ -51,13 +51,10 @@ def interruptible() -> Iterator[Callable[[str], None]]:
     finally:
         for signal_ in handled:
             signal.signal(signal_, before[signal_])
-        if caught and _is_managed(before[signal.Signals(caught[0])]):
+        handler = before[signal.Signals(caught[0])] if caught else None
+        # a program has installed the handler, and not the system or Python
+        if callable(handler) and handler is not signal.default_int_handler:
             os.kill(os.getpid(), caught[0])
-
-
-def _is_managed(handler: Any) -> bool:
-    """Return whether a program has installed the handler, and not the system or Python."""
-    return callable(handler) and handler is not signal.default_int_handler
 
 
 #: Creates a `PollInterval` from a timeout and a maximum pause, both in seconds.
@@ -106,7 +103,14 @@ class Outage:
 
     def passes(self, error: ToolchainError) -> bool:
         """Return whether the next poll may succeed."""
-        if _is_unavailable(error) or (error.status == 401 and _is_starting(self._server)):
+        starting = False
+        if error.status == 401:
+            try:  # until the server has loaded its users, the login page returns 503
+                purpose = "checking whether the CI server is up"
+                self._server.read(purpose, "login", anonymous=True, once=True)
+            except ToolchainError as response:
+                starting = _is_unavailable(response)
+        if starting or _is_unavailable(error):
             self._rejected_since = None
         elif error.status == 401:
             now = self._now()
@@ -121,18 +125,6 @@ class Outage:
     def is_over(self) -> None:
         """Note that the server has responded."""
         self._rejected_since = None
-
-
-def _is_starting(server: Transport) -> bool:
-    """Return whether the server is starting, and therefore rejects every login.
-
-    Server fact [ci-19]: until it has loaded its users, the login page returns 503.
-    """
-    try:
-        server.read("checking whether the CI server is up", "login", anonymous=True, once=True)
-    except ToolchainError as error:
-        return _is_unavailable(error)
-    return False
 
 
 def _is_unavailable(error: ToolchainError) -> bool:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from ...core import address
 from ...core.errors import ToolchainError
@@ -28,7 +28,6 @@ from ...core.operations.named_tokens import (
     token_rules,
 )
 from ...core.plan import Plan
-from ...core.secret import Secret
 from ...core.times import moment_of
 from ..client import ADMINISTER, part, refuse_page, server_of
 from ..script_run import http_console, run_script
@@ -79,10 +78,14 @@ class ApiTokens(NamedTokens):
     def __init__(self, task: Task, name: str, user: str | None, lifetime: timedelta | None) -> None:
         super().__init__(name)
         self._server, self._lifetime = server_of(task), lifetime
+        # the digest that the server stores for the token of the login; a password is no token
+        password = task.connection.password
+        secret = _SECRET.fullmatch(password.reveal()) if password else None
+        digest = hashlib.sha256(secret[1].encode()).hexdigest() if secret else None
         self._arguments = {
             "user": user,
             "prefix": f"toolchain:{name}:",
-            "digest": _digest(task.connection.password),
+            "digest": digest,
             "days": lifetime.days if lifetime else None,
         }
         #: Name of the user, as reported by the latest listing.
@@ -107,21 +110,27 @@ class ApiTokens(NamedTokens):
         found = part(end.result)
         if "user" not in found:
             raise reader.error("the response does not contain the user")
+        if found["user"] is None and self._arguments["user"] is None:
+            login = "set username, because a login is required"
+            raise ToolchainError("auth", f"{purpose}: {login}")
         if found["user"] is None:
-            raise self._unknown_user_error(purpose)
+            reason = f"token_username: the user '{self.user}' does not exist"
+            raise ToolchainError("not_found", f"{purpose}: {reason}")
         self.user = str(found["user"])
         self.may_create = found.get("may_create") is True
         self.stores_ends = found.get("stores_ends") is True
         self.set_clock(moment_of(found.get("now")))
         self._new_end = reader.time(found.get("new_end"))
-        return [_token(row, reader) for row in reader.rows(found.get("tokens"))]
-
-    def _unknown_user_error(self, purpose: str) -> ToolchainError:
-        if self._arguments["user"] is None:
-            return ToolchainError("auth", f"{purpose}: set username, because a login is required")
-        return ToolchainError(
-            "not_found", f"{purpose}: token_username: the user '{self.user}' does not exist"
-        )
+        tokens = []
+        for row in reader.rows(found.get("tokens")):
+            created, expires = (reader.time(row.get(name)) for name in ("created", "expires"))
+            id_, name, logs_in = (
+                reader.id(row.get("id")),
+                as_text(row.get("name")),
+                row.get("logs_in"),
+            )
+            tokens.append(Token(id_, name, created, expires, logs_in=logs_in is True))
+        return tokens
 
     def send(self, purpose: str, mark: str, verify: Verify) -> Response:
         form = {"newTokenName": mark}
@@ -164,29 +173,12 @@ class ApiTokens(NamedTokens):
         )
 
 
-def _digest(password: Secret | None) -> str | None:
-    """Return the digest that the server stores for the token of the login.
-
-    Returns `None` if the login uses a password.
-    """
-    secret = _SECRET.fullmatch(password.reveal()) if password else None
-    return hashlib.sha256(secret[1].encode()).hexdigest() if secret else None
-
-
 def _require_success(response: Response) -> None:
     """Raise `rejected` for an error that the server reports with status 200 [ci-44]."""
     refuse_page(response)
     row = part(json_or_none(response.body))
     if row.get("status") == "error":
         raise response.error("rejected", str(row.get("message") or "the server returned an error"))
-
-
-def _token(row: Mapping[str, Any], reader: TokenReader) -> Token:
-    created, expires = (reader.time(row.get(name)) for name in ("created", "expires"))
-    logs_in = row.get("logs_in") is True
-    return Token(
-        reader.id(row.get("id")), as_text(row.get("name")), created, expires, logs_in=logs_in
-    )
 
 
 @dataclass(frozen=True)
@@ -207,11 +199,7 @@ class CiTokenOperation(TokenOperation):
 
     descriptor: ClassVar = Descriptor(
         SERVICE,
-        {
-            "read": reads(ADMINISTER),
-            "create": writes(ADMINISTER),
-            "revoke": writes(ADMINISTER),
-        },
+        {"read": reads(ADMINISTER), "create": writes(ADMINISTER), "revoke": writes(ADMINISTER)},
         kind="token",
         key=("token_username", "name"),
     )
@@ -221,14 +209,10 @@ class CiTokenOperation(TokenOperation):
         super().__init__(task, options, self._api)
 
     def plan(self) -> Plan:
-        plan = super().plan()
-        if plan.action == "create":
-            self._require_creation()
-        return plan
-
-    def _require_creation(self) -> None:
-        """Raise `permission` if the user may not create tokens. Warn if tokens never expire."""
-        name, tokens = self._options.name, self._api
+        """Plan the change. Raises `permission` if the user may not create a new token."""
+        plan, name, tokens = super().plan(), self._options.name, self._api
+        if plan.action != "create":
+            return plan
         if not tokens.may_create:
             raise ToolchainError(
                 "permission",
@@ -242,14 +226,12 @@ class CiTokenOperation(TokenOperation):
                 " before 2.548. The task renews the token after this time; the old token is valid"
                 " until it is revoked"
             )
+        return plan
 
     def _usable(self, held: list[Token]) -> Token | None:
-        found = super()._usable(held)
-        return None if found and self._is_too_old(found) else found
-
-    def _is_too_old(self, token: Token) -> bool:
-        """Return whether a token without an expiry date is older than `expires_in`."""
-        lifetime = self._options.lifetime
-        if not lifetime or token.expires or token.created is None:
-            return False
-        return self._api.now() - token.created >= lifetime - self._options.margin
+        """Return a token to keep, but not one without an expiry date that is older than `expires_in`."""
+        found, lifetime = super()._usable(held), self._options.lifetime
+        if not found or not lifetime or found.expires or found.created is None:
+            return found
+        too_old = self._api.now() - found.created >= lifetime - self._options.margin
+        return None if too_old else found

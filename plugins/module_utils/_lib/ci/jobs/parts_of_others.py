@@ -70,16 +70,15 @@ def exported(text: str) -> str:
     """Return a configuration without what the lists of credentials and views contain."""
     root = parse(text)
     removed, views = remove(root), child_of(root, VIEWS)
-    if views is not None and not any(map(_is_set, views.children)):
+    if views is not None and all(
+        not member.children
+        and not member.text.strip()
+        and (member.attributes.get("class") == _TAB_BAR or "reference" in member.attributes)
+        for member in views.children
+    ):  # all members have the values of a new folder
         root.children.remove(views)
         removed = True
     return written_in_lines(root) if removed else text
-
-
-def _is_set(member: XmlElement) -> bool:
-    """Return whether a member of `folderViews` has another value than that of a new folder."""
-    default = member.attributes.get("class") == _TAB_BAR or "reference" in member.attributes
-    return bool(member.children or member.text.strip()) or not default
 
 
 def for_creation(text: str) -> tuple[str, list[str]]:
