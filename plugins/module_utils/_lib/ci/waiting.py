@@ -103,14 +103,14 @@ class Outage:
 
     def passes(self, error: ToolchainError) -> bool:
         """Return whether the next poll may succeed."""
-        starting = False
-        if error.status == 401:
+        is_temporary = _is_unavailable(error)
+        if error.status == 401 and not is_temporary:
             try:  # until the server has loaded its users, the login page returns 503
                 purpose = "checking whether the CI server is up"
                 self._server.read(purpose, "login", anonymous=True, once=True)
             except ToolchainError as response:
-                starting = _is_unavailable(response)
-        if starting or _is_unavailable(error):
+                is_temporary = _is_unavailable(response)
+        if is_temporary:
             self._rejected_since = None
         elif error.status == 401:
             now = self._now()

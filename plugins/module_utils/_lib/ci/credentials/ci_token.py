@@ -229,7 +229,7 @@ class CiTokenOperation(TokenOperation):
         return plan
 
     def _usable(self, held: list[Token]) -> Token | None:
-        """Return a token to keep, but not one without an expiry date that is older than `expires_in`."""
+        """Return a token to keep. One without an expiry date is renewed after `expires_in`."""
         found, lifetime = super()._usable(held), self._options.lifetime
         if not found or not lifetime or found.expires or found.created is None:
             return found
