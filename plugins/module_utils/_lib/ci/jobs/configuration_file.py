@@ -94,8 +94,8 @@ class _XmlEdits:
         in_list = is_list(one) or is_list(two)
         pairs: list[Pair]
         if in_list:
-            names = [[*map(_name_of, children)] for children in (one, two)]
-            codes = SequenceMatcher(None, *names, autojunk=False).get_opcodes()
+            mine, theirs = map(_name_of, one), map(_name_of, two)
+            codes = SequenceMatcher(None, [*mine], [*theirs], autojunk=False).get_opcodes()
             pairs = [
                 pair
                 for _kind, first, last, other, end in codes
@@ -105,25 +105,25 @@ class _XmlEdits:
             pairs = [(child, child_of(wanted, child.name)) for child in one]
             pairs += [(None, child) for child in two if child_of(own, child.name) is None]
         place = self._spans[id(own)].inner
-        for mine, theirs in pairs:
-            if mine is not None and theirs is not None:
-                if not _is_same(own, mine, theirs):
-                    self._change(mine, theirs)
-            elif not in_list and _is_same(own, mine, theirs):
+        for old, new in pairs:
+            if old is not None and new is not None:
+                if not _is_same(own, old, new):
+                    self._change(old, new)
+            elif not in_list and _is_same(own, old, new):
                 pass  # only one of them has a default
-            elif mine is not None:
-                span = self._spans[id(mine)]
+            elif old is not None:
+                span = self._spans[id(old)]
                 following = self._text[span.end : span.end + 1]
-                is_line = self._begins_line(mine) and following in ("", "\n")
-                start = span.start - len(self._indent_of(mine)) - 1 if is_line else span.start
+                is_line = self._begins_line(old) and following in ("", "\n")
+                start = span.start - len(self._indent_of(old)) - 1 if is_line else span.start
                 self._changes.append((start, span.end, ""))
-            elif theirs is not None:
-                text = written(theirs)
+            elif new is not None:
+                text = written(new)
                 if self._begins_line(one[0]):
-                    lines = written_in_lines(theirs, self._indent_of(one[0]))
+                    lines = written_in_lines(new, self._indent_of(one[0]))
                     text = "\n" + lines.removesuffix("\n")
                 self._changes.append((place, place, text))
-            place = place if mine is None else self._spans[id(mine)].end
+            place = place if old is None else self._spans[id(old)].end
 
     def _indent_of(self, element: XmlElement) -> str:
         """Return the blanks before an element that begins its line, else ""."""
