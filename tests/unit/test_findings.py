@@ -123,12 +123,12 @@ RESULTS: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     ),
     "a script that is done": ("ci_script", {"name": "views", "changed": False}, []),
     "an old Java": (
-        "ci_java",
+        "java_version",
         JAVA,
         ["java 8: release 2.400 requires Java 11 or 17 (update)"],
     ),
-    "a good Java": ("ci_java", {**JAVA, "java": "17"}, []),
-    "nobody asks for Java": ("ci_java", {**JAVA, "supported": []}, []),
+    "a good Java": ("java_version", {**JAVA, "java": "17"}, []),
+    "nobody asks for Java": ("java_version", {**JAVA, "supported": []}, []),
     "a task that was skipped": ("ci_plugin_info", {**PLUGINS, "skipped": True}, []),
 }
 

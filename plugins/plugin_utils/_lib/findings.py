@@ -333,7 +333,7 @@ def of_ci_script(result: Result) -> Iterator[Finding]:
         yield wanted("script", name)
 
 
-def of_ci_java(result: Result) -> Iterator[Finding]:
+def of_java_version(result: Result) -> Iterator[Finding]:
     """Yield a finding for the Java of the CI server, if the supported versions are known."""
     supported = [int(version) for version in result.get("supported") or []]
     java = str(result.get("java") or "").removeprefix("1.")
@@ -363,16 +363,16 @@ def _side(shown: Any) -> Any:
     return shown or None
 
 
-#: Readers by module. `ci_java` is not a module, but a script of the role `ci_baseline`.
+#: Readers by module. `java_version` names the script that the role `ci_baseline` runs.
 READERS: Mapping[str, Callable[[Result], Iterator[Finding]]] = {
     "analysis_config": of_analysis_config,
     "artifact_cleanup": of_artifact_cleanup,
     "artifact_trash": of_artifact_trash,
     "build_retention": of_build_retention,
-    "ci_java": of_ci_java,
     "ci_plugin": of_ci_plugin,
     "ci_plugin_info": of_ci_plugin_info,
     "ci_script": of_ci_script,
+    "java_version": of_java_version,
 }
 
 

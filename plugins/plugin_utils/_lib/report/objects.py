@@ -67,8 +67,8 @@ def differing(module: str, result: Result) -> list[Finding]:
         found = findings.compared(result, module)
     else:
         found = compared(module, result, result, module)
-    # `ci_java` is not a module: the role `ci_baseline` reads the Java version with `ci_script`
-    service = "ci" if module == "ci_java" else descriptor_of(module).service_name
+    # `java_version` is not a module: the role `ci_baseline` reads the Java version with `ci_script`
+    service = "ci" if module == "java_version" else descriptor_of(module).service_name
     return [{"service": service, **record} for record in found if record["status"] != "ok"]
 
 
@@ -77,7 +77,7 @@ def refused(module: str, result: Result) -> list[Finding]:
     refuses to change them.
     """
     found = failed(module, result, result, module, check=True) if result.get("failed") else []
-    # the results of `ci_java`, which is no module, have no descriptor
+    # the results of `java_version`, which is no module, have no descriptor
     if not found or any(record["status"] == "failed" for record in found):
         return []
     service = descriptor_of(module).service_name
