@@ -293,7 +293,12 @@ def test_action_imports_only_its_module_and_the_shared_base() -> None:
 
 
 def test_plugin_utils_import_core_and_files_of_services_only() -> None:
-    files = ("ci.xml_reader", "ci.jobs.configuration_file", "wiki.formats.comparison")
+    files = (
+        "ci.xml_reader",
+        "ci.jobs.configuration_file",
+        "wiki.formats.comparison",
+        "wiki.formats.front_matter",
+    )
     services = (f"{name}.service" for name in ("repo", "tracker", "wiki", "ci", "analysis"))
     files_of_services = (f"{UTILS}.{name}" for name in (*files, *services))
     allowed = (CORE, f"{PLUGINS}.plugin_utils._lib", *files_of_services)

@@ -13,8 +13,8 @@ from typing import Any
 
 from ...module_utils._lib.ci.jobs import configuration_file
 from ...module_utils._lib.core.errors import ToolchainError
-from ...module_utils._lib.core.front_matter import block_of
 from ...module_utils._lib.wiki.formats.comparison import alike
+from ...module_utils._lib.wiki.formats.front_matter import block_of
 from . import adopted_entry, yaml_edits
 from .adopted_entry import CannotAdopt
 from .adoption import (

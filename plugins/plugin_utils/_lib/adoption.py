@@ -12,7 +12,7 @@ from typing import Any
 
 from ...module_utils._lib.core.errors import invalid
 from ...module_utils._lib.core.files import open_regular
-from ...module_utils._lib.core.front_matter import block_of
+from ...module_utils._lib.wiki.formats.front_matter import block_of
 from . import yaml_edits
 from .desired_schema import schema_of, services
 from .desired_state import key_of, kind_of, name_of

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.delivery.toolchain.plugins.filter.storage_format import storage_format
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core import front_matter
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.formats import (
     document,
+    front_matter,
     templates,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.formats.parser import (

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from urllib.parse import unquote
 
-from ...core.front_matter import split_front_matter
 from . import markup
 from .document import MarkdownDocument, is_safe_address, loose_key, parse_markdown, target_key
 from .elements import (
@@ -26,6 +25,7 @@ from .elements import (
     Element,
     Node,
 )
+from .front_matter import split_front_matter
 from .markup import LinkResolver, SingleText
 from .templates import name_of
 

@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...core.errors import ToolchainError, invalid
-from ...core.front_matter import split_front_matter
 from ...core.globs import Patterns
 from ..formats.canonical import BLOCKS, HEADINGS
+from ..formats.front_matter import split_front_matter
 from ..formats.parser import Malformed, StorageElement, parse
 
 _PREFIXES = ("ac:", "ri:", "at:")

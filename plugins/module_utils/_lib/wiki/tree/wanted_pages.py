@@ -18,7 +18,6 @@ from functools import partial
 from urllib.parse import quote, unquote
 
 from ...core.errors import ToolchainError, invalid, shorten
-from ...core.front_matter import FrontMatter, split_front_matter
 from ..formats.converter import StorageRenderer
 from ..formats.document import (
     MarkdownDocument,
@@ -28,6 +27,7 @@ from ..formats.document import (
     title_of,
 )
 from ..formats.elements import Element
+from ..formats.front_matter import FrontMatter, split_front_matter
 from ..formats.markup import AttachmentNames, LinkTarget, is_external, no_target
 from ..formats.parser import Malformed
 from ..formats.templates import REFERENCE, part_of

@@ -15,7 +15,6 @@ from ansible.module_utils.common.yaml import yaml_dump
 
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid
-from ...core.front_matter import split_front_matter
 from ...core.module import typed_options
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.rules import Rule
@@ -27,6 +26,7 @@ from ...core.progress import ProgressCounter
 from ..attachments import StoredAttachment, entries_of, stored_of, wrong_name
 from ..client import WikiClient
 from ..formats.comparison import alike
+from ..formats.front_matter import split_front_matter
 from ..formats.markup import attachment_key
 from ..formats.parser import Malformed, parse
 from ..page import Page, label_names, wrong_title

@@ -11,8 +11,8 @@ from typing import Any
 
 from ansible.module_utils.common.yaml import HAS_YAML
 
-from .errors import excerpt, invalid
-from .yaml_text import UnreadableYaml, parse_yaml
+from ...core.errors import excerpt, invalid
+from ...core.yaml_text import UnreadableYaml, parse_yaml
 
 _BLOCK = re.compile(
     r"\ufeff?---[ \t]*\r?\n(?P<yaml>(?:(?!---|\.\.\.).*\n)*)(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)"
