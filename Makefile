@@ -110,6 +110,8 @@ lock:
 	$(LOCK) --override requirements-override.in requirements-dev.in --output-file requirements-dev.txt
 	$(LOCK) --no-deps tests/benchmarks/requirements.in \
 		--output-file tests/benchmarks/requirements.txt
+	$(LOCK) --no-deps tests/strangers/node/requirements.in \
+		--output-file tests/strangers/node/requirements.txt
 
 clean:
 	rm -rf .venv .ansible .hypothesis .mypy_cache .nox .pytest_cache .ruff_cache dist

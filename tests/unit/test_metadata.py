@@ -436,7 +436,11 @@ def test_no_sanity_test_is_ignored() -> None:
         assert path.read_text(encoding="utf-8") == "", path.name
 
 
-LOCKS = ("requirements-dev.txt", "tests/benchmarks/requirements.txt")
+LOCKS = (
+    "requirements-dev.txt",
+    "tests/benchmarks/requirements.txt",
+    "tests/strangers/node/requirements.txt",
+)
 
 
 def locked(path: str = LOCKS[0]) -> dict[str, list[lock.Entry]]:

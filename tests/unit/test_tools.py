@@ -125,3 +125,17 @@ def test_program_without_package_is_skipped_and_a_lost_one_is_an_error(
         installed.program("browser")
     (tmp_path / "missing").write_text("browser\n", encoding="utf-8")
     assert installed.program("browser") is None
+
+
+def test_missing_or_old_node_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(installed, "_NODE", tmp_path / "none")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    system = tmp_path / "node"
+    for version in ("", "v18.20.4"):
+        if version:
+            system.write_text(f"#!/bin/sh\necho {version}\n", encoding="utf-8")
+            system.chmod(0o755)
+        with pytest.raises(RuntimeError, match=r"Node.js 20 or newer is missing: run tools/third_"):
+            installed.node()
+    system.write_text("#!/bin/sh\necho v20.1.0\n", encoding="utf-8")
+    assert installed.node() == system

@@ -2,7 +2,7 @@
 """Test the sandbox with third-party clients in Java and JavaScript: every operation that a client
 shares with the modules.
 
-Needs Java and Maven (unpacked on Debian), and Node.js with npm. The versions of the clients are
+Needs Java and Maven (unpacked on Debian), and Node.js. The versions of the clients are
 pinned below `tests/strangers`.
 """
 
@@ -17,10 +17,6 @@ from tests.helpers import installed, strangers
 
 java = pytest.mark.skipif(
     not installed.java(), reason="no Java and Maven on this machine: no client in Java asked"
-)
-javascript = pytest.mark.skipif(
-    installed.node() is None,
-    reason="no npm and Node.js on this machine: no client in JavaScript asked",
 )
 BUILDER = ("builder", "builder-api-token-1234567890")
 SHA1 = "aaf4c61ddcc5e8a2dabede0f3b482cd9aea9434d"
@@ -128,7 +124,6 @@ def test_jenkins_client_for_java(sandbox: Sandbox, in_java: strangers.RunClient)
     }
 
 
-@javascript
 def test_npm_jenkins(sandbox: Sandbox, tmp_path: Path) -> None:
     found = strangers.in_javascript("jenkins", tmp_path, sandbox.urls["ci"], *BUILDER)
     assert "<description>made</description>" in found.pop("config")
@@ -153,7 +148,6 @@ def test_npm_jenkins(sandbox: Sandbox, tmp_path: Path) -> None:
     }
 
 
-@javascript
 def test_npm_jira_client(sandbox: Sandbox, tmp_path: Path) -> None:
     login = ("reporter", "reporter-password")
     found = strangers.in_javascript("jira-client", tmp_path, sandbox.urls["tracker"], *login)
@@ -190,7 +184,6 @@ def test_npm_jira_client(sandbox: Sandbox, tmp_path: Path) -> None:
     }
 
 
-@javascript
 def test_npm_jira_js(sandbox: Sandbox, tmp_path: Path) -> None:
     login = ("", "tracker-token-1234567890")
     assert strangers.in_javascript("jira.js", tmp_path, sandbox.urls["tracker"], *login) == {
@@ -217,7 +210,6 @@ def test_npm_jira_js(sandbox: Sandbox, tmp_path: Path) -> None:
     }
 
 
-@javascript
 def test_npm_confluence_js(sandbox: Sandbox, tmp_path: Path) -> None:
     login = ("", "wiki-token-1234567890")
     found = strangers.in_javascript("confluence.js", tmp_path, sandbox.urls["wiki"], *login)
