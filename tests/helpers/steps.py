@@ -113,9 +113,11 @@ def flavour_in_ansible(name: str) -> str:
     return str(CASES[name]["flavours"][-1])
 
 
-def run(name: str, sandbox: Sandbox, flavour: str, folder: Path) -> playbook.Run:
-    """Run the steps of a case in `folder`, without Ansible."""
-    play = _play_of(name, steps_of(CASES[name]), sandbox, flavour)
+def run(
+    name: str, sandbox: Sandbox, flavour: str, folder: Path, chosen: Sequence[Step] = ()
+) -> playbook.Run:
+    """Run the chosen steps of a case, or all, in `folder`, without Ansible."""
+    play = _play_of(name, chosen or steps_of(CASES[name]), sandbox, flavour)
     # as the action does
     with mock.patch.dict(os.environ, {run_folder.VARIABLE: str(folder / f"run-{flavour}")}):
         return forked.run(folder, play, sandbox, flavour)

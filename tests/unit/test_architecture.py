@@ -92,6 +92,8 @@ ANSIBLE_INTERNALS = (
     "plugins/plugin_utils/_lib/ansible_internals.py",
     "plugins/module_utils/_lib/core/module/ansible_internals.py",
 )
+#: The folders of a module and of its imports.
+SENT = ("plugins/modules", "plugins/module_utils")
 ATTRIBUTE_FUNCTIONS = {"getattr", "hasattr", "setattr", "delattr"}
 PRIVATE_STRING = re.compile(r"_ansible_\w+$|_OmitType$")
 #: Files without a match use no private name of Ansible.
@@ -436,6 +438,15 @@ def test_plugins_import_only_required_libraries() -> None:
         if name.split(".")[0] not in allowed
         and not (path.relative_to(ROOT).parts[1] in controller and inside(name, "yaml"))
     ] == []
+
+
+def test_ansible_finds_all_files_that_a_module_needs() -> None:
+    """Ansible sends the files that import statements name, no data and no other imports."""
+    hidden = r"\bimport_module\b|__import__|\bget_data\b|__file__"
+    assert list(map(shown, python_files(*SENT, containing=hidden))) == []
+    files = [path for folder in SENT for path in (ROOT / folder).rglob("*") if path.is_file()]
+    kinds = {path.suffix for path in files if path.parent.name != "__pycache__"}
+    assert kinds == {".py", ".yml"}  # the documentation of an action without a module
 
 
 def test_sandbox_never_imports_collection_or_ansible() -> None:

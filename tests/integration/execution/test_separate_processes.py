@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run the first step of each case of the contract in a separate process, instead of in the worker.
+"""Run the first step of a module of each package in a separate process, instead of in the worker.
 
-The step returns the same as the module that the contract test calls. `pytest --every-step` runs all
-steps of the case of each module.
+The step returns the same as the module that the contract test calls. All modules of a package share
+its client and the runner. `tests/unit/test_architecture.py` verifies that Ansible finds every file
+that a module needs. `pytest --every-step` runs all steps of the case of every module.
 """
 
 from __future__ import annotations
@@ -12,10 +13,21 @@ from collections.abc import Callable
 import pytest
 
 from sandbox.client import Sandbox
-from tests.helpers import connections, playbook, steps
+from tests.helpers import connections, interleaving, playbook, steps
 from tests.helpers.cases import CASES
 from tests.helpers.selection import parameters
 from tests.helpers.steps import OWN, Step, comparable
+
+#: The first module of each package.
+FIRST = {
+    interleaving.operation_of(name)[0].__module__.rpartition(".")[0]: name for name in OWN[::-1]
+}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "name" in metafunc.fixturenames:
+        every = metafunc.config.getoption("--every-step")
+        metafunc.parametrize("name", OWN if every else sorted(FIRST.values()))
 
 
 def chosen_steps(request: pytest.FixtureRequest, name: str) -> list[Step]:
@@ -41,7 +53,6 @@ def separate(
     return steps.run_in_ansible(chosen, sandboxes, folder, in_process=False)
 
 
-@pytest.mark.parametrize("name", OWN)
 def test_separate_process_returns_the_result_of_the_module(
     request: pytest.FixtureRequest,
     separate: dict[str, playbook.Run],
@@ -50,10 +61,11 @@ def test_separate_process_returns_the_result_of_the_module(
     name: str,
 ) -> None:
     case, flavour = CASES[name], steps.flavour_in_ansible(name)
-    direct = steps.run(name, fresh(flavour), flavour, tmp_path_factory.mktemp(name))
+    folder, chosen = tmp_path_factory.mktemp(name), chosen_steps(request, name)
+    direct = steps.run(name, fresh(flavour), flavour, folder, chosen)
     run = separate[name]
     assert "EXEC /bin/sh" in run.output
-    for step in chosen_steps(request, name):
+    for step in chosen:
         one, other = (
             comparable(name, each.event(step.name, flavour).result) for each in (direct, run)
         )
