@@ -52,7 +52,7 @@ def build(folder: Path) -> Path:
         _copy_pages(source)
         shutil.rmtree(folder, ignore_errors=True)
         version = yaml.safe_load((ROOT / "galaxy.yml").read_text("utf-8"))["version"]
-        command = ["sphinx-build", "-q", "-W", "--keep-going", "-j", "auto", "-b", "html"]
+        command = ["sphinx-build", "-q", "-W", "--keep-going", "-b", "html"]
         command += ["-c", str(ROOT / "docs" / "docsite"), "-D", f"html_title={_NAME} {version}"]
         _run([*command, str(source), str(folder)], environment)
     return folder / "index.html"

@@ -3,7 +3,11 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
+
+# The trees of pages have many nodes, and hardly any is garbage: search for it less often.
+gc.set_threshold(200_000, 20, 20)
 
 project = "delivery.toolchain"
 copyright = "delivery.toolchain contributors"  # noqa: A001 - the name that Sphinx has
