@@ -15,8 +15,10 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.http.
     Response,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.http.paged_list import (
+    Page,
     PagedList,
     is_whole,
+    read_all,
 )
 
 RESPONSE = Response(200, {}, b"{}", Request("reading", "GET", "http://x", reads=True), "http://x")
@@ -128,3 +130,29 @@ def test_endless_list_is_an_error() -> None:
 )
 def test_embedded_list_is_whole_if_nothing_is_missing(shown: Any, *, whole: bool) -> None:
     assert is_whole(shown, entries(1, 2)) is whole
+
+
+def test_pages_are_asked_by_offset_and_cursor() -> None:
+    asked: list[tuple[int, Any]] = []
+
+    def ask(start: int, cursor: Any) -> Page:
+        asked.append((start, cursor))
+        return Page(RESPONSE, {}, *({None: (FIVE, "b"), "b": (MORE, "c"), "c": (LAST,)}[cursor]))
+
+    assert len(read_all(ask)) == 12
+    assert asked == [(0, None), (5, "b"), (10, "c")]
+    asked.clear()
+    assert len(read_all(ask, most=3)) == 5
+    assert asked == [(0, None)]
+
+
+def test_offset_of_a_link_is_used() -> None:
+    pages = {0: Page(RESPONSE, {"limit": 5}, FIVE, "next", 7), 7: Page(RESPONSE, {}, LAST)}
+    assert read_all(lambda start, _cursor: pages[start], 5) == [*FIVE, *LAST]
+
+
+def test_long_list_in_a_single_page_is_complete() -> None:
+    many = entries(*range(100_001))
+    assert len(read_all(lambda _start, _cursor: Page(RESPONSE, {}, many))) == 100_001
+    with pytest.raises(ToolchainError, match="does not end"):
+        read_all(lambda _start, _cursor: Page(RESPONSE, {}, many, "more"))

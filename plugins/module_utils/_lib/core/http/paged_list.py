@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from .messages import Response
 
@@ -16,6 +16,38 @@ _MAX_ENTRIES = 100_000
 #: Maximum number of consecutive pages without a new entry: an account may not see every entry.
 _MAX_STALE = 10
 _REPEATS = "the list continues with entries that were sent before: entries may be missing"
+
+
+class Page(NamedTuple):
+    """A page of a list.
+
+    :param shown: the JSON object with the limit and the count of the list
+    :param cursor: where the next page begins, `None` without a link to it
+    :param start: offset of the next page in that link, if known
+    """
+
+    response: Response
+    shown: Mapping[str, Any]
+    entries: Sequence[Any]
+    cursor: Any = None
+    start: int | None = None
+
+
+def read_all(
+    ask: Callable[[int, Any], Page], requested: int | None = None, most: int | None = None
+) -> list[Any]:
+    """Read a list page by page, and return its entries. Raises `protocol` as :class:`PagedList`.
+
+    :param ask: reads the page at an offset and cursor; the cursor is `None` for the first page
+    :param requested: see :class:`PagedList`
+    :param most: stop after the page with more entries than this
+    """
+    listed, cursor = PagedList(requested), None
+    while True:
+        response, shown, entries, cursor, start = ask(listed.start, cursor)
+        more = listed.add(response, shown, entries, follows=cursor is not None, start=start)
+        if not more or (most is not None and len(listed.entries) > most):
+            return listed.entries
 
 
 class PagedList:
@@ -66,12 +98,12 @@ class PagedList:
         self.start = max(self.start + len(entries), start or 0)
         self._stale = 0 if new else self._stale + 1
         count = _number(shown, _COUNTS)
-        if len(self.entries) > _MAX_ENTRIES:
+        more = (count or 0) > len(self.entries) or _is_full(shown, entries, self._requested)
+        if len(self.entries) > _MAX_ENTRIES and (follows or more):
             message = f"the list does not end after {len(self.entries)} entries"
             raise response.error("protocol", message)
         if follows and not repeated and self._stale < _MAX_STALE:
             return True
-        more = (count or 0) > len(self.entries) or _is_full(shown, entries, self._requested)
         if new and more and self._requested is not None and not follows:
             return True
         if (count or 0) > len(self.entries):

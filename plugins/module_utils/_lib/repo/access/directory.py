@@ -13,7 +13,7 @@ from ...core import address
 from ...core.concurrency import first_alone
 from ...core.errors import ToolchainError
 from ...core.http.messages import Response
-from ...core.http.paged_list import PagedList
+from ...core.http.paged_list import Page, read_all
 from ...core.http.writes import Verify
 from ...core.module.task import Task
 from ...core.operations.objects import Item, ItemKind
@@ -132,20 +132,20 @@ class Directory:
         if old:
             response = self._repo.transport.read(purpose, self._kind.old)
             return listed_objects(response, response.json(), wanted)
-        listed, cursor = PagedList(), None
-        while True:
+
+        def ask(_start: int, cursor: Any) -> Page:
             query = None if cursor is None else {"cursor": cursor}
             response = self._access.read(purpose, self._kind.new, query=query, expect=(200, 404))
             if response.status == 404:  # an older Access lacks this endpoint
                 raise self._access.missing(response)
             found = response.json()
             if isinstance(found, list):  # some versions return a list without pages [repo-42]
-                return listed_objects(response, found, wanted)
+                return Page(response, {}, listed_objects(response, found, wanted))
             rows = objects_of(response, self._kind.plural, wanted)
             page = object_of(response, wanted)
-            cursor = page.get("cursor")
-            if not listed.add(response, page, rows, follows=bool(cursor)):
-                return listed.entries
+            return Page(response, page, rows, page.get("cursor") or None)
+
+        return read_all(ask)
 
     def read(self, name: str) -> Mapping[str, Any] | None:
         """Return an object in the format of the API in use; `None` if it does not exist."""
