@@ -48,14 +48,15 @@ LATER := $(PYTEST) -m "not first"
 DRIFT := tests/integration/drift
 SCENARIOS := $(addprefix tests/integration/,execution release)
 FEATURES := tests/integration/execution/test_features.py
+INVENTORY := tests/integration/ci/test_ci_nodes.py
 EXPORT := tests/integration/drift/test_desired_state.py::test_exported_state_has_no_drift
-# core-oldest and core-newest run the features of Ansible, core-oldest also a fresh export.
+# core-oldest and core-newest run the features and the inventory, core-oldest also a fresh export.
 drift:
 	$(call run,$(LATER) $(DRIFT) --deselect $(EXPORT) --junitxml $(OUT)/$@.xml)
 scenarios:
 	$(call run,$(LATER) $(SCENARIOS) --ignore $(FEATURES) --junitxml $(OUT)/$@.xml)
 integration:
-	$(call run,$(LATER) tests/$@ $(addprefix --ignore ,$(DRIFT) $(SCENARIOS)) --junitxml $(OUT)/$@.xml)
+	$(call run,$(LATER) tests/$@ $(addprefix --ignore ,$(DRIFT) $(SCENARIOS) $(INVENTORY)) --junitxml $(OUT)/$@.xml)
 faults:
 	$(call run,$(LATER) tests/$@ --junitxml $(OUT)/$@.xml)
 # The scenario `default` runs the plays of all others, in one process per step.

@@ -52,6 +52,7 @@ _ON_ANSIBLE = (
     "tests/unit/core/test_runner.py",
 )
 _FEATURES = "tests/integration/execution/test_features.py"
+_INVENTORY = "tests/integration/ci/test_ci_nodes.py"
 _EXPORT = "tests/integration/drift/test_desired_state.py::test_exported_state_has_no_drift"
 _SEPARATE = "tests/integration/execution/test_separate_processes.py"
 #: Unit tests of the service packages: with the same Python, every core has the same results.
@@ -155,7 +156,7 @@ def commands(pair: Pair, part: str = "") -> dict[str, list[str]]:
         newest = pair.name == _NICKNAMES["newest"]
         return {
             "unit": [*pytest, *_ON_ANSIBLE],
-            "features": [*pytest, _FEATURES, *([] if newest else [_EXPORT])],
+            "features": [*pytest, _FEATURES, _INVENTORY, *([] if newest else [_EXPORT])],
             "demo": demo if newest else [*demo, "--once"],
         }
     if part == "first":

@@ -4,6 +4,7 @@ that are generated from the modules.
 
     python -m tools.new_module wiki_label                      below module_utils/_lib/wiki
     python -m tools.new_module wiki_label --package wiki/pages below module_utils/_lib/wiki/pages
+    python -m tools.new_module wiki_label_info                 a module that only reads
 
 Replace each FILL_IN. `python -m tools.module_check wiki_label` lists what is still missing.
 """
@@ -36,22 +37,24 @@ def files(module: str, package: str = "") -> dict[Path, str]:
     # as other modules of the same first word, such as artifact_copy
     services = {name.partition("_")[0]: one.service_name for name, one in DESCRIPTORS.items()}
     service = services.get(first) or first
-    package = package or service
+    package, is_info = package or service, module.endswith("_info")
     galaxy = yaml.safe_load((ROOT / "galaxy.yml").read_text(encoding="utf-8"))
     values = {
         "module": module,
         "service": service,
         "camel": "".join(word.capitalize() for word in module.split("_")),
-        "noun": rest,
+        "noun": rest.removesuffix("_info"),
+        "info": ".info" if is_info else "",
         "package": package.replace("/", "."),
         "dots": "." * (len(package.split("/")) + 1),
         "version": galaxy["version"],
         **_access(service, "." * len(package.split("/"))),
     }
+    prefix = "info_" if is_info else ""
     places = {
         "module.py": f"plugins/modules/{module}.py",
-        "operation.py": f"plugins/module_utils/_lib/{package}/{module}.py",
-        "case.yml": f"tests/contract/cases/{module}.yml",
+        f"{prefix}operation.py": f"plugins/module_utils/_lib/{package}/{module}.py",
+        f"{prefix}case.yml": f"tests/contract/cases/{module}.yml",
         "test.py": f"tests/unit/{service}/test_{module}.py",
         "fragment.yml": f"changelogs/fragments/{module.replace('_', '-')}.yml",
     }

@@ -87,16 +87,19 @@ def _with_table(path: Path) -> str:
 
 
 def _table() -> Iterator[str]:
-    lookups = {path.stem: _service_of_lookup(path) for path in _plugins("lookup")}
+    queries = {
+        kind: {path.stem: _service_of_query(path) for path in _plugins(kind)}
+        for kind in ("lookup", "inventory plugin")
+    }
     filters = {path.stem: _FILTERS.get(path.stem) for path in _plugins("filter")}
 
     def plugins(service: str | None) -> list[str]:
         return [
-            _names("lookup", [name for name, one in lookups.items() if one == service]),
-            _names("filter", [name for name, one in filters.items() if one == service]),
+            _names(kind, [name for name, one in named.items() if one == service])
+            for kind, named in {**queries, "filter": filters}.items()
         ]
 
-    yield "| service | action group | modules, lookups and filters | roles |"
+    yield "| service | action group | modules and other plugins | roles |"
     yield "|---|---|---|---|"
     for service, title in SERVICES.items():
         group = f"`delivery.toolchain.{service}`"
@@ -109,10 +112,10 @@ def _table() -> Iterator[str]:
 
 
 def _plugins(kind: str) -> list[Path]:
-    return sorted((ROOT / "plugins" / kind).glob("*.py"))
+    return sorted((ROOT / "plugins" / kind.partition(" ")[0]).glob("*.py"))
 
 
-def _service_of_lookup(path: Path) -> str | None:
+def _service_of_query(path: Path) -> str | None:
     """Return the service of a lookup; None if it uses several services or no service."""
     fragment = r"(?m)^ +- delivery\.toolchain\.connection\.(\w+)_plugin$"
     services = re.findall(fragment, path.read_text(encoding="utf-8"))

@@ -90,7 +90,7 @@ def test_brief_parts_together_run_the_export_and_the_whole_demo() -> None:
         if pair.name in matrix._NICKNAMES.values()
     )
     assert oldest["features"][-1].endswith("test_exported_state_has_no_drift")
-    assert newest["features"][-1].endswith("test_features.py")
+    assert newest["features"][-1].endswith("test_ci_nodes.py")
     assert (oldest["demo"][-1], newest["demo"][-1]) == ("--once", "tools.demo")
 
 

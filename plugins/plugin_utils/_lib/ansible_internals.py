@@ -22,6 +22,7 @@ from typing import Any
 from ansible.errors import AnsibleError
 from ansible.executor import task_result as core_task_result
 from ansible.plugins.action.normal import ActionModule as NormalAction
+from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructable
 from ansible.plugins.lookup import LookupBase
 from ansible.release import __version__
 
@@ -390,6 +391,30 @@ def item_label(result: Mapping[str, Any]) -> Any:
     if "_ansible_item_label" not in result:
         raise Missing("the results of loops have no _ansible_item_label")
     return result["_ansible_item_label"]
+
+
+class InventoryPlugin(BaseInventoryPlugin, Constructable, Cacheable):
+    """Gives public names to what the developer guide of Ansible documents for such plugins."""
+
+    def read_config(self, path: str) -> dict[str, Any]:
+        """Read a file of the plugin, and set the options from it."""
+        values: dict[str, Any] = self._read_config_data(path)
+        return values
+
+    def cached(self, key: str, query: Callable[[], Any], *, may_be_old: bool) -> Any:
+        """Return the result of a query, from the cache if the user wants one."""
+        if not self.get_option("cache"):
+            return query()
+        if not (may_be_old and key in self._cache):
+            self._cache[key] = query()
+        return self._cache[key]
+
+    def construct(self, host: str, variables: Mapping[str, Any]) -> None:
+        """Add the variables and groups that the options of the fragment `constructed` describe."""
+        strict = self.get_option("strict")
+        self._set_composite_vars(self.get_option("compose"), variables, host, strict)
+        self._add_host_to_composed_groups(self.get_option("groups"), variables, host, strict)
+        self._add_host_to_keyed_groups(self.get_option("keyed_groups"), variables, host, strict)
 
 
 def _either(owner: Any, *names: str) -> Any:

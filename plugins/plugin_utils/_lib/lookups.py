@@ -6,12 +6,14 @@ from __future__ import annotations
 import difflib
 import itertools
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from ansible.errors import AnsibleLookupError
 from ansible.module_utils.basic import missing_required_lib
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible.plugins import AnsiblePlugin
 from ansible.plugins.lookup import LookupBase
 from ansible.utils.display import Display
 
@@ -36,10 +38,9 @@ def set_options(
 ) -> None:
     """Set the options of a lookup, with the same input checks and connection variables as modules.
 
-    Empty variables and environment variables count as unset. Ansible would read an empty
-    `validate_certs` as false.
+    Empty variables and environment variables count as unset.
     """
-    _reject_unknown(lookup, values)
+    reject_unknown(lookup, values)
     template = ansible_internals.template_of(lookup)
     values = {
         name: value for name, value in values.items() if not ansible_internals.is_omitted(value)
@@ -50,32 +51,41 @@ def set_options(
         values = input_check.check_options(lookup.option_definitions, values)
     except ToolchainError as error:
         raise AnsibleLookupError(error.message) from None
+    with without_empty_variables():
+        lookup.set_options(direct=values)
+    play = {name: (variables or {}).get(name) for name in _PLAY}
+    lookup.cache_scope = service, play
+
+
+@contextmanager
+def without_empty_variables() -> Iterator[None]:
+    """Hide empty environment variables: Ansible would read an empty `validate_certs` as false."""
     empty = [
         name for name, value in os.environ.items() if name.startswith("TOOLCHAIN_") and not value
     ]
     for name in empty:
         del os.environ[name]
     try:
-        lookup.set_options(direct=values)
+        yield
     finally:
         os.environ.update(dict.fromkeys(empty, ""))
-    play = {name: (variables or {}).get(name) for name in _PLAY}
-    lookup.cache_scope = service, play
 
 
-def _reject_unknown(lookup: LookupBase, names: Mapping[str, Any]) -> None:
+def reject_unknown(plugin: AnsiblePlugin, names: Mapping[str, Any]) -> None:
     """Raise AnsibleLookupError for unknown options, because Ansible ignores them.
 
     A query with a misspelt option would run without its limit, or with another login.
     """
-    options: Mapping[str, Mapping[str, Any]] = lookup.option_definitions
+    options: Mapping[str, Mapping[str, Any]] = plugin.option_definitions
     aliases = [alias for option in options.values() for alias in option.get("aliases") or ()]
     known = [name for name in (*options, *aliases) if name != "_terms"]
     for name in names:
         if name not in known:
             near = difflib.get_close_matches(name, known, 1)
             meant = f"did you mean {near[0]}?" if near else f"its options are {', '.join(known)}"
-            raise AnsibleLookupError(f"{name} is not an option of the lookup: {meant}")
+            raise AnsibleLookupError(
+                f"{name} is not an option of the {plugin.plugin_type}: {meant}"
+            )
 
 
 def further_service(

@@ -20,6 +20,7 @@ from sandbox.service import ErrorResponse
 
 NODES = "ci.node"
 _PERMISSION = "hudson.model.Computer"
+_ARCHITECTURE = "hudson.node_monitors.ArchitectureMonitor"
 _BUILT_IN, _MASTER = "(built-in)", "(master)"
 _CLASSES = ("hudson.slaves.DumbSlave", "hudson.slaves.DumbSlave$DescriptorImpl")
 _ELEMENTS = (
@@ -42,10 +43,17 @@ _WORK_DIRECTORY = {"internalDir": "remoting", "failIfWorkDirIsMissing": "false"}
 
 
 def put(context: Context, entry: dict[str, Any]) -> None:
-    """Store a node of a seed: `{name, offline_by, reason, connected, busy_seconds, label}`."""
+    """Store a node of a seed: `{name, offline_by, reason, connected, busy_seconds, label, system,
+    host, port}`. With a host, the server starts the agent with SSH.
+    """
     root = configuration.parsed(_EMPTY)
     _set(root, "name", str(entry["name"]))
     _set(root, "label", str(entry.get("label") or ""))
+    if "host" in entry:
+        launcher = root.find("launcher")
+        launcher.set("class", "hudson.plugins.sshslaves.SSHLauncher")
+        _set(launcher, "host", str(entry["host"]))
+        _set(launcher, "port", str(entry.get("port", 22)))
     _save(context, str(entry["name"]), root, **{k: entry[k] for k in _STATE if k in entry})
     _change(context, str(entry["name"]), since=time.time())
 
@@ -55,6 +63,7 @@ _STATE: dict[str, Any] = {
     "offline_by": None,
     "reason": "",
     "connected": True,
+    "system": "Linux (amd64)",
     "busy_seconds": 0,
     "since": 0.0,
 }
@@ -124,6 +133,8 @@ def _view(name: str, row: dict[str, Any]) -> Exported:
         executors=[Exported(None, constants(currentExecutable=None), ())] * count,
         oneOffExecutors=[],
         idle=idle,
+        # unknown until the agent has connected; a monitor without a value is null
+        monitorData={_ARCHITECTURE: row["system"] if row["connected"] else None},
         numExecutors=count,
         offline=by_hand or not row["connected"],
         offlineCauseReason=row["reason"] if by_hand else "",

@@ -69,9 +69,9 @@ def trial(tmp_path_factory: pytest.TempPathFactory) -> Trial:
 def test_all_files_are_written_and_pass_ruff(trial: Trial) -> None:
     paths = [str(path) for path in new_module.files("wiki_label")]
     assert set(paths) <= set(trial.written.stdout.splitlines())
-    # a module of this service has another import
-    assert trial.run("tools.new_module", "ci_queue").returncode == 0
-    paths += [str(path) for path in new_module.files("ci_queue")]
+    # a module of this service has another import, and one that only reads another operation
+    assert trial.run("tools.new_module", "ci_queue_info").returncode == 0
+    paths += [str(path) for path in new_module.files("ci_queue_info")]
     code = [path for path in paths if path.endswith(".py")]
     for command in (["check"], ["format", "--check"]):
         done = trial.run("ruff", *command, *code)
@@ -93,6 +93,17 @@ def test_check_lists_the_gaps_of_an_empty_module(trial: Trial) -> None:
         f"no witness confirms wiki_label.create: {witness}",
         "the sandbox has no route for GET /FILL_IN",
     }
+
+
+def test_module_that_only_reads_has_an_operation_of_its_own(trial: Trial) -> None:
+    folders = ("plugins/modules", "plugins/module_utils/_lib/ci", "tests/contract/cases")
+    module, operation, case = (
+        next((trial.root / folder).glob("ci_queue_info.*")).read_text(encoding="utf-8")
+        for folder in folders
+    )
+    assert "- delivery.toolchain.attributes.info\n" in module
+    assert "class CiQueueInfoOperation(ReadOnly):" in operation
+    assert "run_changed: false" in case
 
 
 def test_of_an_empty_module_fails(trial: Trial) -> None:

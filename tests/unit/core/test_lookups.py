@@ -23,7 +23,7 @@ class Upper:
         return value.upper()
 
 
-class Reading(LookupBase):
+class LookupModule(LookupBase):
     """Record the options that Ansible would find."""
 
     option_definitions: ClassVar = {
@@ -50,7 +50,7 @@ def test_empty_variable_counts_as_unset(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("TOOLCHAIN_REPO_DIALECT", "")
     monkeypatch.setenv("TOOLCHAIN_WIKI_RETRIES", "7")
     monkeypatch.setenv("TOOLCHAIN", "")
-    lookup = Reading(templar=Upper())
+    lookup = LookupModule(templar=Upper())
     variables = {"toolchain_wiki_url": "http://y", "toolchain_wiki_token": "a", "url": "http://z"}
     lookups.set_options(lookup, "wiki", variables, {"url": "http://y/x"})
     assert lookup.given == (None, {"url": "http://y/x", "token": "A"})
@@ -76,11 +76,11 @@ def test_empty_variable_counts_as_unset(monkeypatch: pytest.MonkeyPatch) -> None
 )
 def test_invalid_option_is_rejected(given: dict[str, Any], words: str) -> None:
     with pytest.raises(AnsibleError, match=words):
-        lookups.set_options(Reading(templar=Upper()), "wiki", None, given)
+        lookups.set_options(LookupModule(templar=Upper()), "wiki", None, given)
 
 
 def test_option_alias_is_accepted() -> None:
-    lookup = Reading(templar=Upper())
+    lookup = LookupModule(templar=Upper())
     lookups.set_options(lookup, "wiki", None, {"user": "ann"})
     assert lookup.given[1]["user"] == "ann"
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.address import path
 from ...core.errors import ToolchainError, invalid
-from ...core.json_text import as_text
+from ...core.json_text import as_text, member
 from ...core.module.authorship import UNKNOWN, Author
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.rules import Rule
@@ -34,6 +34,7 @@ _CLASS = f"{_PACKAGE}.DumbSlave"
 _NAMES_OF_BUILT_IN = (BUILT_IN, "built-in", "master", "(master)")
 _TREE = "displayName,offline,temporarilyOffline,offlineCauseReason,idle,numExecutors"
 _LABELS = "assignedLabels[name]"
+_ARCHITECTURE = "hudson.node_monitors.ArchitectureMonitor"
 #: Elements in which some releases store that a user has taken the node offline.
 _OFFLINE = ("temporaryOfflineCause", "temporarilyOffline")
 
@@ -50,6 +51,7 @@ class NodeState:
     :param offline: whether the node is offline for any reason
     :param temporarily_offline: whether a user has taken the node offline
     :param offline_reason: reason that this user gave
+    :param system: operating system and architecture, such as `Linux (amd64)`; "" if it is unknown
     """
 
     name: str
@@ -59,9 +61,13 @@ class NodeState:
     labels: tuple[str, ...]
     executors: int
     idle: bool
+    system: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        return {**vars(self), "labels": list(self.labels)}
+        """Return the return value `node`, which does not depend on what a monitor has measured."""
+        shown = {**vars(self), "labels": list(self.labels)}
+        del shown["system"]
+        return shown
 
 
 class NodeStore:
@@ -83,7 +89,8 @@ class NodeStore:
 
     def all(self) -> list[NodeState]:
         purpose = "listing the nodes"
-        shown = self._objects.shown(purpose, "computer", f"computer[_class,{_TREE},{_LABELS}]")
+        tree = f"computer[_class,{_TREE},{_LABELS},monitorData]"
+        shown = self._objects.shown(purpose, "computer", tree)
         if shown is None:
             raise ToolchainError(
                 "not_found", f"{purpose}: the server returned no list of nodes", status=404
@@ -186,6 +193,7 @@ def _state(name: str, shown: Mapping[str, Any]) -> NodeState:
         tuple(sorted(labels)),
         int(shown.get("numExecutors") or 0),
         shown.get("idle") is True,
+        as_text(member(shown.get("monitorData"), _ARCHITECTURE)),
     )
 
 
