@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.service import SERVICE
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
     ToolchainError,
 )
@@ -189,7 +190,7 @@ def test_digest_of_a_single_object_includes_its_options() -> None:
     """Verify that the approval of an object does not allow the same change of another object."""
     operation: Any = Whole()
     access = {"save": writes("configure")}
-    operation.descriptor = Descriptor("ci", access, kind="job", name="{folder}/{job}")
+    operation.descriptor = Descriptor(SERVICE, access, kind="job", name="{folder}/{job}")
 
     def digest(sealed: Sealing, **options: Any) -> str:
         sealed.restrict(operation, Plan({}, "x", "create"), Options(**options), check_mode=True)
@@ -206,7 +207,7 @@ def test_digest_of_a_single_object_includes_its_options() -> None:
 
 def test_files_on_the_controller_are_no_part_of_a_plan() -> None:
     operation: Any = Whole()
-    operation.descriptor = Descriptor("ci", {"read": reads()})
+    operation.descriptor = Descriptor(SERVICE, {"read": reads()})
     sealing, plan = held({"writes": []}, operation)
     assert (plan.changed, sealing.digests) == (True, [])
 

@@ -49,8 +49,8 @@ def put(context: Context, entry: dict[str, Any]) -> None:
     root = configuration.parsed(_EMPTY)
     _set(root, "name", str(entry["name"]))
     _set(root, "label", str(entry.get("label") or ""))
-    if "host" in entry:
-        launcher = root.find("launcher")
+    launcher = root.find("launcher")
+    if launcher is not None and "host" in entry:
         launcher.set("class", "hudson.plugins.sshslaves.SSHLauncher")
         _set(launcher, "host", str(entry["host"]))
         _set(launcher, "port", str(entry.get("port", 22)))

@@ -21,7 +21,7 @@ from tests.helpers import playbook
 from tools.tree import ROOT
 
 GUIDE = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
-NODES = [
+NODES: list[dict[str, Any]] = [
     {"name": "linux-1", "label": "linux docker", "host": "10.0.0.5", "port": 2222},
     {"name": "linux-2", "label": "linux", "host": "linux-2.example.org"},
     {"name": "win-1", "label": "win", "system": "Windows Server 2022 (amd64)"},
@@ -95,7 +95,7 @@ def test_nodes_are_hosts_in_groups_with_addresses(inventory: Inventory) -> None:
     )
     shown = inventory.listed(path)
     groups = {name: sorted(group.get("hosts", ())) for name, group in shown.items()}
-    every = sorted(["(built-in)", *(str(node["name"]) for node in NODES)])
+    every = sorted(["(built-in)", *(node["name"] for node in NODES)])
     assert groups["label_linux"] == ["down", "linux-1", "linux-2"]
     assert groups["label_docker"] == ["linux-1"]
     assert groups["label_a_b"] == groups["offline"][:1] == ["an odd name"]
@@ -140,7 +140,7 @@ def test_cache_belongs_to_one_server_and_account(inventory: Inventory) -> None:
 
 
 def test_wrong_file_is_named_with_what_to_write(inventory: Inventory) -> None:
-    wrong = {
+    wrong: dict[str, tuple[dict[str, Any], str]] = {
         "misspelt": ({"usrname": "x"}, "usrname is not an option of the inventory: did you mean"),
         "empty": ({"url": ""}, "url is empty"),
         "number": ({"validate_certs": 1.5}, "validate_certs is the number 1.5: expected true or"),

@@ -137,7 +137,10 @@ def test_pages_are_asked_by_offset_and_cursor() -> None:
 
     def ask(start: int, cursor: Any) -> Page:
         asked.append((start, cursor))
-        return Page(RESPONSE, {}, *({None: (FIVE, "b"), "b": (MORE, "c"), "c": (LAST,)}[cursor]))
+        entries_of_page, following = {None: (FIVE, "b"), "b": (MORE, "c"), "c": (LAST, None)}[
+            cursor
+        ]
+        return Page(RESPONSE, {}, entries_of_page, following)
 
     assert len(read_all(ask)) == 12
     assert asked == [(0, None), (5, "b"), (10, "c")]
