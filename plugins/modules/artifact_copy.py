@@ -136,14 +136,8 @@ artifacts:
       path: agent/released/agent.txt
       sha256: d20bc21bb3c7736d8d03ade3ddb4c68b665cdfbca6f6df0f7fdd192f37f59060
       action: moved
-http:
-  description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
-  returned: always
-  type: dict
-error:
-  description: Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).
-  returned: on failure
-  type: dict
+http: {description: "Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).", returned: always, type: dict}
+error: {description: "Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).", returned: on failure, type: dict}
 """
 
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import runner

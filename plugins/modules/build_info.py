@@ -73,14 +73,8 @@ build:
   returned: with O(build_number)
   type: dict
   sample: {number: "104", started: "2026-01-02T03:04:05.678+0000", properties: {}}
-http:
-  description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
-  returned: always
-  type: dict
-error:
-  description: Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).
-  returned: on failure
-  type: dict
+http: {description: "Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).", returned: always, type: dict}
+error: {description: "Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).", returned: on failure, type: dict}
 """
 
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import runner

@@ -98,10 +98,7 @@ builds:
       type: str
   sample:
     - {number: 7, result: FAILURE, action: deleted}
-http:
-  description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
-  returned: always
-  type: dict
+http: {description: "Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).", returned: always, type: dict}
 error:
   description:
     - Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).

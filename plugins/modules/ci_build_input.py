@@ -90,10 +90,7 @@ input:
       description: The response that was sent, as O(action).
       type: str
   sample: {id: Deploy, message: "Deploy?", action: proceed}
-http:
-  description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
-  returned: always
-  type: dict
+http: {description: "Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).", returned: always, type: dict}
 error:
   description:
     - Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).

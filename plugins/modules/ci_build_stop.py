@@ -119,10 +119,7 @@ build:
     timestamp: "2026-03-01T09:30:00.000Z"
     parameters: {}
     queue_id: 14
-http:
-  description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
-  returned: always
-  type: dict
+http: {description: "Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).", returned: always, type: dict}
 error:
   description:
     - Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).

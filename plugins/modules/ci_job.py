@@ -148,10 +148,7 @@ unknown:
   type: list
   elements: str
   sample: [publishers.notifier.password]
-http:
-  description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
-  returned: always
-  type: dict
+http: {description: "Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).", returned: always, type: dict}
 error:
   description:
     - Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).

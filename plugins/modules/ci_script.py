@@ -143,10 +143,7 @@ result:
   returned: if the script was run or not needed
   type: raw
   sample: {plugins: 12}
-http:
-  description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
-  returned: always
-  type: dict
+http: {description: "Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).", returned: always, type: dict}
 error:
   description:
     - Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).

@@ -98,10 +98,7 @@ http:
     - Nothing, as no server is asked.
   returned: always
   type: dict
-error:
-  description: Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).
-  returned: on failure
-  type: dict
+error: {description: "Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).", returned: on failure, type: dict}
 """
 
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import runner

@@ -69,14 +69,8 @@ issues:
   type: list
   elements: dict
   sample: [{"id": "10001", "key": "REL-1", "fields": {"summary": "Deploy a folder of files in one task"}, "requested": ["REL-1"]}]
-http:
-  description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
-  returned: always
-  type: dict
-error:
-  description: Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).
-  returned: on failure
-  type: dict
+http: {description: "Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).", returned: always, type: dict}
+error: {description: "Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).", returned: on failure, type: dict}
 """
 
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import runner
