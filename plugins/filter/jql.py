@@ -65,13 +65,13 @@ from ansible.errors import AnsibleFilterError
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
     ToolchainError,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker import jql_clauses
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.jql import build
 
 
 def jql(value: Any, join: str = "and", order_by: Any = None) -> str:
     """Create a query from clauses; see the documentation of the filter."""
     try:
-        return jql_clauses.build(value, join=join, order_by=order_by)
+        return build(value, join=join, order_by=order_by)
     except ToolchainError as error:
         raise AnsibleFilterError(f"jql: {error.message}") from None
 

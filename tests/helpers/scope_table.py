@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker import (
-    scopes as tracker,
+    client as tracker,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki import scopes as wiki
 

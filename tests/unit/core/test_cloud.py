@@ -20,7 +20,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.error
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.secret import Secret
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker import (
-    scopes as tracker_scopes,
+    client as tracker_client,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.client import (
     TrackerClient,
@@ -228,4 +228,4 @@ def test_scope_of_wiki_requests(method: str, path: str, scope: str) -> None:
     ],
 )
 def test_scope_of_tracker_requests(method: str, path: str, reads: bool, scope: str) -> None:
-    assert tracker_scopes.scope_of(method, path, reads=reads) == scope
+    assert tracker_client.scope_of(method, path, reads=reads) == scope

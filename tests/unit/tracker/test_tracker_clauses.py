@@ -19,10 +19,8 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.error
     ToolchainError,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.jql import (
-    require_no_offsets,
-)
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.jql_clauses import (
     RESERVED_WORDS,
+    require_no_offsets,
 )
 from sandbox.tracker.search import jql as server
 from sandbox.tracker.search.jql_words import RESERVED_WORDS as WORDS_OF_THE_SERVER

@@ -21,7 +21,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.pa
     FoundIssues,
     OffsetPages,
     SearchRange,
-    TokenPages,
+    read_by_token,
 )
 
 Ask = Callable[[int, int], Mapping[str, Any]]
@@ -290,7 +290,7 @@ def by_token(
     def ask(token: str | None, size: int) -> Mapping[str, Any]:
         return pages[token]
 
-    return TokenPages(ask, SearchRange(start, count, page_size), "searching").read()
+    return read_by_token(ask, SearchRange(start, count, page_size), "searching")
 
 
 THREE_PAGES: dict[str | None, dict[str, Any]] = {
@@ -353,7 +353,7 @@ def test_empty_token_pages_are_skipped_up_to_a_limit() -> None:
         return {"issues": [], "nextPageToken": str(next(tokens))}
 
     with pytest.raises(ToolchainError, match="without new issues"):
-        TokenPages(ask, SearchRange(0, None, 2), "searching").read()
+        read_by_token(ask, SearchRange(0, None, 2), "searching")
 
 
 @pytest.mark.parametrize("last", [{}, {"isLast": True}, {"isLast": False}])

@@ -12,12 +12,12 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.error
     ToolchainError,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.accounts import (
+    lacking,
+    require_permissions,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.client import (
     TrackerClient,
-)
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.permissions import (
-    lacking,
-    require,
 )
 from tests.unit.stub import Reply, Stub, connection_to
 
@@ -73,7 +73,7 @@ def test_rejection_names_each_permission_once() -> None:
     shown = told(LINK_ISSUES=LACKS, ADD_COMMENTS=LACKS, EDIT_ISSUES=HAS)
     needs = ["EDIT_ISSUES", "LINK_ISSUES", "LINK_ISSUES", "ADD_COMMENTS"]
     with Stub(shown) as stub, pytest.raises(ToolchainError) as caught:
-        require(client(stub), "changing the issue 'REL-1'", needs, issueKey="REL-1")
+        require_permissions(client(stub), "changing the issue 'REL-1'", needs, issueKey="REL-1")
     assert caught.value.kind == "permission"
     assert caught.value.message == (
         "changing the issue 'REL-1': the account lacks the permission LINK_ISSUES and ADD_COMMENTS"
@@ -82,5 +82,5 @@ def test_rejection_names_each_permission_once() -> None:
 
 def test_no_request_without_required_permissions() -> None:
     with Stub() as stub:
-        require(client(stub), "nothing", [], issueKey="REL-1")
+        require_permissions(client(stub), "nothing", [], issueKey="REL-1")
     assert stub.seen == []

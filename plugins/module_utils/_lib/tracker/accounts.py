@@ -1,21 +1,24 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Find the account that a name stands for [tracker-23]."""
+"""Accounts of the server [tracker-23], and permissions of the account of the task [tracker-28]."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from ..core.errors import ToolchainError, invalid
-from ..core.http.messages import expected
+from ..core.http.messages import expected, json_or_none, unexpected_body
 from ..core.http.paged_list import PagedList
-from ..core.json_text import as_text
+from ..core.json_text import as_text, member
 from .client import TrackerClient, describe
 
 Account = Mapping[str, Any]
 
 #: Number of accounts per page, and the number after which the cloud sends no more.
 _PAGE_SIZE, _MAX_ACCOUNTS = 50, 1000
+#: Members that identify an account. A deleted account has none of them.
+_IDENTITIES = ("accountId", "key", "name")
 
 
 class Accounts:
@@ -135,3 +138,65 @@ class Accounts:
 def _is_called(account: Account, name: str, members: Iterable[str]) -> bool:
     """Return whether one of the members is the name. A missing member is no name."""
     return name.casefold() in (as_text(account.get(member)).casefold() for member in members)
+
+
+def own_account(client: TrackerClient, **query: str) -> Mapping[str, Any]:
+    """Return the account of the task. Raises `protocol` if the response is no account."""
+    response = client.read("reading the task's account", "rest/api/2/myself", query=query)
+    account = expected(response, dict, "an account")
+    if identity(account) is None:
+        raise unexpected_body(response, "an account")
+    return account
+
+
+def identity(account: Any) -> str | None:
+    """Return the first of the members that identify an account, or None."""
+    found = (member(account, name) for name in _IDENTITIES)
+    return next((str(value) for value in found if value), None)
+
+
+#: Permissions of a project, and the permission of the server that includes them [tracker-28].
+_INCLUDED_IN = {"ADMINISTER_PROJECTS": "ADMINISTER"}
+
+
+def lacking(client: TrackerClient, permissions: Sequence[str], **where: str) -> list[str]:
+    """Return the permissions that the account lacks.
+
+    A permission that the server does not report counts as granted.
+
+    :param where: `issueKey` or `projectKey`
+    """
+    wider = [_INCLUDED_IN[name] for name in permissions if name in _INCLUDED_IN]
+    named = {**where, "permissions": ",".join([*permissions, *wider])}
+    purpose, route = "reading the permissions of the account", "rest/api/2/mypermissions"
+    known = None
+    with suppress(ToolchainError):
+        # only the cloud has the parameter with the names, and rejects a request without it
+        query = named if client.known_cloud else where
+        response = client.read(purpose, route, query=query, expect=(200, 400))
+        if response.status == 400:
+            response = client.read(purpose, route, query=named)
+        known = member(json_or_none(response.body), "permissions")
+
+    def is_denied(name: str) -> bool:
+        return member(known, name, "havePermission") is False
+
+    return [
+        name
+        for name in permissions
+        if is_denied(name) and (name not in _INCLUDED_IN or is_denied(_INCLUDED_IN[name]))
+    ]
+
+
+def require_permissions(
+    client: TrackerClient, purpose: str, permissions: Sequence[str], **where: str
+) -> None:
+    """Raise `permission` if the account lacks a permission for a planned write."""
+    missing = lacking(client, list(dict.fromkeys(permissions)), **where) if permissions else []
+    if missing:
+        raise ToolchainError("permission", f"{purpose}: {describe_missing(missing)}")
+
+
+def describe_missing(missing: Sequence[str]) -> str:
+    """Return the error message for missing permissions."""
+    return f"the account lacks the permission {' and '.join(missing)}"

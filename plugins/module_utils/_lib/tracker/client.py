@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..atlassian.rejected_logins import require_login, require_scope
+from ..atlassian.scopes import ScopeTable
 from ..atlassian.service import is_cloud
 from ..core import errors
 from ..core.address import Query, origin, path_of
@@ -19,7 +20,6 @@ from ..core.http.transport import Transport
 from ..core.http.writes import Verify
 from ..core.json_text import member
 from ..core.module.task import Task
-from .scopes import scope_of
 
 if TYPE_CHECKING:
     from ..core.http.bodies import Incoming
@@ -36,6 +36,28 @@ _KIND, _CLOUD = "tracker.deployment", "Cloud"
 _ACCOUNT = "X-AACCOUNTID"
 #: Statuses of an optional read, without which the task can continue.
 _REFUSED = frozenset({401, 403, 404})
+
+
+#: Scopes of a token in the cloud that requests require [tracker-40].
+_SCOPES = ScopeTable(
+    (
+        ("*", r"/(?:user|myself|configuration|groups/picker)\b", "read:jira-user"),
+        ("GET", r"/auditing/record\b", "manage:jira-configuration"),
+        ("GET", "", "read:jira-work"),
+        ("POST", r"/project/[^/]+/role/", "manage:jira-configuration"),
+        ("*", r"/(?:version|component|project)\b", "manage:jira-project"),
+        ("*", "", "write:jira-work"),
+    )
+)
+
+
+def scope_of(method: str, path: str, *, reads: bool) -> str:
+    """Return the scope of a request.
+
+    :param reads: whether the request only reads, which some POST requests do
+    """
+    (scope,) = _SCOPES.of("GET" if reads else method, path)
+    return scope
 
 
 def describe(response: Response) -> str:
@@ -221,7 +243,11 @@ class TrackerClient:
         self._require_login(response)
         if response.status < 300 and errors.looks_like_html(response.text):
             raise unexpected_body(response, "another response")
-        if response.status in (404, 405) and not _is_of_tracker(response):
+        reported = json_or_none(response.body)
+        reported = reported if isinstance(reported, Mapping) else {}
+        # without these members, the error is about a missing route [tracker-2]
+        is_of_tracker = bool({"errorMessages", "errors"} & set(reported))
+        if response.status in (404, 405) and not is_of_tracker:
             kind: Kind = "not_found" if response.status == 404 else "rejected"
             raise response.error(
                 kind,
@@ -236,9 +262,3 @@ class TrackerClient:
                 f"{message}: {error_message}" if error_message else message,
                 error_message,
             )
-
-
-def _is_of_tracker(response: Response) -> bool:
-    """Return whether an error comes from the tracker and not from a missing route [tracker-2]."""
-    reported = json_or_none(response.body)
-    return isinstance(reported, Mapping) and bool({"errorMessages", "errors"} & set(reported))

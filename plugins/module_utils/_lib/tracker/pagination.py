@@ -2,6 +2,8 @@
 """Read the pages of a search by offset or by token.
 
 A page may have fewer issues than requested, so positions follow from the issues received.
+`core.http.paged_list` reads no ranges, not in parallel, and does not notice that entries move from
+one page to another while it reads.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ Issue = dict[str, Any]
 _MAX_PAGES = 10_000
 #: Maximum number of consecutive pages without new issues.
 _MAX_EMPTY = 3
+_REPEATED = "the server sends the same issues for every page"
 
 
 @dataclass(frozen=True)
@@ -43,33 +46,15 @@ class SearchRange:
         return self.page_size if self.end is None else min(self.page_size, self.end - position)
 
 
-@dataclass(frozen=True)
-class FoundIssues:
-    """The issues of a search.
-
-    `count`: number of issues, also if they were passed to `take` and `issues` is empty.
-    `total`: number of matches; None if the server does not send it.
-    """
-
-    issues: list[Issue]
-    count: int
-    total: int | None
-    complete: bool
-    warnings: list[str]
-
-
-def identity_of(issue: Issue) -> str | None:
-    """Return the id of an issue, or its key if the server sends no ids."""
-    identity = issue.get("key") if issue.get("id") is None else issue["id"]
-    return None if identity is None else str(identity)
-
-
 @dataclass
-class CollectedIssues:
-    """Collect issues in the server's order, without duplicates.
+class FoundIssues:
+    """The issues of a search in the server's order, without duplicates.
 
-    `first`, `last`: range of positions to keep; `last` None means all. `take`: receives the issues
-    instead of `issues`.
+    :param first: position of the first issue to keep
+    :param last: position after the last issue to keep; None means all
+    :param take: receives the issues instead of the list `issues`
+    :param seen: number of issues received, kept or not
+    :param total: number of matches; None if the server does not send it
     """
 
     first: int = 0
@@ -77,9 +62,10 @@ class CollectedIssues:
     take: Callable[[Issue], None] | None = None
     issues: list[Issue] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    #: Number of issues received, kept or not.
     seen: int = 0
-    _identities: set[str | None] = field(default_factory=set)
+    total: int | None = None
+    complete: bool = False
+    _identities: set[str] = field(default_factory=set)
 
     @property
     def count(self) -> int:
@@ -88,34 +74,30 @@ class CollectedIssues:
         return max(0, end - self.first)
 
     def add(self, response: Mapping[str, Any]) -> int:
-        """Add the issues of a page. Return the number of new issues."""
-        before = self.seen
-        keep = self.take or self.issues.append
+        """Add the issues and warnings of a page. Return the number of new issues."""
+        before, keep = self.seen, self.take or self.issues.append
         for issue in response["issues"]:
-            identity = identity_of(issue)
-            if identity is None or identity not in self._identities:
-                self._identities.add(identity)
+            # some servers send no ids
+            identity = issue.get("key") if issue.get("id") is None else issue["id"]
+            if identity is None or str(identity) not in self._identities:
+                self._identities.add(str(identity))
                 if self.first <= self.seen and (self.last is None or self.seen < self.last):
                     keep(issue)
                 self.seen += 1
-        self.warnings += _warnings(response)
+        for name in ("warningMessages", "warnings"):  # strings, or objects [tracker-11]
+            listed = response.get(name)
+            for entry in listed if isinstance(listed, list) else []:
+                message = entry.get("message") if isinstance(entry, Mapping) else entry
+                self.warnings += [str(message)] if message else []
         return self.seen - before
-
-
-def _warnings(response: Mapping[str, Any]) -> list[str]:
-    """Return the warnings of a page: strings, or objects of the newer cloud [tracker-11]."""
-    found: list[str] = []
-    for name in ("warningMessages", "warnings"):
-        listed = response.get(name)
-        for entry in listed if isinstance(listed, list) else []:
-            message = entry.get("message") if isinstance(entry, Mapping) else entry
-            found += [str(message)] if message else []
-    return found
 
 
 @dataclass(frozen=True)
 class OffsetPage:
-    """A page and its position in the result."""
+    """A page and its position in the result.
+
+    `total`: the reported number of matches; None if it is missing or too small.
+    """
 
     start: int
     response: Mapping[str, Any]
@@ -131,14 +113,9 @@ class OffsetPage:
 
     @property
     def total(self) -> int | None:
-        """Return the reported number of matches, or None if it is missing or too small."""
         total = self.response.get("total")
         known = isinstance(total, int) and not (self.issues and self.end > total)
         return total if known else None
-
-
-def _broken(purpose: str, message: str) -> ToolchainError:
-    return ToolchainError("protocol", f"{purpose}: {message}")
 
 
 class OffsetPages:
@@ -157,20 +134,25 @@ class OffsetPages:
         take: Callable[[Issue], None] | None = None,
     ) -> None:
         self._ask, self._asked, self._parallel, self._purpose = ask, asked, parallel, purpose
-        self._found = CollectedIssues(last=asked.count, take=take)
-        #: The latest number of matches.
-        self._total = 0
-        self._lost = False
+        self._found = FoundIssues(last=asked.count, take=take)
+        #: The latest number of matches, and whether issues may have been skipped.
+        self._total, self._lost = 0, False
 
     def read(self) -> FoundIssues:
         asked, found = self._asked, self._found
         first = self._page(asked.start, asked.size_at(asked.start))
         self._take(first)
         if first.total is None:
-            at_end = asked.count != 0 and (not first.issues or self._one_by_one(first))
-            return FoundIssues(found.issues, found.count, None, at_end, found.warnings)
-        if first.issues:
-            self._read_announced(first)
+            found.complete = asked.count != 0 and (not first.issues or self._one_by_one(first))
+            return found
+        last, seen, repeated = first, found.seen, False
+        for page in self._in_order(first):
+            self._reread_moved(last, page)
+            self._take(page)
+            repeated |= page.issues[:1] == first.issues[:1]
+            last = page
+        if repeated and found.seen == seen:
+            raise self._error(_REPEATED)
         missing = self._end() - asked.start - found.seen
         if missing > 0:
             found.warnings.append(
@@ -182,15 +164,18 @@ class OffsetPages:
                 "some issues stopped matching while the pages were read: other issues may be"
                 " missing"
             )
-        complete = asked.start + found.count >= self._total and not self._lost
-        return FoundIssues(found.issues, found.count, self._total, complete, found.warnings)
+        found.total = self._total
+        found.complete = asked.start + found.count >= self._total and not self._lost
+        return found
+
+    def _error(self, message: str) -> ToolchainError:
+        return ToolchainError("protocol", f"{self._purpose}: {message}")
 
     def _page(self, start: int, size: int) -> OffsetPage:
         page = OffsetPage(start, self._ask(start, size))
         if not page.issues and size > 0 and (page.total or 0) > start:
-            raise _broken(
-                self._purpose,
-                f"the server reports {page.total} matches, but sends none after the first {start}",
+            raise self._error(
+                f"the server reports {page.total} matches, but sends none after the first {start}"
             )
         return page
 
@@ -198,26 +183,16 @@ class OffsetPages:
         self._total = self._total if page.total is None else page.total
         return self._found.add(page.response)
 
-    # -- known number of matches -----------------------------------------------------------------
-
     def _end(self) -> int:
         """Return the end of the last page, by the latest number of matches."""
         return self._total if self._asked.end is None else min(self._total, self._asked.end)
 
-    def _read_announced(self, first: OffsetPage) -> None:
-        """Read the other pages up to the reported total, which may grow meanwhile."""
-        last, seen, repeated = first, self._found.seen, False
-        for page in self._in_order(first.end, len(first.issues)):
-            self._reread_moved(last, page)
-            self._take(page)
-            repeated |= page.issues[:1] == first.issues[:1]
-            last = page
-        if repeated and self._found.seen == seen:
-            raise _broken(self._purpose, "the server sends the same issues for every page")
-
-    def _in_order(self, start: int, step: int) -> Iterator[OffsetPage]:
-        end = self._end()
-        chunks = ((begin, min(begin + step, end)) for begin in range(start, end, step))
+    def _in_order(self, first: OffsetPage) -> Iterator[OffsetPage]:
+        """Yield the pages after the first up to the reported total, which may grow meanwhile."""
+        end, step = self._end(), len(first.issues)
+        if not step:
+            return
+        chunks = ((begin, min(begin + step, end)) for begin in range(first.end, end, step))
         for pages in bounded(self._parallel, self._chunk, chunks):
             yield from pages
         for _number in range(_MAX_PAGES):
@@ -228,7 +203,7 @@ class OffsetPages:
             if not pages[-1].issues:
                 return
             end = pages[-1].end
-        raise _broken(self._purpose, "the number of matches grows faster than it is read")
+        raise self._error("the number of matches grows faster than it is read")
 
     def _chunk(self, chunk: tuple[int, int]) -> list[OffsetPage]:
         """Read the issues from start to end, with more requests if a page is shorter."""
@@ -255,10 +230,11 @@ class OffsetPages:
             self._take(page)
             self._lost |= page.total is not None and page.total < after.total
 
-    # -- unknown number of matches ---------------------------------------------------------------
-
     def _one_by_one(self, page: OffsetPage) -> bool:
-        """Read until a page is empty. Return whether the end was reached."""
+        """Read until a page is empty. Return whether the end was reached.
+
+        Used if the number of matches is not known.
+        """
         for _number in range(_MAX_PAGES):
             if self._asked.end is not None and page.end >= self._asked.end:
                 return False
@@ -269,13 +245,10 @@ class OffsetPages:
             if self._take(page):
                 continue
             if len(page.issues) == size:
-                raise _broken(self._purpose, "the server sends the same issues for every page")
-            self._found.warnings.append(
-                "the server sends the same issues for every page, and no total: the result may be"
-                " incomplete"
-            )
+                raise self._error(_REPEATED)
+            self._found.warnings.append(f"{_REPEATED}, and no total: the result may be incomplete")
             return False
-        raise _broken(self._purpose, f"the server still has issues after {_MAX_PAGES} pages")
+        raise self._error(f"the server still has issues after {_MAX_PAGES} pages")
 
 
 def entries_of(response: Response, name: str) -> Mapping[str, Any]:
@@ -306,76 +279,66 @@ def read_all(
 
     found = OffsetPages(ask, SearchRange(0, None, page_size), 1, purpose).read()
     if not found.complete:
-        raise _broken(purpose, "; ".join(found.warnings))
+        raise ToolchainError("protocol", f"{purpose}: {'; '.join(found.warnings)}")
     return found.issues
 
 
-class TokenPages:
+def read_by_token(
+    ask: Callable[[str | None, int], Mapping[str, Any]],
+    asked: SearchRange,
+    purpose: str,
+    take: Callable[[Issue], None] | None = None,
+) -> FoundIssues:
     """Read pages that contain the token of the next page [tracker-11].
+
+    The last page has no token; `isLast` is not always correct. Some servers send a token with an
+    empty page, or the same token again.
 
     :param ask: reads a page by token and size; the token of the first page is None
     :param take: receives each issue; otherwise they are collected in a list
     """
+    found, empty = FoundIssues(asked.start, asked.end, take), 0
+    token: str | None = None
+    tokens: set[str] = set()
+    for _number in range(_MAX_PAGES):
+        # There is no offset, so issues before the start are read too.
+        left = asked.page_size if asked.end is None else asked.end - found.seen
+        response = ask(token, max(1, min(asked.page_size, left)))
+        empty = 0 if found.add(response) else empty + 1
+        following = response.get("nextPageToken")
+        if not following or (not response["issues"] and response.get("isLast") is True):
+            found.complete = _is_end(response, found, purpose)
+            return found
+        token = str(following)
+        problem = ""
+        if token in tokens:
+            problem = "the server sent the same page token twice"
+        elif empty == _MAX_EMPTY:
+            problem = "the server continues with pages without new issues"
+        if problem:
+            raise ToolchainError("protocol", f"{purpose}: {problem}")
+        if found.last is not None and found.seen >= found.last:
+            return found
+        tokens.add(token)
+    message = f"{purpose}: the server still has issues after {_MAX_PAGES} pages"
+    raise ToolchainError("protocol", message)
 
-    def __init__(
-        self,
-        ask: Callable[[str | None, int], Mapping[str, Any]],
-        asked: SearchRange,
-        purpose: str,
-        take: Callable[[Issue], None] | None = None,
-    ) -> None:
-        self._ask, self._asked, self._purpose = ask, asked, purpose
-        self._found = CollectedIssues(asked.start, asked.end, take)
 
-    def read(self) -> FoundIssues:
-        complete, found = self._to_the_end(), self._found
-        cut = self._asked.end is not None and found.seen > self._asked.end
-        return FoundIssues(found.issues, found.count, None, complete and not cut, found.warnings)
+def _is_end(response: Mapping[str, Any], found: FoundIssues, purpose: str) -> bool:
+    """Return whether the result ends with a page without a token. Warn if `isLast` denies it.
 
-    def _to_the_end(self) -> bool:
-        """Read the requested issues. Return whether the last page was reached.
-
-        The last page has no token; `isLast` is not always correct. Some servers send a token with
-        an empty page, or the same token again.
-        """
-        asked, found = self._asked, self._found
-        token: str | None = None
-        seen: set[str] = set()
-        empty = 0
-        for _number in range(_MAX_PAGES):
-            # There is no offset, so issues before the start are read too.
-            left = asked.page_size if asked.end is None else asked.end - found.seen
-            response = self._ask(token, max(1, min(asked.page_size, left)))
-            empty = 0 if found.add(response) else empty + 1
-            if not response.get("nextPageToken"):
-                return self._is_end(response)
-            token = str(response["nextPageToken"])
-            if not response["issues"] and response.get("isLast") is True:
-                return self._is_end(response)
-            if token in seen:
-                raise _broken(self._purpose, "the server sent the same page token twice")
-            if empty == _MAX_EMPTY:
-                raise _broken(self._purpose, "the server continues with pages without new issues")
-            if asked.end is not None and found.seen >= asked.end:
-                return False
-            seen.add(token)
-        raise _broken(self._purpose, f"the server still has issues after {_MAX_PAGES} pages")
-
-    def _is_end(self, response: Mapping[str, Any]) -> bool:
-        """Return whether a page without a token is the last one. Warn if `isLast` denies it.
-
-        Raises `protocol` if the server reports more matches than it has sent.
-        """
-        total, seen, end = response.get("total"), self._found.seen, self._asked.end
-        if isinstance(total, int) and total > seen:
-            if end is not None and seen >= end:
-                return False
-            raise _broken(
-                self._purpose,
-                f"the server reports {total} matches, but sent {seen} and no token for the next"
-                " page",
-            )
-        if response.get("isLast") is not False:
-            return True
-        self._found.warnings.append("the server reports more issues, but sends no page token")
+    Raises `protocol` if the server reports more matches than it has sent.
+    """
+    total, last = response.get("total"), found.last
+    if isinstance(total, int) and total > found.seen:
+        if last is not None and found.seen >= last:
+            return False
+        raise ToolchainError(
+            "protocol",
+            f"{purpose}: the server reports {total} matches, but sent {found.seen} and no token for"
+            " the next page",
+        )
+    if response.get("isLast") is False:
+        found.warnings.append("the server reports more issues, but sends no page token")
         return False
+    return last is None or found.seen <= last

@@ -12,11 +12,12 @@ from ...core.errors import ToolchainError, invalid
 from ...core.http.messages import expected
 from ...core.json_text import as_text, member
 from ...core.plan import Change
+from ..accounts import identity
 from ..issues.documents import is_document, same_document, text_of
 from ..issues.text_format import TextFormat
 from ..pagination import read_all
 from .issue_options import IssueOptions
-from .site import Edit, Site, TrackerIssue, identity
+from .site import Edit, Site, TrackerIssue
 
 _PAGE_SIZE = 1000
 _ADDING, _EDITING = ("ADD_COMMENTS",), ("EDIT_OWN_COMMENTS",)

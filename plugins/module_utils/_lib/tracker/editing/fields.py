@@ -9,7 +9,7 @@ from typing import Any
 
 from ...core.errors import ToolchainError, invalid, quoted
 from ...core.plan import Change
-from .. import permissions
+from ..accounts import require_permissions
 from ..issues.field_values import missing
 from .screens import Screen
 from .site import Edit, Site, TrackerIssue, is_moved
@@ -64,7 +64,7 @@ class FieldsPart:
             edits.append(Edit(changes, partial(self._write, issue, settable, needs), needs))
         for field in apart:
             purpose = f"assigning the issue '{issue.key}'"
-            permissions.require(self._site.client, purpose, ["ASSIGN_ISSUES"], issueKey=issue.key)
+            require_permissions(self._site.client, purpose, ["ASSIGN_ISSUES"], issueKey=issue.key)
             change = field.change(issue.fields.get(field.id))
             edits.append(Edit((change,), partial(self._assign, issue, field), ("ASSIGN_ISSUES",)))
         return edits

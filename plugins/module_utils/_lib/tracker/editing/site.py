@@ -10,16 +10,12 @@ from typing import Any, Protocol
 
 from ...core.address import path
 from ...core.errors import ToolchainError
-from ...core.http.messages import expected, unexpected_body
+from ...core.http.messages import unexpected_body
 from ...core.json_text import as_text, member
 from ...core.module.task import Task
 from ...core.plan import Change
-from ..accounts import Accounts
+from ..accounts import Accounts, describe_missing, lacking, own_account
 from ..client import TrackerClient, not_visible
-from ..permissions import describe_missing, lacking
-
-#: Members that identify an account. A deleted account has none of them [tracker-23].
-_IDENTITIES = ("accountId", "key", "name")
 
 
 @dataclass(frozen=True)
@@ -131,21 +127,6 @@ class Site:
             error.kind = "permission"
             error.with_hint(describe_missing(missing))
         return error
-
-
-def own_account(client: TrackerClient, **query: str) -> Mapping[str, Any]:
-    """Return the account of the task. Raises `protocol` if the response is no account."""
-    response = client.read("reading the task's account", "rest/api/2/myself", query=query)
-    account = expected(response, dict, "an account")
-    if identity(account) is None:
-        raise unexpected_body(response, "an account")
-    return account
-
-
-def identity(account: Any) -> str | None:
-    """Return the first of the members that identify an account, or None."""
-    found = (member(account, name) for name in _IDENTITIES)
-    return next((str(value) for value in found if value), None)
 
 
 def issue_of(record: Any) -> TrackerIssue | None:

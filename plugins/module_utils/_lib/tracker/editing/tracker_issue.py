@@ -26,7 +26,7 @@ from ...core.operations.objects import attempt_each, failure_of
 from ...core.plan import Change, Plan
 from ...core.progress import PollInterval, PollTimeout
 from ...core.verification import not_saved
-from .. import permissions
+from ..accounts import require_permissions
 from ..client import TrackerClient
 from ..issues.documents import is_document
 from ..issues.field_values import is_long_text, same, sent, shown
@@ -496,10 +496,10 @@ class TrackerIssueOperation:
         if issue.key is None:
             project = str(self._options.project)
             purpose = f"creating an issue in the project '{project}'"
-            permissions.require(self._client, purpose, issue.needs, projectKey=project)
+            require_permissions(self._client, purpose, issue.needs, projectKey=project)
         else:
             purpose = f"changing the issue '{issue.key}'"
-            permissions.require(self._client, purpose, issue.needs, issueKey=issue.key)
+            require_permissions(self._client, purpose, issue.needs, issueKey=issue.key)
 
     # -- applying ------------------------------------------------------------------------------
 

@@ -9,10 +9,16 @@ from typing import Any
 
 from ...core.json_text import as_text
 from ...core.plan import Change
-from ..issues import moments, sprints
 from ..issues.documents import is_document, text_of
-from ..issues.durations import Durations
-from ..issues.field_values import missing, same, shown
+from ..issues.field_values import (
+    Durations,
+    is_sprint,
+    missing,
+    open_sprint,
+    same,
+    same_moment,
+    shown,
+)
 from .site import Site
 
 #: Field that no list of fields contains. Its value is an issue.
@@ -48,10 +54,12 @@ BY_TEXT = FieldComparison(_same_text)
 def comparison_of(schema: Mapping[str, Any], site: Site) -> FieldComparison:
     """Return the comparison for a field of the server."""
     kind = schema.get("type")
-    if sprints.is_sprint(schema):
-        return FieldComparison(sprints.same, sprints.open_sprint)
+    if is_sprint(schema):
+        return FieldComparison(
+            lambda current, wanted: bool(open_sprint(current) == wanted), open_sprint
+        )
     if kind == "datetime":
-        return FieldComparison(moments.same)
+        return FieldComparison(same_moment)
     if kind == "option-with-child":
         return FieldComparison(_same_choice)
     if kind == "issuelink" or str(schema.get("custom")).endswith(_EPIC):

@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Mapping
 from typing import Any
 
 from ...core.json_text import as_text
-from . import moments, sprints
 from .documents import is_document, text_of
+from .field_values import moment, sprint_name
 
 #: Members that represent an object, most preferred first: for people the display name.
 _SHOWN = ("displayName", "name", "value", "filename", "key", "id")
+#: The form in which servers send times.
+_OF_SERVER = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d{4}")
 #: Issues that a link leads to.
 _LINKED = ("outwardIssue", "inwardIssue")
 _ESTIMATES = {
@@ -33,59 +36,31 @@ def field_text(value: Any) -> str | None:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     if isinstance(value, str):
-        return _of_text(value)
+        found = moment(value) if _OF_SERVER.fullmatch(value) else None
+        if found is not None:
+            return found.isoformat(timespec="seconds")
+        return sprint_name(value) or value
     if isinstance(value, Mapping):
-        return _of_object(value)
+        return text_of(value) if is_document(value) else _of_object(value)
     if isinstance(value, (list, tuple)):
         texts = [field_text(entry) for entry in value]
         return None if None in texts else ", ".join(filter(None, texts))
     return str(value)
 
 
-def _of_text(value: str) -> str:
-    """Return a string, with a time of the server in the form of ISO 8601."""
-    found = moments.moment(value) if moments.is_of_server(value) else None
-    if found is not None:
-        return found.isoformat(timespec="seconds")
-    return sprints.name_of(value) or value
-
-
 def _of_object(value: Mapping[str, Any]) -> str | None:
-    if is_document(value):
-        return text_of(value)
-    for names, show in _KINDS:
-        if any(value.get(name) is not None for name in names):
-            return show(value)
+    if any(value.get(name) is not None for name in _LINKED):
+        return next((field_text(value[name]) for name in _LINKED if value.get(name)), None)
+    if any(value.get(name) is not None for name in _ESTIMATES):
+        named = ((label, value.get(name)) for name, label in _ESTIMATES.items())
+        return ", ".join(f"{label} {as_text(text)}" for label, text in named if text)
+    for count in ("votes", "watchCount"):
+        if value.get(count) is not None:
+            return field_text(value[count])
+    if value.get("progress") is not None:
+        return f"{as_text(value['percent'])}%" if "percent" in value else ""
     name = next((name for name in _SHOWN if value.get(name) is not None), None)
     if name is None:
         return None if value else ""
-    child = value.get("child")
-    shown = field_text(value[name])
+    child, shown = value.get("child"), field_text(value[name])
     return shown if child is None else f"{shown} - {field_text(child)}"
-
-
-def _of_link(value: Mapping[str, Any]) -> str | None:
-    return next((field_text(value[name]) for name in _LINKED if value.get(name)), None)
-
-
-def _of_estimates(value: Mapping[str, Any]) -> str:
-    named = ((label, value.get(name)) for name, label in _ESTIMATES.items())
-    return ", ".join(f"{label} {as_text(text)}" for label, text in named if text)
-
-
-def _of_progress(value: Mapping[str, Any]) -> str:
-    return f"{as_text(value['percent'])}%" if "percent" in value else ""
-
-
-def _count(name: str) -> Callable[[Mapping[str, Any]], str | None]:
-    return lambda value: field_text(value.get(name))
-
-
-#: Members that only one kind of object has, and the function that shows it.
-_KINDS: tuple[tuple[tuple[str, ...], Callable[[Mapping[str, Any]], str | None]], ...] = (
-    (_LINKED, _of_link),
-    (tuple(_ESTIMATES), _of_estimates),
-    (("votes",), _count("votes")),
-    (("watchCount",), _count("watchCount")),
-    (("progress",), _of_progress),
-)

@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Convert and compare the values of fields [tracker-22]."""
+"""Convert and compare the values of fields, also of times, sprints and estimates [tracker-22]."""
 
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections.abc import Mapping
-from typing import Any
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
-from ...core.json_text import as_text
+from ...core.json_text import as_text, member
 from ...core.module.input_check import Place, split_list
 from ...core.module.input_check import text as text_given
 from ..accounts import Accounts
-from . import moments, sprints
+from ..client import TrackerClient
 from .documents import (
     is_blank,
     is_document,
@@ -20,7 +22,9 @@ from .documents import (
     same_document,
     text_of,
 )
-from .text_format import TextFormat
+
+if TYPE_CHECKING:
+    from .text_format import TextFormat
 
 Schema = Mapping[str, Any]
 
@@ -56,8 +60,8 @@ def sent(
     kind = str(schema.get("type"))
     if isinstance(value, str) and value and not value.strip():
         raise place.blank()
-    if sprints.is_sprint(schema):
-        return sprints.sent(value, place)
+    if is_sprint(schema):
+        return sent_sprint(value, place)
     if kind == "array":
         items = str(schema.get("items"))
         return [
@@ -91,7 +95,7 @@ def _single(value: Any, kind: str, place: Place, accounts: Accounts | None) -> A
     if kind == "number":
         return _number(value, place)
     if kind == "datetime":
-        return moments.sent(text_given(value, place, empty=True), place)
+        return sent_moment(text_given(value, place, empty=True), place)
     if kind == "timetracking":
         return {"originalEstimate": text_given(value, place)}
     if kind == "user":
@@ -187,3 +191,150 @@ def shown(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [shown(entry) for entry in value]
     return value
+
+
+# -- times with an offset from UTC -------------------------------------------------------------
+
+_MOMENT = re.compile(
+    r"(?P<day>\d{4}-\d\d-\d\d)[T ](?P<time>\d\d:\d\d)(?P<seconds>:\d\d)?(\.(?P<fraction>\d+))?"
+    r" ?(?P<offset>Z|[+-]\d\d:?\d\d)"
+)
+
+
+def moment(text: Any) -> datetime | None:
+    """Parse a time with an offset. Return None for other values."""
+    found = _MOMENT.fullmatch(text.strip()) if isinstance(text, str) else None
+    if found is None:
+        return None
+    fraction = (found["fraction"] or "0")[:6]
+    offset = "+0000" if found["offset"] == "Z" else found["offset"]
+    written = f"{found['day']}T{found['time']}{found['seconds'] or ':00'}.{fraction}{offset}"
+    try:
+        return datetime.strptime(written, "%Y-%m-%dT%H:%M:%S.%f%z")
+    except ValueError:
+        return None
+
+
+def sent_moment(text: str, place: Place) -> str | None:
+    """Return a time in the server's form, or None for an empty string. Raises `invalid`."""
+    if not text.strip():
+        return None
+    found = moment(text)
+    if found is None:
+        hint = "expected a time with its offset from UTC, such as 2026-01-05T09:00:00+01:00"
+        raise place.error(text, hint)
+    thousandths = found.microsecond // 1000
+    return f"{found:%Y-%m-%dT%H:%M:%S}.{thousandths:03d}{found:%z}"
+
+
+def same_moment(current: Any, wanted: Any) -> bool:
+    """Return whether two values are the same instant, to the millisecond of the server."""
+    if current is None or wanted is None:
+        return current is wanted
+    stored, given = moment(current), moment(wanted)
+    return current == wanted if None in (stored, given) else stored == given
+
+
+# -- sprints: a server lists all of an issue, most of them closed, and accepts the id of one -------
+
+#: Older servers send sprints as strings, such as `...Sprint@1f[id=7,state=ACTIVE,name=x]`.
+_MEMBER = re.compile(r"[\[,](id|state|name)=([^,\]]*)")
+_SPRINT = re.compile(r"[\w.]+\.Sprint@[0-9a-f]+\[")
+
+
+def is_sprint(schema: Mapping[str, Any]) -> bool:
+    return str(schema.get("custom")).endswith(":gh-sprint")
+
+
+def sent_sprint(value: Any, place: Place) -> int | None:
+    """Return the id of a sprint as a number. Raises `invalid` for another value."""
+    if value is None or value == []:
+        return None
+    number = as_text(value).strip()
+    if isinstance(value, bool) or not number.isdecimal():
+        raise place.error(value, "expected the id of a sprint, a number")
+    return int(number)
+
+
+def open_sprint(current: Any) -> Any:
+    """Return the id of the sprint that is not closed, or None. A number is returned unchanged."""
+    if not isinstance(current, list):
+        return current
+    for entry in current:
+        members = entry if isinstance(entry, Mapping) else _sprint_members(as_text(entry))
+        if as_text(members.get("state")).casefold() != "closed" and members.get("id") is not None:
+            number = as_text(members["id"])
+            return int(number) if number.isdecimal() else number
+    return None
+
+
+def sprint_name(text: str) -> str | None:
+    """Return the name of a sprint that a server sends as a string. None for other strings."""
+    return _sprint_members(text).get("name") if _SPRINT.match(text) else None
+
+
+def _sprint_members(text: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, value in _MEMBER.findall(text):
+        found.setdefault(name, value)  # the name of a sprint may look like another member
+    return found
+
+
+# -- estimates, such as `2d 4h`: members of the field `timetracking` ----------------------------
+
+_PART = re.compile(r"(\d+(?:\.\d+)?)\s*([wdhm])?\s*", re.IGNORECASE)
+#: Key in `memory` for the seconds of a unit, or an empty mapping if the server does not send them.
+_UNITS = "tracker.units of time"
+_ESTIMATES = ("originalEstimate", "remainingEstimate")
+
+
+class Durations:
+    """Compare estimates in seconds, by the server's hours of a day and days of a week."""
+
+    def __init__(self, client: TrackerClient) -> None:
+        self._client = client
+
+    def same(self, current: Any, wanted: Any) -> bool:
+        if not isinstance(wanted, Mapping):
+            return same(current, wanted)
+        return all(self._same_member(current, name, wanted[name]) for name in wanted)
+
+    def _same_member(self, current: Any, name: str, wanted: Any) -> bool:
+        found, seconds = member(current, name), member(current, f"{name}Seconds")
+        if same(found, wanted):
+            return True
+        return isinstance(seconds, int) and seconds == self._seconds(as_text(wanted))
+
+    def shown(self, value: Any) -> Any:
+        """Return the estimates without the other members."""
+        if not isinstance(value, Mapping):
+            return value
+        return {name: value[name] for name in _ESTIMATES if name in value}
+
+    def _seconds(self, text: str) -> float | None:
+        """Return the seconds of an estimate. None if they are not known."""
+        parts = list(_PART.finditer(text.strip()))
+        if not parts or "".join(part[0] for part in parts) != text.strip():
+            return None
+        units = self._units()
+        found = [(float(part[1]), (part[2] or "").lower()) for part in parts]
+        if any(unit not in units for _number, unit in found):
+            return None
+        return sum(number * units[unit] for number, unit in found)
+
+    def _units(self) -> Mapping[str, float]:
+        """Return the seconds of each unit. The key "" is for numbers without a unit."""
+        if _UNITS not in self._client.memory:
+            purpose = "reading the hours of a day"
+            reported = self._client.read_optional(purpose, "rest/api/2/configuration")
+            found = member(reported, "timeTrackingConfiguration")
+            hours, days = member(found, "workingHoursPerDay"), member(found, "workingDaysPerWeek")
+            units: dict[str, float] = {}
+            if isinstance(hours, (int, float)) and isinstance(days, (int, float)):
+                day = 3600.0 * hours
+                units = {"m": 60.0, "h": 3600.0, "d": day, "w": day * days}
+            default = as_text(member(found, "defaultUnit"))[:1].lower()
+            units |= {"": units[default]} if default in units else {}
+            self._client.memory[_UNITS] = units
+        known: Mapping[str, float] = self._client.memory[_UNITS]
+        return known

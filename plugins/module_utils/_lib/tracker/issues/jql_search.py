@@ -19,7 +19,6 @@ from typing import IO, Any, ClassVar, Literal
 
 from ...core.errors import ToolchainError, invalid, shorten
 from ...core.files import atomic_write, make_folders
-from ...core.http.messages import Response
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.module.typed_options import NotNegative, PathText, Positive
@@ -28,10 +27,10 @@ from ...core.plan import plan as compared
 from ...core.progress import ProgressCounter
 from ..client import TrackerClient
 from ..jql import require_no_offsets, with_unique_order
-from ..pagination import FoundIssues, Issue, OffsetPages, SearchRange, TokenPages, entries_of
+from ..pagination import FoundIssues, Issue, OffsetPages, SearchRange, entries_of, read_by_token
 from ..service import SERVICE
 from .field_text import field_text
-from .seen_fields import MissingParts
+from .tracker_issue_info import MissingParts
 
 _JSON, _CSV = (".jsonl", ".ndjson"), (".csv",)
 _BLOCK = 1024 * 1024
@@ -52,7 +51,8 @@ class IssueFile:
         self._ending = os.path.splitext(path)[1].lower()
         if self._ending not in (*_JSON, *_CSV):
             raise invalid(f"dest is '{path}': its name must end with .jsonl, .ndjson or .csv")
-        if self._ending in _CSV and not _are_columns(columns):
+        are_columns = columns and not any(name.startswith(("*", "-")) for name in columns)
+        if self._ending in _CSV and not are_columns:
             raise invalid("fields must list each column of a CSV file by name")
         if os.path.lexists(path) and not os.path.isfile(path):
             raise invalid(f"dest is '{path}', which is not a file")
@@ -99,10 +99,6 @@ class IssueFile:
         with atomic_write(self.path) as file:
             shutil.copyfileobj(self._spool, file, _BLOCK)
         self._spool.close()
-
-
-def _are_columns(columns: list[str] | None) -> bool:
-    return bool(columns) and not any(name.startswith(("*", "-")) for name in columns or [])
 
 
 def _described(path: str) -> dict[str, Any] | None:
@@ -188,24 +184,14 @@ class JqlSearchOperation:
         self._file = None if options.dest is None else IssueFile(options.dest, options.fields)
 
     def plan(self) -> Plan:
-        if self._file is not None:
-            return self._plan_of(self._file)
-        found = self.search()
+        """Return the issues. With `dest`, they are written to a temporary file and compared."""
+        file = self._file
+        found = self.search(None if file is None else file.add)
+        counts = {"total": found.total, "complete": found.complete}
+        if file is not None:
+            return file.plan().with_result(dest=file.path, count=found.count, **counts)
         keys = [issue["key"] for issue in found.issues if "key" in issue]
-        return unchanged(
-            {
-                "issues": found.issues,
-                "issue_keys": keys,
-                "total": found.total,
-                "complete": found.complete,
-            }
-        )
-
-    def _plan_of(self, file: IssueFile) -> Plan:
-        """Write the issues to a temporary file while reading, and compare it with `dest`."""
-        found = self.search(file.add)
-        counts = {"count": found.count, "total": found.total, "complete": found.complete}
-        return file.plan().with_result(dest=file.path, **counts)
+        return unchanged({"issues": found.issues, "issue_keys": keys, **counts})
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         if self._file is not None:
@@ -217,37 +203,42 @@ class JqlSearchOperation:
 
         :param take: receives each issue; otherwise they are collected in a list
         """
+        checked = self._missing.through(take)
         try:
-            found = self._by_dialect(self._missing.through(take))
+            if _CLOUD in self._client.memory or self._client.known_cloud:
+                found = self._by_token(checked)
+            else:
+                found = self._by_offset(checked)
         except ToolchainError as error:
-            if error.kind != "rejected" or not self._names_predicted_version():
+            names = map(re.escape, self._task.predictions.all("new version", ""))
+            is_named = (
+                re.search(rf"(?<![\w.-]){name}(?![\w.-])", self._options.jql) for name in names
+            )
+            if error.kind != "rejected" or not any(is_named):
                 raise
-            found = FoundIssues([], 0, 0, complete=True, warnings=[])
+            # An earlier task in check mode would create this version: no issue has it.
+            found = FoundIssues(total=0, complete=True)
         more = self._missing.warnings(found.count, found.issues)
         for warning in dict.fromkeys([*found.warnings, *more]):
             self._task.warn(f"{self._purpose}: {warning}")
         return found
 
-    def _names_predicted_version(self) -> bool:
-        """Return whether the query names a version that an earlier task in check mode would create.
+    def _by_offset(self, take: Callable[[Issue], None] | None) -> FoundIssues:
+        """Search with the interface of servers [W4.2], and if it is removed, with the other."""
+        more = without_none({"validateQuery": self._options.validate_query})
 
-        The tracker rejects such a query. No issue has that version.
-        """
-        names = map(re.escape, self._task.predictions.all("new version", ""))
-        return any(re.search(rf"(?<![\w.-]){name}(?![\w.-])", self._options.jql) for name in names)
+        def page(start: int, size: int) -> Mapping[str, Any]:
+            members = {**self._members(), "startAt": start, "maxResults": size, **more}
+            return self._send(_OFFSET, members)
 
-    def _by_dialect(self, take: Callable[[Issue], None] | None) -> FoundIssues:
-        dialect = self._task.connection.settings["dialect"]
-        if _CLOUD in self._client.memory or self._client.known_cloud:
-            return self._by_token(take)
         try:
             parallel = self._options.parallel
-            return OffsetPages(self._page_at, self._range, parallel, self._purpose, take).read()
+            return OffsetPages(page, self._range, parallel, self._purpose, take).read()
         except ToolchainError as error:
             if error.status != 410:
                 raise
             removed = error
-        if dialect == "server":
+        if self._task.connection.settings["dialect"] == "server":
             raise removed.with_hint(
                 f"{_TOKEN[0]} has replaced this search: set dialect to auto or cloud"
             )
@@ -257,14 +248,6 @@ class JqlSearchOperation:
             if error.status not in _UNKNOWN:
                 raise
         raise removed.with_hint(f"{_TOKEN[0]}, which replaces it, does not exist either")
-
-    def _page_at(self, start: int, size: int) -> Mapping[str, Any]:
-        """Return a page by offset [W4.2]."""
-        members = {**self._members(), "startAt": start, "maxResults": size}
-        validate = self._options.validate_query
-        if validate is not None:
-            members["validateQuery"] = validate
-        return self._send(_OFFSET, members)
 
     def _by_token(self, take: Callable[[Issue], None] | None) -> FoundIssues:
         """Search with the cloud's interface, which has no offset, total or `validateQuery`."""
@@ -277,9 +260,21 @@ class JqlSearchOperation:
         path = self._client.memory.get(_CLOUD)
         candidates = _TOKEN if path is None else (path,)
         for candidate in candidates:
+
+            def page(token: str | None, size: int, route: str = candidate) -> Mapping[str, Any]:
+                # By default the cloud returns only ids; a server returns the navigable fields.
+                members = {"fields": ["*navigable"], **self._members(), "maxResults": size}
+                members["jql"] = self._jql_of_cloud
+                if self._client.written:
+                    members["reconcileIssues"] = self._client.written
+                if token is not None:
+                    members["nextPageToken"] = token
+                if "expand" in members:
+                    members["expand"] = ",".join(members["expand"])
+                return self._send(route, members)
+
             try:
-                pages = self._pages_of(candidate)
-                found = TokenPages(pages, self._range, self._purpose, take).read()
+                found = read_by_token(page, self._range, self._purpose, take)
             except ToolchainError as error:
                 if error.status not in _UNKNOWN or candidate == candidates[-1]:
                     raise
@@ -287,21 +282,6 @@ class JqlSearchOperation:
             self._client.memory[_CLOUD] = candidate
             return found
         raise AssertionError("the last candidate returns or raises")
-
-    def _pages_of(self, path: str) -> Callable[[str | None, int], Mapping[str, Any]]:
-        def page(token: str | None, size: int) -> Mapping[str, Any]:
-            # By default the cloud returns only ids; a server returns the navigable fields.
-            members = {"fields": ["*navigable"], **self._members(), "maxResults": size}
-            members["jql"] = self._jql_of_cloud
-            if self._client.written:
-                members["reconcileIssues"] = self._client.written
-            if token is not None:
-                members["nextPageToken"] = token
-            if "expand" in members:
-                members["expand"] = ",".join(members["expand"])
-            return self._send(path, members)
-
-        return page
 
     def _members(self) -> dict[str, Any]:
         """Return the members for the options that are set. Old servers reject unknown members."""
@@ -324,30 +304,21 @@ class JqlSearchOperation:
             if value != []
         }
         by_post = self._client.length(path, query) > _LONGEST_URL or "reconcileIssues" in members
+        response = None
         if by_post and _GET_ONLY not in self._client.memory:
-            response = self._post(path, members)
-            if response is not None:
-                return self._decoded(response)
-        return self._decoded(self._client.read(self._purpose, path, query=query))
-
-    def _post(self, path: str, members: Mapping[str, Any]) -> Response | None:
-        """Send the search with POST. Return None if the server only supports GET.
-
-        The written interface has no POST.
-        """
-        logical = {"true": True, "false": False}
-        body = dict(members)
-        if body.get("validateQuery") in logical:
-            body["validateQuery"] = logical[body["validateQuery"]]
-        response = self._client.read(
-            self._purpose, path, method="POST", json=body, expect=(200, 404, 405, 501)
-        )
-        if response.status == 200:
-            return response
-        self._client.memory[_GET_ONLY] = True
-        return None
-
-    def _decoded(self, response: Response) -> Mapping[str, Any]:
+            logical = {"true": True, "false": False}
+            body = dict(members)
+            if body.get("validateQuery") in logical:
+                body["validateQuery"] = logical[body["validateQuery"]]
+            # the written interface has no POST
+            response = self._client.read(
+                self._purpose, path, method="POST", json=body, expect=(200, 404, 405, 501)
+            )
+            if response.status != 200:
+                self._client.memory[_GET_ONLY] = True
+                response = None
+        if response is None:
+            response = self._client.read(self._purpose, path, query=query)
         page = entries_of(response, "issues")
         self._count.add(len(page["issues"]))
         return page

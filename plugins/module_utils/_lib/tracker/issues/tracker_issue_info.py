@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,16 +11,25 @@ from ...core.address import path
 from ...core.concurrency import first_alone
 from ...core.errors import ToolchainError
 from ...core.http.messages import Response, unexpected_body
+from ...core.http.paged_list import is_whole
+from ...core.json_text import member
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.module.typed_options import Positive
 from ...core.plan import Plan, ReadOnly, unchanged
 from ..client import TrackerClient, not_visible
 from ..service import SERVICE
-from .seen_fields import MissingParts
 
 Issue = dict[str, Any]
 
+#: Lists that a search may truncate: the member of the issue, and the member with the entries.
+_LISTS = (("comment", "comments"), ("worklog", "worklogs"), ("changelog", "histories"))
+#: Maximum length of such a list in the cloud, which does not always send the total.
+_MAX_ENTRIES = 20
+#: Maximum number of keys of issues in a warning.
+_MAX_KEYS = 10
+#: Members of an issue that are not in `fields`.
+_NOT_FIELDS = frozenset({"key", "id", "self"})
 #: Maximum number of missing issues in a message.
 _MAX_NAMED = 50
 
@@ -56,6 +65,73 @@ class TrackerIssueInfoOptions:
         if self.expand:
             query["expand"] = ",".join(self.expand)
         return query
+
+
+class MissingParts:
+    """Find requested fields that no issue has, and lists that the search has truncated.
+
+    A field that no issue has is usually a typo [C1.6]. A search truncates long lists in issues
+    [tracker-11].
+
+    :param asked: names of the requested fields; None means the default fields
+    :param by_keys: whether they are keys of fields, which responses do not contain
+    """
+
+    def __init__(self, asked: Iterable[str] | None, *, by_keys: bool = False) -> None:
+        asked = [] if by_keys else asked or []
+        named = [name for name in asked if not name.startswith(("*", "-"))]
+        #: Requested fields that no issue has so far.
+        self._left = {name for name in named if name not in _NOT_FIELDS}
+        #: Keys of the issues with truncated lists, by name of the list.
+        self._cut: dict[str, list[str]] = {}
+
+    def through(self, take: Callable[[Issue], None] | None) -> Callable[[Issue], None] | None:
+        """Return a function that checks each issue before it calls `take`. None without `take`."""
+        if take is None:
+            return None
+
+        def check_and_take(issue: Issue) -> None:
+            self._check(issue)
+            take(issue)
+
+        return check_and_take
+
+    def _check(self, issue: Issue) -> None:
+        fields = issue.get("fields")
+        members = {**fields} if isinstance(fields, Mapping) else {}
+        self._left.difference_update(members)
+        members["changelog"] = issue.get("changelog")
+        for name, entries in _LISTS:
+            shown = members.get(name)
+            found = member(shown, entries)
+            if not isinstance(found, list):
+                continue
+            limited = len(found) >= _MAX_ENTRIES and not isinstance(member(shown, "total"), int)
+            if limited or not is_whole(shown, found):
+                self._cut.setdefault(name, []).append(str(issue.get("key") or issue.get("id")))
+
+    def unseen(self, count: int, issues: Iterable[Issue]) -> list[str]:
+        """Check further issues. Return a warning if no issue has a requested field.
+
+        :param count: number of all issues
+        """
+        for issue in issues:
+            self._check(issue)
+        if not count or not self._left:
+            return []
+        names = ", ".join(sorted(self._left))
+        return [f"fields: no issue in the result has {names} (use ids, not names)"]
+
+    def warnings(self, count: int, issues: Iterable[Issue]) -> list[str]:
+        """Check further issues. Return warnings about fields and each kind of truncated list."""
+        found = self.unseen(count, issues)
+        for name, keys in self._cut.items():
+            more = f" and {len(keys) - _MAX_KEYS} more" if len(keys) > _MAX_KEYS else ""
+            found.append(
+                f"{name}: a search truncates long lists, so {', '.join(keys[:_MAX_KEYS])}{more} may"
+                f" have more entries; rest/api/2/issue/KEY/{name} returns all of them"
+            )
+        return found
 
 
 class TrackerIssueInfoOperation(ReadOnly):

@@ -21,7 +21,7 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.operations.objects import Item, ItemKind
 from ...core.plan import Comparison, Plan, plan, remaining, unchanged, without_none
-from .. import permissions
+from ..accounts import require_permissions
 from ..client import TrackerClient
 from ..issues.documents import plain_lines
 
@@ -117,7 +117,7 @@ class ProjectKind(ItemKind[Entry, State]):
         project = item.entry.project
         name = item.name.removeprefix(f"{project}/")
         purpose = f"the {self.noun} '{name}' of the project '{project}'"
-        permissions.require(self._client, purpose, ["ADMINISTER_PROJECTS"], projectKey=project)
+        require_permissions(self._client, purpose, ["ADMINISTER_PROJECTS"], projectKey=project)
 
 
 @dataclass(frozen=True)

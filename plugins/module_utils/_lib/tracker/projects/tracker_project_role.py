@@ -18,8 +18,8 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.operations.objects import Item, Objects, entries_of
 from ...core.plan import Plan, plan, remaining, unordered
-from ..editing.site import Site, own_account
-from ..permissions import lacking
+from ..accounts import lacking, own_account
+from ..editing.site import Site
 from ..service import SERVICE
 from .project_objects import API, ProjectEntry, ProjectKind, same_name
 
