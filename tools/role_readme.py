@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 from ansible.module_utils.common.yaml import yaml_load
 
+from tools import role_options
 from tools.tree import ROOT
 
 _MARKUP = re.compile(r"\b([A-Z])\(([^)]*)\)")
@@ -46,7 +47,9 @@ def options(role: str) -> dict[str, Any]:
 
 def _specs(role: str) -> dict[str, Any]:
     path = ROOT / "roles" / role / "meta" / "argument_specs.yml"
-    specs: dict[str, Any] = yaml_load(path.read_text(encoding="utf-8"))["argument_specs"]
+    is_written = path == role_options.FILE
+    text = role_options.text() if is_written else path.read_text(encoding="utf-8")
+    specs: dict[str, Any] = yaml_load(text)["argument_specs"]
     return specs
 
 

@@ -15,6 +15,7 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import (
     role_variables,
 )
 from tests.unit import test_slips
+from tools import role_options
 from tools.tree import ROOT
 
 ROLES = sorted(path.parent.parent for path in ROOT.glob("roles/*/meta/argument_specs.yml"))
@@ -45,18 +46,6 @@ KINDS = yaml_load((DESIRED_STATE / "vars/main.yml").read_text("utf-8"))["desired
 MODULE_OF_LIST |= {
     f"desired_state_{kind['list']}": kind["module"] + (".entries" if kind.get("at_once") else "")
     for kind in KINDS
-}
-#: Options of its modules that a list of the desired state leaves out on purpose.
-LEFT_OUT = {
-    "jobs": {"copy_from"},
-    "nodes": {"force", "wait_timeout"},
-    "versions": {"create", "move_to", "new_name", "unresolved"},
-    "trees": {"force", "parallel"},
-    "pages": {
-        *("allow_orphaned_comments", "attachments", "compare", "expected_version", "force"),
-        *("follow_renames", "minor_edit", "must_keep", "on_conflict", "pages", "parallel"),
-        "version_comment",
-    },
 }
 #: Role to the module from which it takes every option.
 MODULE_OF_ROLE = {"release_version": "tracker_version", "wiki_docs": "wiki_tree"}
@@ -149,7 +138,7 @@ def test_desired_state_passes_every_option_of_its_module(kind: dict[str, Any]) -
     known = test_slips.options_of(module)
     known = known[parent]["options"] if parent else known
     taken = set(options_of(DESIRED_STATE)[listed]["options"])
-    assert known.keys() - taken == LEFT_OUT.get(kind["list"], set())
+    assert known.keys() - taken == role_options.LEFT_OUT.get(kind["list"], set())
     (task,) = load(DESIRED_STATE / "tasks" / f"{kind['list']}.yml")
     if not kind.get("at_once"):
         assert taken <= task[f"delivery.toolchain.{module}"].keys()

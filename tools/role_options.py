@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Write the options of entries in the argument specs of the role `desired_state`.
+
+An entry of a list has the options of the module that manages it, so the documentation of the
+module describes them once. What the argument specs say of the role and of its lists is written by
+hand.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import textwrap
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+from ansible.module_utils.common.yaml import yaml_load
+
+from tools import tree
+from tools.tree import ROOT
+
+tree.make_importable()
+
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import (  # noqa: E402 (made importable above)
+    typed_options,
+)
+
+MODULES = "ansible_collections.delivery.toolchain.plugins.modules"
+FILE = ROOT / "roles" / "desired_state" / "meta" / "argument_specs.yml"
+#: Options of a module that the entries of a list leave out.
+LEFT_OUT: Mapping[str, frozenset[str]] = {
+    "jobs": frozenset({"copy_from"}),
+    "nodes": frozenset({"force", "wait_timeout"}),
+    "versions": frozenset({"create", "move_to", "new_name", "unresolved"}),
+    "trees": frozenset({"force", "parallel"}),
+    "pages": frozenset(
+        {
+            *("allow_orphaned_comments", "attachments", "compare", "expected_version", "force"),
+            *("follow_renames", "minor_edit", "must_keep", "on_conflict", "pages", "parallel"),
+            "version_comment",
+        }
+    ),
+}
+_RELATIVE = "If it is set in the folder of the desired state, it is relative to that folder."
+#: What is true in the role only, by list and option.
+_ADDED = {
+    "configuration.src": "In the folder of the desired state, its name does not end in C(.yml).",
+    "groups.members": "Groups are created before users, so prefer C(groups) of the users.",
+    "jobs.job": "A folder comes before its content.",
+    "jobs.src": _RELATIVE,
+    "nodes.src": _RELATIVE,
+    "pages.src": _RELATIVE,
+    "trees.src": _RELATIVE,
+    "views.src": _RELATIVE,
+}
+#: Types that are narrower than those of the module.
+_TYPES = {"jobs.job": "str"}
+#: Keys of an option that the role has in common with the module, in their order. A default is not
+#: one of them: an option that is not given is left to the module.
+_KEYS = ("type", "elements", "required", "choices")
+_ABOUT_ENTRIES = re.compile(r"(?:^|(?<=\. ))[^.]*O\(entries\)[^.]*\.(?: |$)")
+#: Options and return values of the module: the role has no options of these names.
+_REFERENCE = re.compile(r"\b(?:O|RV)\(")
+#: Indentation of an option of the role, and width of the lines in which options are written.
+_OPTION, _WIDTH = 6, 98
+
+
+class _InOneLine(list[Any]):
+    """A list in one line of YAML."""
+
+
+class _Dumper(yaml.SafeDumper):
+    """Write YAML as the linter wants it: the items of a list are indented."""
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        super().increase_indent(flow, False)
+
+
+_Dumper.add_representer(
+    _InOneLine,
+    lambda dumper, values: dumper.represent_sequence(
+        "tag:yaml.org,2002:seq", values, flow_style=True
+    ),
+)
+
+
+def files() -> dict[Path, str]:
+    """Return the path and content of the argument specs."""
+    return {FILE: text()}
+
+
+@cache
+def text() -> str:
+    """Return the argument specs with the options of each list."""
+    written: list[str] = []
+    known, current, is_generated = _lists(), "", False
+    for line in FILE.read_text(encoding="utf-8").splitlines():
+        indent = len(line) - len(line.lstrip())
+        if indent <= _OPTION:
+            current, is_generated = line.strip(" :").removeprefix("desired_state_"), False
+        elif indent == _OPTION + 2:
+            is_generated = line.strip() in ("options:", "options: {}") and current in known
+            if is_generated:
+                module, at_once = known[current]
+                options = _options_of(current, module, at_once=at_once)
+                dumped = yaml.dump(
+                    options, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=_WIDTH
+                )
+                written += [
+                    "        options:",
+                    *textwrap.indent(dumped, " " * (_OPTION + 4)).splitlines(),
+                ]
+        if not is_generated:
+            written.append(line)
+    return "\n".join(written) + "\n"
+
+
+def _lists() -> dict[str, tuple[str, bool]]:
+    """Return the module of each list, and whether it takes all entries at once."""
+    text = (ROOT / "roles" / "desired_state" / "vars" / "main.yml").read_text(encoding="utf-8")
+    kinds = yaml_load(text)["desired_state_kinds"]
+    return {kind["list"]: (kind["module"], kind.get("at_once", False)) for kind in kinds}
+
+
+def _options_of(kind: str, module: str, *, at_once: bool) -> dict[str, Any]:
+    """Return the options of an entry."""
+    options = importlib.import_module(f"{MODULES}.{module}")
+    camel = "".join(part.capitalize() for part in module.split("_"))
+    spec = typed_options.argument_spec(getattr(getattr(options, module), f"{camel}Options"))
+    described = yaml_load(options.DOCUMENTATION)["options"]
+    if at_once:
+        spec, described = spec["entries"]["options"], described["entries"]["suboptions"]
+    left_out = LEFT_OUT.get(kind, frozenset())
+    kept = {name: option for name, option in described.items() if name not in left_out}
+    return _converted(kind, kept, spec)
+
+
+def _converted(
+    place: str, described: Mapping[str, Mapping[str, Any]], spec: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Return documented options of a module as options of a role."""
+    found = {}
+    for name, option in described.items():
+        path = f"{place}.{name}"
+        texts = option["description"]
+        texts = [texts] if isinstance(texts, str) else list(texts)
+        texts = [_REFERENCE.sub("C(", _ABOUT_ENTRIES.sub("", text)).strip() for text in texts]
+        texts = [text for text in (*texts, _ADDED.get(path, "")) if text]
+        converted = {"description": texts[0] if len(texts) == 1 else texts}
+        converted |= {key: option[key] for key in _KEYS if key in option}
+        converted["type"] = _TYPES.get(path, converted["type"])
+        if "choices" in converted:
+            converted["choices"] = _InOneLine(converted["choices"])
+        if spec[name].get("no_log"):
+            converted["no_log"] = True
+        if "suboptions" in option:
+            inner = spec[name]["options"]
+            converted["options"] = _converted(path, option["suboptions"], inner)
+        found[name] = converted
+    return found
