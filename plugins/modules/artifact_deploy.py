@@ -68,7 +68,7 @@ options:
         type: path
         required: true
       path:
-        description: See O(path). The path is relative to O(path).
+        description: Path of these files below the folder O(path) of the task, by the same rules.
         type: str
         default: ""
       properties:

@@ -34,7 +34,7 @@ options:
     description:
       - V(started) starts a build.
       - V(finished) starts nothing. It waits for the build that O(queue_id) or O(build) names, which an earlier task started with
-        O(wait=false). The task is never a change, also if the build fails, and the task with it.
+        O(wait=false). If the build fails, the task fails, too. It never reports a change.
       - O(parameters), O(files), O(delay), O(trigger=unless_successful) and O(wait=false) cannot be combined with V(finished).
     type: str
     choices: [started, finished]

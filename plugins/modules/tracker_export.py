@@ -85,7 +85,7 @@ left_out:
       type: str
       returned: always
 not_exported:
-  description: Sentences about data of the service that is never exported.
+  description: What this module never exports, a sentence for each kind of data.
   returned: success
   type: list
   elements: str

@@ -97,8 +97,8 @@ options:
     default: false
   allow_orphaned_comments:
     description:
-      - Inline comments of readers stay where their text is still there. Whether a new body may remove the text of others. Otherwise this is a
-        conflict, in check mode too.
+      - An inline comment of a reader stays if the new body still has the text that it refers to. V(true) lets a new body remove the text of
+        comments; otherwise that is a conflict, in check mode too.
       - Comments refer to C(ac:inline-comment-marker) elements in the stored body. Resolved comments have such elements too.
     type: bool
     default: false

@@ -130,8 +130,8 @@ options:
     default: false
   allow_orphaned_comments:
     description:
-      - Inline comments of readers stay where their text is still there. Whether a new body may remove the text of others. Otherwise this is a
-        conflict.
+      - An inline comment of a reader stays if the new body still has the text that it refers to. V(true) lets a new body remove the text of
+        comments; otherwise that is a conflict.
     type: bool
     default: false
   restrictions:

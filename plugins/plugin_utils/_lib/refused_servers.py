@@ -26,7 +26,8 @@ from .services import SERVICES
 
 #: Variable of the tasks that take part.
 VARIABLE = "toolchain_fail_fast"
-#: Errors that concern all requests to a server. Of a `timeout`, only one while connecting does.
+#: Kinds of errors that concern all requests to a server. A `timeout` does so only if it happened
+#: while the module was connecting.
 _KINDS = ("auth", "network")
 _NO_CONNECTION = "no connection"
 _SHORT = {"the connection was refused": "connection refused"}

@@ -139,7 +139,10 @@ class DeadlineStream(io.RawIOBase):
 
 
 class ResponseReader(io.BufferedReader):
-    """Stream for the library, which accepts endless lines and chunk sizes such as `-5`."""
+    """The stream from which `http.client` reads a response, with limits that it lacks.
+
+    Without them it accepts endless lines, and chunk sizes such as `-5`.
+    """
 
     in_chunks, line_bytes = False, 0
 
