@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, quote_plus
+from xml.etree import ElementTree
 
 import ansible_runner
 from cryptography.hazmat.primitives import serialization
@@ -296,14 +297,11 @@ def own_secrets(module: str) -> OwnSecrets | None:
 
 @dataclass(frozen=True)
 class Case:
-    """A cell as a task, the secrets that must not leak, and the environment variables
-    of its run.
-    """
+    """A cell as a task, and the secrets that must not leak."""
 
     cell: Cell
     task: Given
     secrets: tuple[str, ...]
-    environment: Mapping[str, str]
 
 
 class Cases:
@@ -313,7 +311,7 @@ class Cases:
         self._sandbox, self._logins = sandbox, Logins(folder, sandbox.port)
 
     def of(self, cell: Cell) -> Case:
-        good = cell.outcome == "ok" or cell.place == "environment" or cell.kind == "own"
+        good = cell.outcome == "ok" or cell.kind == "own"
         kind = "token" if cell.kind == "own" else cell.kind
         if kind not in kinds_of(cell.service):
             kind = kinds_of(cell.service)[0]
@@ -327,8 +325,6 @@ class Cases:
         options = {**first_arguments(cell.module), **(own.options if own else {})}
         if cell.outcome == "slip":
             options["timeout"] = "soon"
-        if cell.outcome == "nowhere" and cell.place == "environment":
-            options["url"] = _CLOSED
         if cell.place == "option":
             options |= {name: f"{{{{ vault_{name} }}}}" for name in connection}
         return Case(
@@ -343,10 +339,10 @@ class Cases:
                     **_named(cell, connection),
                     **vault,
                     **(own.vault if own else {}),
+                    "process_environment": _environment(cell, connection),
                 },
             ),
             secrets,
-            _environment(cell, connection),
         )
 
     def _variables(self, cell: Cell, secrets: Sequence[str]) -> Given:
@@ -379,12 +375,7 @@ def _environment(cell: Cell, connection: Mapping[str, str]) -> dict[str, str]:
     if cell.place != "environment":
         return {}
     prefix = f"TOOLCHAIN_{cell.service.upper()}_"
-    # The environment applies to a whole run, so a closed address is set as a task option.
-    return {
-        f"{prefix}{name.upper()}": value
-        for name, value in connection.items()
-        if cell.outcome != "nowhere" or name != "url"
-    }
+    return {f"{prefix}{name.upper()}": value for name, value in connection.items()}
 
 
 def _fault(outcome: str, secrets: Sequence[str]) -> Given:
@@ -460,8 +451,7 @@ def _play(folder: Path, cases: Sequence[Case], control: str, collections: Path |
     (folder / "project" / "playbook.json").write_text(json.dumps([play]), encoding="utf-8")
     variables = {
         **playbook.environment(folder, collections),
-        "ANSIBLE_CALLBACKS_ENABLED": "recorder,ansible.builtin.junit,ansible.builtin.tree",
-        "ANSIBLE_CALLBACK_TREE_DIR": str(folder / "tree"),
+        "ANSIBLE_CALLBACKS_ENABLED": "recorder,ansible.builtin.junit",
         "ANSIBLE_LOG_PATH": str(folder / "log"),
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "JUNIT_OUTPUT_DIR": str(folder / "junit"),
@@ -469,8 +459,6 @@ def _play(folder: Path, cases: Sequence[Case], control: str, collections: Path |
         "RECORDER_FILE": str(folder / "record.jsonl"),
         "TMPDIR": str(folder / "tmp"),
     }
-    for case in cases:
-        variables |= case.environment
     before = dict(os.environ)
     os.environ.clear()
     os.environ.update(variables)
@@ -501,20 +489,15 @@ def _sinks(folder: Path) -> Iterator[tuple[str, str]]:
 def run(
     folder: Path, sandbox: Sandbox, chosen: Sequence[Cell], collections: Path | None = None
 ) -> Iterator[tuple[Cell, list[str]]]:
-    """Run cells. Yield each cell with the sinks that show its secrets."""
-    files = folder / "files"
+    """Run cells in one play. Yield each cell with the sinks that show its secrets."""
+    files, place = folder / "files", folder / "run"
     files.mkdir()
+    place.mkdir()
     cases = Cases(sandbox, files)
-    groups: dict[str, list[Case]] = {}
-    for cell in chosen:
-        name = f"{cell.kind}, environment" if cell.place == "environment" else cell.service
-        groups.setdefault(name, []).append(cases.of(cell))
-    for name, group in groups.items():
-        place = folder / name
-        place.mkdir()
-        with Arguments() as arguments:
-            _play(place, group, sandbox.control, collections)
-        yield from _judged(group, place, arguments.seen)
+    all_cases = [cases.of(cell) for cell in chosen]
+    with Arguments() as arguments:
+        _play(place, all_cases, sandbox.control, collections)
+    yield from _judged(all_cases, place, arguments.seen)
 
 
 def _by_task(name: str, text: str) -> Mapping[str, str] | None:
@@ -525,11 +508,21 @@ def _by_task(name: str, text: str) -> Mapping[str, str] | None:
         # The requests that the server received are not a sink.
         events = [{**json.loads(line), "requests": []} for line in text.splitlines()]
         return {event["task"]: json.dumps(event, ensure_ascii=False) for event in events}
+    if name.startswith("junit/"):
+        return dict(_test_cases(text))
     return dict(_sections(text)) if _TASK.search(text) else None
 
 
+def _test_cases(text: str) -> Iterator[tuple[str, str]]:
+    """Split a report of JUnit by task: a name has the host, the play, the task and its options."""
+    for case in ElementTree.fromstring(text).iter("testcase"):
+        name = case.attrib["name"].split(": ", 1)[1]
+        plain = [part for each in case.iter() for part in (*each.attrib.values(), each.text or "")]
+        yield name.partition("=")[0].rpartition(" ")[0], "\n".join(plain)
+
+
 def _judged(
-    group: Sequence[Case], folder: Path, arguments: set[str]
+    cases: Sequence[Case], folder: Path, arguments: set[str]
 ) -> Iterator[tuple[Cell, list[str]]]:
     sinks = {**dict(_sinks(folder)), "arguments of processes": "\n".join(arguments)}
     shared = {name: text for name, text in sinks.items() if _by_task(name, text) is None}
@@ -537,7 +530,7 @@ def _judged(
     for name, text in sinks.items():
         for task, part in (_by_task(name, text) or {}).items():
             own.setdefault(task, []).append((name, part))
-    for case in group:
+    for case in cases:
         looked_for = {trace for secret in case.secrets for trace in traces(secret)}
         mine = own.get(str(case.cell), [])
         found = [] if "record.jsonl" in dict(mine) else ["it did not run"]

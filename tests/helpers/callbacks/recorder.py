@@ -21,6 +21,8 @@ description:
   - The variable C(sandbox_faults) of a task, a list, is ordered before it and forgotten after it.
   - The variable C(sandbox_reset) puts the sandbox back to its seeds before, then changes the
     settings that it holds (by service); C(sandbox_seed) is added to the seeds then.
+  - The variable C(process_environment) of a task sets environment variables for this task, as if
+    the whole run had them.
 options: {}
 """
 
@@ -41,11 +43,16 @@ class CallbackModule(CallbackBase):
         self._failed_items: dict[str, list[bool]] = {}
         self._play = ""
         self._has_faults = True  # perhaps, of an earlier play
+        self._environment: dict[str, str] = {}
 
     def v2_playbook_on_play_start(self, play: Any) -> None:
         self._play = play.get_name()
 
     def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:
+        for name in self._environment:
+            del os.environ[name]
+        self._environment = task.vars.get("process_environment", {})
+        os.environ.update(self._environment)
         faults = task.vars.get("sandbox_faults", [])
         for control in self._controls.values():
             if "sandbox_reset" in task.vars:
