@@ -40,6 +40,7 @@ class Issuer:
 
     def __init__(self, sandbox: Sandbox, service: str, **login: str) -> None:
         self.service, self._sandbox, self._session = service, sandbox, requests.Session()
+        self._session.trust_env = False
         chosen = {**_LOGINS.get(service, {}), **login}
         self._login = connections.connection(service, sandbox.urls[service], **chosen)
         #: The variables of the role.
