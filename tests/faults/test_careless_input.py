@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Verify that careless input is rejected, inside the process and in separate processes.
 
-A separate process gets the same arguments, so that one input of each kind shows that it rejects it,
-too. Such input used to change another object or to show a secret.
+A separate process runs the same module with the same arguments: one input that the module rejects,
+and one that Ansible rejects, show that it gets them. Such input used to change another object or to show a secret.
 """
 
 from __future__ import annotations
@@ -128,13 +128,7 @@ SLIPS: dict[str, tuple[str, dict[str, Any], str]] = {
     "every issue": ("jql_search", {**TOKEN, "jql": " "}, "jql is empty"),
 }
 #: The input that also goes to separate processes.
-SEPARATE = (
-    "promotes another build",
-    "opens a page by a variable without a value",
-    "texts for users",
-    "an unknown option beside arguments",
-    "every issue",
-)
+SEPARATE = ("opens a page by a variable without a value", "an unknown option beside arguments")
 RUNS = [(what, "inside") for what in SLIPS] + [(what, "outside") for what in SEPARATE]
 CANARIES = (
     *("canary-password", "canary-ltoken", "canary-token", "canary-of", "canary-mistyped"),
