@@ -4,7 +4,7 @@
 More than a third of the processor time of a task is that of the fork: both processes copy all memory
 that they write to. Each task finds the process as a worker would, because the state that tasks leave
 is removed: the environment, the secrets to mask, and what functions remember, such as connections.
-A play on several hosts and a task with a time limit still have workers.
+A play on several hosts, unless it has a single fork, and a task with a time limit still have workers.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
+from ansible import context
 from ansible.executor.process.worker import WorkerProcess
 from ansible.plugins import strategy
 from ansible.utils.display import Display
@@ -76,8 +77,9 @@ def _set_queue_of(set_queue: Callable[..., None]) -> Callable[..., None]:
 
 
 def _worker(forked: Callable[..., WorkerProcess], **given: Any) -> WorkerProcess:
-    is_alone = len(given["task_vars"]["ansible_play_hosts_all"]) == 1
-    return (_TaskHere if is_alone and not given["task"].timeout else forked)(**given)
+    hosts = given["task_vars"]["ansible_play_hosts_all"]
+    takes_turns = len(hosts) == 1 or context.CLIARGS["forks"] == 1
+    return (_TaskHere if takes_turns and not given["task"].timeout else forked)(**given)
 
 
 @contextmanager

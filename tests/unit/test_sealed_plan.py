@@ -8,7 +8,7 @@ import hmac
 import json
 import os
 from collections import UserString
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -543,6 +543,31 @@ def test_unusable_plan_is_reported(given: dict[str, Any], words: str) -> None:
     with pytest.raises((bookkeeping.StepError, sealed.PlanError)) as raised:
         bookkeeping.perform("open_plan", run, {})
     assert words in str(raised.value)
+
+
+def test_key_in_the_environment_is_used_unless_a_variable_is_set(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Verify a wrong key, and an empty one, as a CI server sets it in a fork."""
+    variables = {
+        "enforce_plan": plan("a", key="k"),
+        "inventory_hostname": "h",
+        "hostvars": {"h": {}},
+    }
+
+    def refused(step: str, values: Mapping[str, Any], **more: Any) -> str:
+        with pytest.raises((bookkeeping.StepError, sealed.PlanError)) as raised:
+            bookkeeping.perform(step, run_of(**variables, **more), dict(values))
+        return str(raised.value)
+
+    monkeypatch.setenv("TOOLCHAIN_PLAN_KEY", "wrong key")
+    assert "has a seal that does not match the key" in refused("open_plan", {})
+    monkeypatch.setenv("TOOLCHAIN_PLAN_KEY", "k")
+    assert bookkeeping.perform("open_plan", run_of(**variables), {})["sealed"]["rest"] == "fail"
+    assert "does not match the key" in refused("open_plan", {}, enforce_plan_key="wrong key")
+    monkeypatch.setenv("TOOLCHAIN_PLAN_KEY", "")
+    for step, values in (("open_plan", {}), ("begin", {"seals": True}), ("finish", {"salt": "s"})):
+        assert "TOOLCHAIN_PLAN_KEY is set, but is empty" in refused(step, values)
 
 
 def test_key_in_a_vault_is_a_key() -> None:

