@@ -566,7 +566,12 @@ def test_key_in_the_environment_is_used_unless_a_variable_is_set(
     assert bookkeeping.perform("open_plan", run_of(**variables), {})["sealed"]["rest"] == "fail"
     assert "does not match the key" in refused("open_plan", {}, enforce_plan_key="wrong key")
     monkeypatch.setenv("TOOLCHAIN_PLAN_KEY", "")
-    for step, values in (("open_plan", {}), ("begin", {"seals": True}), ("finish", {"salt": "s"})):
+    steps: dict[str, dict[str, Any]] = {
+        "open_plan": {},
+        "begin": {"seals": True},
+        "finish": {"salt": "s"},
+    }
+    for step, values in steps.items():
         assert "TOOLCHAIN_PLAN_KEY is set, but is empty" in refused(step, values)
 
 
