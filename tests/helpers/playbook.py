@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.helpers import installed
 from tests.helpers.play_server import PlayServer
 
 NAMESPACE = "delivery.toolchain"
@@ -104,7 +105,7 @@ def environment(folder: Path, collections: Path | None = None) -> dict[str, str]
         "ANSIBLE_ASYNC_DIR": str(home / "async"),
         "ANSIBLE_CALLBACKS_ENABLED": "recorder",
         "ANSIBLE_CALLBACK_PLUGINS": str(_CALLBACKS),
-        "ANSIBLE_COLLECTIONS_PATH": str(collections or collections_path()),
+        "ANSIBLE_COLLECTIONS_PATH": f"{collections or collections_path()}:{installed.CONTROLLER}",
         "ANSIBLE_HOME": str(home / "ansible"),
         "ANSIBLE_LOCALHOST_WARNING": "false",
         "ANSIBLE_NOCOLOR": "1",
@@ -117,17 +118,11 @@ def environment(folder: Path, collections: Path | None = None) -> dict[str, str]
 
 
 @contextmanager
-def served(collections: str | None = None) -> Iterator[None]:
-    """Let `execute` use a play server, with the settings of `environment`.
-
-    `collections`: another collections path.
-    """
+def served() -> Iterator[None]:
+    """Let `execute` use a play server, with the settings of `environment`."""
     with tempfile.TemporaryDirectory(prefix="play-server-") as name:
         folder = Path(name)
-        variables = environment(folder)
-        if collections is not None:
-            variables["ANSIBLE_COLLECTIONS_PATH"] = collections
-        _servers.append(PlayServer(folder, variables))
+        _servers.append(PlayServer(folder, environment(folder)))
         try:
             yield
         finally:

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from sandbox.client import Sandbox
-from tests.helpers import connections, installed, playbook
+from tests.helpers import connections, playbook
 from tests.helpers.controller import GATEWAY, TOKEN, Controller, Store
 
 Fresh = Callable[[str], Sandbox]
@@ -25,14 +25,7 @@ ROOT = Path(__file__).resolve().parents[3]
 RECAP = re.compile(r"^localhost\s*:.*?changed=(\d+).*?failed=(\d+)", re.MULTILINE)
 SERVICES = ("repo", "tracker", "wiki", "ci", "analysis")
 PLAYBOOKS = ("release", "enforce", "drift", "housekeeping")
-COLLECTIONS = f"{playbook.collections_path()}:{installed.CONTROLLER}"
 PLAN = "{{ survey_enforce_plan | default('') | from_yaml or drift_plan | default('') }}"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def plays_with_awx() -> Iterator[None]:
-    with playbook.served(COLLECTIONS):
-        yield
 
 
 @pytest.fixture
@@ -86,7 +79,6 @@ def setup(
         {
             **environment,
             **named,
-            "ANSIBLE_COLLECTIONS_PATH": COLLECTIONS,
             # awx.awx would read all certificates of the system before each request
             "SSL_CERT_FILE": os.devnull,
             "CONTROLLER_HOST": awx.url,
@@ -336,4 +328,6 @@ def test_execution_environment_can_be_built(tmp_path: Path) -> None:
         capture_output=True,
     )
     asked = (context / "_build" / "requirements.yml").read_text(encoding="utf-8")
-    assert yaml.safe_load(asked)["collections"][0]["name"] == "delivery.toolchain"
+    version = yaml.safe_load((ROOT / "galaxy.yml").read_text(encoding="utf-8"))["version"]
+    archive = f"delivery-toolchain-{version}.tar.gz"
+    assert yaml.safe_load(asked)["collections"][0]["name"] == archive
