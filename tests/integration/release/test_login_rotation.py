@@ -99,9 +99,9 @@ def test_rotation_is_predicted(servers: Servers) -> None:
     assert (servers.tokens(), servers.held()) == ([old], [])
 
 
-@pytest.mark.parametrize("issuer", issuers.LISTS)
+@pytest.mark.parametrize("issuer", ["repo", "ci"])
 def test_login_is_rotated_and_then_unchanged(fresh: Fresh, tmp_path: Path, issuer: str) -> None:
-    """`tests/faults/test_rotation.py` runs the role again for every issuer."""
+    """`tests/faults/test_rotation.py` runs the role for every issuer, and again."""
     servers = Servers(fresh("real"), tmp_path, issuer)
     old, other = servers.add_token(), servers.add_token(name="ci-deployer-2")
     begin = servers.sandbox.mark()

@@ -190,6 +190,7 @@ def test_repeated_release_changes_nothing(demo: Demo) -> None:
     assert demo.sandbox.requests(writes=True, since=mark) == []
 
 
+@pytest.mark.first
 def test_withdrawn_build_with_the_number_of_a_ci_build_writes_nothing(demo: Demo) -> None:
     withdraw(demo.sandbox, demo.folder, {"build_name": "toolchain", "build_number": "1"})
     mark = demo.sandbox.mark()
