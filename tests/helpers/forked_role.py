@@ -24,7 +24,7 @@ import jinja2
 import yaml
 
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.credentials import (
-    secret_record,
+    wanted,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core import progress
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.http.messages import (
@@ -165,7 +165,7 @@ def _run(tasks: _Tasks, signals: Connection) -> None:
             mock.patch.object(Accounting, "add", pausing),
             mock.patch.object(progress, "_FIRST_PAUSE", _POLL_SECONDS),
             # a run compares the records of earlier runs; half of its time is for their digests
-            mock.patch.object(secret_record, "_ROUNDS", 1),
+            mock.patch.object(wanted, "_ROUNDS", 1),
         ):
             tasks.include("main.yml", {})
     except _TaskFailed as failed:
