@@ -25,10 +25,10 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.http 
     messages,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo import (
-    error_text,
-    json_rows,
+    aql,
+    client,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.images import pagination
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.images import registry
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker import (
     client as tracker,
 )
@@ -69,7 +69,7 @@ def _artifacts(text: str) -> object:
 
 
 def _link(text: str) -> object:
-    return pagination._next_query(_response("", text))
+    return registry._next_query(_response("", text))
 
 
 def _lines(text: str) -> object:
@@ -81,7 +81,7 @@ def _rows(text: str) -> object:
     body = f'{{"rows": [{{"x": "{text.encode("unicode_escape").decode()}'.encode()
     chunks = (body[at : at + 100] for at in range(0, len(body), 100))
     with pytest.raises(ValueError, match=r"."):
-        json_rows.parse(chunks, "rows", json_rows.StreamedObject())
+        aql.parse(chunks, "rows", aql.StreamedObject())
     return None
 
 
@@ -96,7 +96,7 @@ def _storage(text: str) -> object:
 
 READERS: list[Callable[[str], object]] = [
     lambda text: tracker.describe(_response(f"<{text}")),
-    lambda text: error_text.describe(_response(text)),
+    lambda text: client.describe(_response(text)),
     lambda text: wiki.describe(_response(text)),
     lambda text: ci.describe(_response(text)),
     lambda text: installed_plugins.listed(f"a {text}"),
@@ -165,6 +165,6 @@ def test_long_input_is_parsed_in_linear_time(reader: Callable[[str], object]) ->
 
 def test_error_text_in_xml_is_found() -> None:
     assert tracker.describe(_response("<status><message>a &amp; b</message></status>")) == "a & b"
-    assert error_text.describe(_response("only: Available only in Artifactory Pro.")).startswith(
+    assert client.describe(_response("only: Available only in Artifactory Pro.")).startswith(
         "this ed"
     )

@@ -12,7 +12,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.error
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.secret import Secret
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.interface import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.client import (
     ACCESS,
     InterfaceMissing,
     PlatformClient,

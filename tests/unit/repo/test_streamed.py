@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
     ToolchainError,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo import json_rows
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo import aql
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.client import RepoClient
 from tests.unit.repo.conftest import Server
 from tests.unit.stub import Reply
@@ -30,9 +30,9 @@ def pieces(body: bytes, size: int) -> Iterator[bytes]:
         yield body[start : start + size]
 
 
-def parsed(body: bytes, size: int = 7) -> json_rows.StreamedObject:
-    found = json_rows.StreamedObject()
-    json_rows.parse(pieces(body, size), "rows", found)
+def parsed(body: bytes, size: int = 7) -> aql.StreamedObject:
+    found = aql.StreamedObject()
+    aql.parse(pieces(body, size), "rows", found)
     return found
 
 
@@ -62,7 +62,7 @@ def test_truncated_document_is_never_accepted(
 ) -> None:
     body = json.dumps({"rows": rows, "range": {"total": 1}}).encode()
     end = data.draw(st.integers(0, len(body) - 1))
-    with pytest.raises(json_rows.InvalidJson):
+    with pytest.raises(aql.InvalidJson):
         parsed(body[:end])
 
 
@@ -80,12 +80,12 @@ def test_truncated_document_is_never_accepted(
     ],
 )
 def test_document_of_another_shape_is_rejected(body: bytes) -> None:
-    with pytest.raises(json_rows.InvalidJson):
+    with pytest.raises(aql.InvalidJson):
         parsed(body)
 
 
 def test_endless_value_is_not_read_forever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_rows, "_LONGEST", 1000)
+    monkeypatch.setattr(aql, "_LONGEST", 1000)
     read = 0
 
     def endless() -> Iterator[bytes]:
@@ -95,8 +95,8 @@ def test_endless_value_is_not_read_forever(monkeypatch: pytest.MonkeyPatch) -> N
             read += 1
             yield b"a" * 100
 
-    with pytest.raises(json_rows.InvalidJson):
-        json_rows.parse(endless(), "rows", json_rows.StreamedObject())
+    with pytest.raises(aql.InvalidJson):
+        aql.parse(endless(), "rows", aql.StreamedObject())
     assert read < 20
 
 
@@ -116,7 +116,7 @@ def client(server: Server, retries: int) -> RepoClient:
 def test_truncated_response_is_requested_again(server: Server, first: Reply) -> None:
     server.on["GET /x"] = [first, WHOLE]
     asking = client(server, retries=1)
-    found = json_rows.read(asking, "listing", "x", "files")
+    found = aql.read_rows(asking, "listing", "x", "files")
     assert [row["uri"] for row in found.rows] == ["/a", "/b"]
     assert asking.transport.accounting.retries == 1
     assert len(server.asked) == 2
@@ -126,18 +126,18 @@ def test_truncated_response_is_requested_again(server: Server, first: Reply) -> 
 def test_repeatedly_truncated_response_is_an_error(server: Server, first: Reply, kind: str) -> None:
     server.on["GET /x"] = first
     with pytest.raises(ToolchainError) as caught:
-        json_rows.read(client(server, retries=1), "listing", "x", "files")
+        aql.read_rows(client(server, retries=1), "listing", "x", "files")
     assert caught.value.kind == kind
     assert len(server.asked) == 2
     with pytest.raises(ToolchainError):
-        json_rows.read(client(server, retries=0), "listing", "x", "files")
+        aql.read_rows(client(server, retries=0), "listing", "x", "files")
     assert len(server.asked) == 3
 
 
 def test_html_page_is_an_error(server: Server) -> None:
     server.on["GET /x"] = Reply(body="<html><title>Welcome</title></html>")
     with pytest.raises(ToolchainError, match="HTML instead of JSON with 'files'") as caught:
-        json_rows.read(client(server, retries=1), "listing", "x", "files")
+        aql.read_rows(client(server, retries=1), "listing", "x", "files")
     assert caught.value.kind == "protocol"
     assert len(server.asked) == 1
 
@@ -150,5 +150,5 @@ def test_unpaired_surrogate_in_a_row_is_replaced() -> None:
 def test_too_deeply_nested_rows_are_rejected(server: Server) -> None:
     server.on["GET /x"] = Reply(200, '{"rows": [' + '{"a":' * 300 + "1" + "}" * 300 + "]}")
     with pytest.raises(ToolchainError, match="deeper than 200 levels") as caught:
-        json_rows.read(server.client(), "reading", "x", "rows")
+        aql.read_rows(server.client(), "reading", "x", "rows")
     assert caught.value.kind == "protocol"

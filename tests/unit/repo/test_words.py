@@ -16,7 +16,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.error
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.secret import Secret
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo import error_text
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo import client
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.client import RepoClient
 from tests.unit.repo.conftest import Server
 from tests.unit.stub import Reply
@@ -104,12 +104,12 @@ def test_403_without_api_key_is_permission_error(server: Server) -> None:
 
 @pytest.mark.parametrize("body", ["", "text", "[]", "{}", '{"messages": {}}', '{"messages": null}'])
 def test_body_without_messages_gives_an_empty_list(body: str) -> None:
-    assert error_text.messages_of(body) == []
+    assert client.messages_of(body) == []
 
 
 def test_messages_have_a_level() -> None:
     body = '{"messages": ["plain", {"message": "m"}, {"level": "warn", "message": null}]}'
-    assert error_text.messages_of(body) == [
+    assert client.messages_of(body) == [
         {"level": "INFO", "message": "plain"},
         {"level": "INFO", "message": "m"},
         {"level": "WARN", "message": ""},
@@ -127,4 +127,4 @@ def test_messages_have_a_level() -> None:
     ],
 )
 def test_errors_are_found_in_any_form(body: str, expected: str) -> None:
-    assert error_text.errors_in(body) == expected
+    assert client.errors_in(body) == expected

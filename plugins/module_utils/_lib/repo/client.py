@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Client of the repository manager: transport, dialect and paths.
+"""Clients of the repository manager and of the platform's other APIs, such as `/access`.
 
 Other code never compares dialects: it reads a capability from :class:`Dialect`.
 """
@@ -8,21 +8,25 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any
 
 from ..core import address
-from ..core.errors import ToolchainError, invalid, looks_like_html
+from ..core.errors import ToolchainError, error_text, invalid, looks_like_html
 from ..core.globs import has_wildcards
-from ..core.http.messages import Response, unexpected_body
+from ..core.http.messages import Response, expected, json_or_none, unexpected_body
 from ..core.module.task import Task
-from .error_text import describe, errors_in, messages_of
+from .service import platform_of
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """Capabilities and addresses by which the generic interface and Artifactory differ."""
+    """Capabilities and addresses by which the generic interface and Artifactory differ.
+
+    Artifactory has every capability, the generic interface has none.
+    """
 
     api_key_header: str
     #: Prefix of container paths: `{containers}/{repo}/v2/...`.
@@ -34,59 +38,44 @@ class Dialect:
     #: Address of the pattern search.
     patterns: str
     #: Files are deployed with checksum headers, and without their bytes if the server has them.
-    checksum_headers: bool = False
+    checksum_headers: bool = True
     #: An archive is deployed to `folder/name.zip`; otherwise to `folder/`.
-    archive_by_name: bool = False
+    archive_by_name: bool = True
     #: HEAD of a manifest returns its digest; otherwise only tags can be read.
-    manifest_digests: bool = False
+    manifest_digests: bool = True
     #: A list of tags without a `Link` header is the last page; otherwise that is not certain.
-    tag_links: bool = False
+    tag_links: bool = True
     #: Item queries (AQL) support properties as criteria and as fields.
-    query_by_property: bool = False
+    query_by_property: bool = True
     #: A build record without `statuses` was never promoted.
-    record_shows_promotions: bool = False
+    record_shows_promotions: bool = True
     #: A JSON body can list the builds to delete; a query parameter cannot contain commas.
-    builds_deleted_by_body: bool = False
+    builds_deleted_by_body: bool = True
     #: Build records can be published.
-    publishes_builds: bool = False
+    publishes_builds: bool = True
     #: Items can be copied and moved.
-    relocates_items: bool = False
+    relocates_items: bool = True
     #: Projects have their own build records and repositories.
-    has_projects: bool = False
+    has_projects: bool = True
     #: The trash can be listed by item; otherwise only by repository.
-    trash_shows_items: bool = False
+    trash_shows_items: bool = True
     #: Properties can be read and removed, not only set.
-    full_properties: bool = False
+    full_properties: bool = True
     #: Properties set on a folder apply to its content, unless `recursive=0` is sent.
-    recursive_by_default: bool = False
-    #: `failFast` is always sent with a promotion; otherwise only if it is false.
-    takes_fail_fast: bool = False
+    recursive_by_default: bool = True
+    #: `failFast` is always sent with a promotion; otherwise only if it is false. Server fact
+    #: [repo-15]: the default of the field differs between releases.
+    takes_fail_fast: bool = True
     #: `dryRun` is certain to promote nothing.
-    rehearses_promotions: bool = False
+    rehearses_promotions: bool = True
 
 
 JFROG = Dialect(
     api_key_header="X-JFrog-Art-Api",
     containers="api/docker",
     properties="api/storage",
-    checksum_headers=True,
-    archive_by_name=True,
-    manifest_digests=True,
-    tag_links=True,
-    query_by_property=True,
-    record_shows_promotions=True,
-    builds_deleted_by_body=True,
-    publishes_builds=True,
-    relocates_items=True,
     patterns="api/search/pattern",
     builds_key="artifactory-build-info",
-    has_projects=True,
-    trash_shows_items=True,
-    full_properties=True,
-    recursive_by_default=True,
-    # server fact [repo-15]: the default of the field differs between releases
-    takes_fail_fast=True,
-    rehearses_promotions=True,
 )
 
 
@@ -102,6 +91,7 @@ def generic(vendor: str) -> Dialect:
         properties="storage",
         patterns="search/pattern",
         builds_key=f"{vendor.lower()}-build-info",
+        **{field.name: False for field in fields(Dialect) if field.default is True},
     )
 
 
@@ -154,6 +144,21 @@ _PART_OF_PAGE = re.compile(
 )
 
 
+# server fact [repo-4]: a server without a licence rejects half of the interface with 400 and this
+# message
+_EDITION = re.compile(r"available only in ", re.IGNORECASE)
+#: Substrings of bodies that may report errors, to avoid parsing others. JSON may escape a key with
+#: `\u`.
+_MAY_REPORT_ERRORS = ('"errors"', '"messages"', "\\u")
+_EDITION_NAME = re.compile(r"\bpro\b", re.IGNORECASE)
+
+
+#: Statuses with which a server or a proxy rejects an unknown path.
+_UNKNOWN = (404, 405)
+#: Keys in `errors[]` that the platform's other APIs use, but not the repository manager [repo-31].
+_PLATFORM_KEYS = ("code", "title", "detail")
+
+
 class RepoClient:
     """Client of a repository manager with at most `connections` open connections."""
 
@@ -167,10 +172,11 @@ class RepoClient:
         #: requests for them: the generic dialect has neither.
         self.reports_properties = True
         self.reports_checksums = True
+        possible = (JFROG, self._generic) if self._named is None else (self._named,)
         self.transport = task.transport(
             describe=describe,
-            notice=self._detect_from_headers,
-            api_key_headers={dialect.api_key_header for dialect in self._possible_dialects()},
+            notice=self._note_dialect,
+            api_key_headers={dialect.api_key_header for dialect in possible},
             connections=connections,
         )
 
@@ -219,37 +225,33 @@ class RepoClient:
                 " (check the option dialect)",
             )
 
-    def _speaks_jfrog(self) -> bool:
-        """Return whether the server is Artifactory; send one request if no response showed it."""
-        with self._detection_lock:
-            if _SPEAKS_JFROG not in self.transport.memory:
-                self.transport.memory[_SPEAKS_JFROG] = self._has_version_endpoint()
-            return bool(self.transport.memory[_SPEAKS_JFROG])
-
-    def _possible_dialects(self) -> tuple[Dialect, ...]:
-        """Return the dialects that the option `dialect` allows."""
-        return (JFROG, self._generic) if self._named is None else (self._named,)
-
-    def _detect_from_headers(self, headers: Mapping[str, str]) -> None:
+    def _note_dialect(self, headers: Mapping[str, str]) -> None:
         if is_jfrog(headers):
             self.transport.memory[_SPEAKS_JFROG] = True
 
-    def _has_version_endpoint(self) -> bool:
-        """Return whether the server has the version endpoint, which only Artifactory has.
+    def _speaks_jfrog(self) -> bool:
+        """Return whether the server is Artifactory.
 
-        The headers are not enough, because a proxy may have removed them.
+        If no response has shown it, request the version, which only Artifactory has. The headers of
+        the responses are not enough, because a proxy may have removed them.
         """
-        try:
-            response = self.transport.read(
-                "detecting the dialect of the server", _VERSION, expect=(200, *_NO_ENDPOINT)
-            )
-            return response.status == 200 and "version" in object_of(response, "its version")
-        except ToolchainError as error:
-            if _SPEAKS_JFROG in self.transport.memory:
-                return True
-            if error.kind in _OF_THE_SERVER:
-                raise
-            raise error.with_hint("set the option dialect to avoid this request") from None
+        memory = self.transport.memory
+        with self._detection_lock:
+            if _SPEAKS_JFROG in memory:
+                return bool(memory[_SPEAKS_JFROG])
+            try:
+                response = self.transport.read(
+                    "detecting the dialect of the server", _VERSION, expect=(200, *_NO_ENDPOINT)
+                )
+                memory[_SPEAKS_JFROG] = response.status == 200 and "version" in object_of(
+                    response, "its version"
+                )
+            except ToolchainError as error:
+                if _SPEAKS_JFROG not in memory:
+                    if error.kind in _OF_THE_SERVER:
+                        raise
+                    raise error.with_hint("set the option dialect to avoid this request") from None
+            return bool(memory[_SPEAKS_JFROG])
 
     def write(self, purpose: str, method: str, path: str, **parts: Any) -> Response:
         """Send a write with :meth:`Transport.write`.
@@ -257,6 +259,182 @@ class RepoClient:
         Also raises if a successful response contains an HTML page or reports errors.
         """
         return self.transport.write(purpose, method, path, validate=refuse_reported, **parts)
+
+
+def describe(response: Response) -> str:
+    """Return the error message of a response; "" if it has none.
+
+    The message comes from `messages[]` (prefixed with their levels), from `errors[]`, or from a
+    body that is text or HTML. The request id is appended if the server sends one.
+    """
+    messages = (f"{each['level']}: {each['message']}" for each in messages_of(response.text))
+    text = "; ".join(messages) or error_text(response.text)
+    if _names_edition(text):
+        text = f"this edition of the server does not support it: {text}"
+    request_id = response.headers.get("X-Request-Id")
+    return f"{text} (request {request_id})" if text and request_id else text
+
+
+def lacks_licence(response: Response) -> bool:
+    """Return whether the server rejected a request because its licence excludes it [repo-4]."""
+    return response.status == 400 and _names_edition(error_text(response.text))
+
+
+def _names_edition(text: str) -> bool:
+    edition = _EDITION.search(text)
+    return edition is not None and _EDITION_NAME.search(text, edition.end()) is not None
+
+
+def messages_of(body: str) -> list[dict[str, str]]:
+    """Return the `messages` of a JSON body; empty if it has none.
+
+    Every message is a dict with `level` (in upper case) and `message`.
+    """
+    decoded = json_or_none(body)
+    entries = decoded.get("messages") if isinstance(decoded, Mapping) else None
+    found = []
+    for entry in entries if isinstance(entries, list) else ():
+        level, message = "INFO", entry
+        if isinstance(entry, Mapping):
+            level, message = str(entry.get("level") or level).upper(), entry.get("message") or ""
+        found.append({"level": level, "message": str(message)})
+    return found
+
+
+def errors_in(body: str) -> str:
+    """Return the errors that a body reports, joined by semicolons; "" if it reports none.
+
+    Server fact [repo-2]: a successful response may also contain `errors[]`, or `messages[]` of the
+    level ERROR.
+    """
+    decoded = json_or_none(body) if any(part in body for part in _MAY_REPORT_ERRORS) else None
+    if not isinstance(decoded, Mapping):
+        return ""
+    found = [each["message"] for each in messages_of(body) if each["level"] == "ERROR"]
+    if found:
+        return "; ".join(filter(None, found)) or "an error without a message"
+    return error_text(body) if decoded.get("errors") else ""
+
+
+def text_of(body: str) -> str:
+    """Return a body as text, decoded if it is a JSON string; "" for `null`."""
+    if body.strip() == "null":
+        return ""
+    decoded = json_or_none(body)
+    return decoded if isinstance(decoded, str) else body.strip()
+
+
+@dataclass(frozen=True)
+class Interface:
+    """An API of the platform next to the repository manager.
+
+    :param segment: first path segment below the base address of the platform
+    :param probe: path below the segment that every server with this API knows
+    :param needs: required product and version, for messages
+    """
+
+    segment: str
+    probe: str
+    needs: str
+
+
+ACCESS = Interface("access", "api/v1/system/ping", "Artifactory 7.49.3 or newer")
+LIFECYCLE = Interface(
+    "lifecycle",
+    "api/v2/release_bundle/groups",
+    "Artifactory 7.63.2 or newer, Pro or Enterprise",
+)
+
+
+class InterfaceMissing(ToolchainError):
+    """The server does not have this API, or a proxy does not expose it."""
+
+
+class PlatformClient:
+    """Client of one API of the platform, with the login and the limits of the task.
+
+    Server fact [repo-31]: a server without this API, or a proxy in front of it, also returns 404.
+    The methods then raise :class:`InterfaceMissing`. Any other 404 means that an object is absent.
+    """
+
+    def __init__(self, task: Task, interface: Interface, *, connections: int = 4) -> None:
+        self._interface, self._connection = interface, task.connection
+        platform = platform_of(task.connection.url, task.connection.settings)
+        self.base = f"{platform}/{interface.segment}"
+        self.warn = task.warn
+        self.transport = task.transport(
+            describe=describe,
+            api_key_headers=[JFROG.api_key_header],
+            connections=connections,
+            base=self.base,
+        )
+
+    def read(self, purpose: str, path: str, **parts: Any) -> Response:
+        """Send a read to a path below the API; see :meth:`Transport.read`."""
+        check = partial(self._check, parts.get("expect", ()))
+        return self.transport.read(purpose, path, validate=check, **parts)
+
+    def write(self, purpose: str, method: str, path: str, **parts: Any) -> Response:
+        """Send a write to a path below the API; see :meth:`Transport.write`."""
+        check = partial(self._check, parts.get("expect", ()))
+        return self.transport.write(purpose, method, path, validate=check, **parts)
+
+    def _check(self, expect: Collection[int], response: Response) -> None:
+        refuse_page(response)
+        if response.status in _UNKNOWN:
+            is_page = looks_like_html(response.text)
+            if is_page or not (_has_platform_error(response) or self._has_interface()):
+                raise self.missing(response)
+        if response.status in (401, 403) and response.status not in expect and self.lacks_token():
+            error = self.transport.failure(response)
+            raise error.with_hint(
+                f"/{self._interface.segment} may require an access token: set token"
+            )
+
+    def lacks_token(self) -> bool:
+        """Return whether the task logs in with something other than an access token."""
+        return self._connection.has_credentials and not self._connection.sends_token
+
+    def _has_interface(self) -> bool:
+        """Return whether the server has the API, as found by a probe that is sent once."""
+        memory, name = self.transport.memory, f"has {self._interface.segment}"
+        if name not in memory:
+            try:
+                response = self.transport.read(
+                    f"checking whether the server has {self.base}",
+                    self._interface.probe,
+                    expect=(200, 401, 403, *_UNKNOWN),
+                    validate=refuse_page,
+                )
+                memory[name] = response.status not in _UNKNOWN or _has_platform_error(response)
+            except ToolchainError as error:
+                if error.kind != "protocol":
+                    raise
+                memory[name] = False
+        return bool(memory[name])
+
+    def missing(self, response: Response) -> InterfaceMissing:
+        """Return the error for a response from a server without this API."""
+        segment, needs = self._interface.segment, self._interface.needs
+        error = response.error("not_found", "")
+        return InterfaceMissing(
+            "not_found",
+            f"{response.request.purpose}: the server has no interface {self.base}"
+            f" ({response.status}): it requires {needs}. If a proxy exposes only the repository"
+            f" manager, make it expose /{segment} as well, or set platform_url; otherwise check"
+            " url",
+            status=error.status,
+            method=error.method,
+            url=error.url,
+            detail=describe(response) or None,
+        )
+
+
+def _has_platform_error(response: Response) -> bool:
+    """Return whether the body is an error in the format of the platform's other APIs."""
+    decoded = json_or_none(response.body)
+    found = objects(decoded.get("errors")) if isinstance(decoded, Mapping) else []
+    return any(isinstance(record.get(member), str) for record in found for member in _PLATFORM_KEYS)
 
 
 def refuse_page(response: Response) -> None:
@@ -294,10 +472,8 @@ def object_of(response: Response, wanted: str) -> Mapping[str, Any]:
     :param wanted: description of the object for the error message
     :raises ToolchainError: `protocol` if the body is not a JSON object
     """
-    decoded = response.json()
-    if not isinstance(decoded, Mapping):
-        raise unexpected_body(response, wanted)
-    return decoded
+    found: Mapping[str, Any] = expected(response, dict, wanted)
+    return found
 
 
 def objects(value: Any) -> list[Mapping[str, Any]]:

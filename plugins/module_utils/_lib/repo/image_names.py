@@ -10,6 +10,12 @@ from ..core.errors import ToolchainError, invalid
 from .client import join, repository_key, segments
 
 FORM = "repo/image:tag"
+#: Names of the file that marks a folder as a tag: a manifest, or the manifest list of a
+#: multi-platform image.
+INDEX = "list.manifest.json"
+MANIFESTS = ("manifest.json", INDEX)
+#: Prefixes of the folders of manifests without a tag [repo-34].
+UNTAGGED = ("sha256:", "sha256__")
 _REFERENCE = re.compile(r"([^:@]+)(?::([^:@/]*))?(?:@(.*))?", re.DOTALL)
 _TAG = re.compile(r"\w[\w.-]{0,127}", re.ASCII)
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")

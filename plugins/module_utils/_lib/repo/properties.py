@@ -16,7 +16,6 @@ from typing import Any
 from urllib.parse import quote
 
 from ..core.errors import ToolchainError, error_text, invalid
-from ..core.http.messages import Response
 from ..core.verification import not_saved, without_effect
 from . import aql
 from .client import RepoClient, item_path, object_of
@@ -140,19 +139,13 @@ def read(client: RepoClient, repo: str, path: str) -> dict[str, list[str]] | Non
     )
     if response.status == 404 and "no properties" in error_text(response.text).lower():
         return {}
-    found = _of_response(response) if response.status == 200 else None
-    client.reports_properties = found is not None
-    return found
-
-
-def _of_response(response: Response) -> dict[str, list[str]] | None:
-    found = object_of(response, "properties").get("properties")
+    found = None
+    if response.status == 200:
+        found = object_of(response, "properties").get("properties")
+    client.reports_properties = isinstance(found, Mapping)
     if not isinstance(found, Mapping):
         return None
-    return {
-        str(name): [str(value) for value in (values if isinstance(values, list) else [values])]
-        for name, values in found.items()
-    }
+    return {str(name): list(map(str, texts_of(values))) for name, values in found.items()}
 
 
 def read_below(

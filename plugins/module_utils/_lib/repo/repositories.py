@@ -8,7 +8,7 @@ from typing import Any
 
 from ..core import address
 from ..core.errors import ToolchainError, error_text, invalid
-from ..core.http.messages import Response, unexpected_body
+from ..core.http.messages import Response, expected
 from ..core.json_text import as_text
 from .client import RepoClient, object_of, objects
 
@@ -133,10 +133,12 @@ def listed(
         raise response.error(
             "not_found", "there is no repository manager at this address: check url"
         )
-    found = response.json()
-    if not isinstance(found, list):
-        raise unexpected_body(response, "a list of repositories")
-    return response, objects(found)
+    return response, objects(expected(response, list, "a list of repositories"))
+
+
+def kinds_of(entries: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the types of repositories in upper case, by key; see :func:`kind_of`."""
+    return {as_text(entry.get("key")): kind_of(entry) for entry in entries}
 
 
 def require(client: RepoClient, keys: Iterable[str]) -> dict[str, str]:
@@ -153,7 +155,7 @@ def require(client: RepoClient, keys: Iterable[str]) -> dict[str, str]:
         named = ", ".join(f"'{key}'" for key in keys)
         client.warn(f"cannot check whether the repository {named} exists: {error}")
         return {}
-    kinds = {as_text(entry.get("key")): kind_of(entry) for entry in entries}
+    kinds = kinds_of(entries)
     for key in keys:
         if key not in kinds and predicted(client, key) is None:
             raise unknown(key, response)
@@ -177,9 +179,8 @@ def refuse_virtual(client: RepoClient, key: str, reason: str) -> None:
 
     :param reason: predicate of the repository, such as `stores no items itself`
     """
-    _read, entries = _listed_if_possible(client)
-    kinds = {as_text(entry.get("key")): kind_of(entry) for entry in entries}
-    if kinds.get(key) == "VIRTUAL":
+    _response, entries = _listed_if_possible(client)
+    if kinds_of(entries).get(key) == "VIRTUAL":
         raise not_stored(client, key, "VIRTUAL", reason)
 
 
@@ -188,26 +189,19 @@ def not_stored(client: RepoClient, key: str, kind: str, reason: str) -> Toolchai
 
     :param reason: predicate of the repository, such as `stores no items itself`
     """
-    behind = local_members(client, key) if kind == "VIRTUAL" else []
-    named = ", ".join(f"'{member}'" for member in behind)
-    advice = f"name a local repository behind it: {named}" if behind else "name a local repository"
-    return invalid(f"'{key}' is a {kind.lower()} repository, which {reason}: {advice}")
-
-
-def local_members(client: RepoClient, key: str) -> list[str]:
-    """Return the keys of the local repositories behind a virtual one, as far as they are shown."""
-    found: dict[str, None] = {}
-    pending, seen = [key], {key}
-    _read, entries = _listed_if_possible(client)
-    kinds = {as_text(entry.get("key")): kind_of(entry) for entry in entries}
+    behind: dict[str, None] = {}  # the local repositories behind a virtual one
+    pending, seen = [key] if kind == "VIRTUAL" else [], {key}
+    kinds = kinds_of(_listed_if_possible(client)[1]) if pending else {}
     while pending:
         for member in members(client, pending.pop(0)):
             if kinds.get(member) == "VIRTUAL" and member not in seen:
                 pending.append(member)
             elif kinds.get(member) not in (None, "VIRTUAL", "REMOTE"):
-                found[member] = None
+                behind[member] = None
             seen.add(member)
-    return list(found)
+    named = ", ".join(f"'{member}'" for member in behind)
+    advice = f"name a local repository behind it: {named}" if behind else "name a local repository"
+    return invalid(f"'{key}' is a {kind.lower()} repository, which {reason}: {advice}")
 
 
 def require_shown(client: RepoClient, key: str) -> None:
