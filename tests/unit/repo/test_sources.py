@@ -18,7 +18,6 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.error
     ToolchainError,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.items import (
-    deployment,
     sources,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.items.artifact_deploy import (
@@ -231,7 +230,7 @@ def archive(path: Path, entries: dict[str, bytes]) -> Path:
 @pytest.mark.parametrize("name", ["a.zip", "a.tar", "a.tar.gz", "a.tgz", "A.TGZ"])
 def test_entries_of_an_archive_are_listed(tmp_path: Path, name: str) -> None:
     path = archive(tmp_path / name, {"./x/y.txt": b"1", "z.txt": b""})
-    found = deployment.entries_of(str(path))
+    found = sources.entries_of(str(path))
     assert found == {
         "x/y.txt": digests_of(io.BytesIO(b"1")),
         "z.txt": digests_of(io.BytesIO(b"")),
@@ -243,7 +242,7 @@ def test_legacy_zip_names_are_decoded(tmp_path: Path, written: bytes, read: str)
     stand_in = "x" * len(written)
     path = archive(tmp_path / "a.zip", {stand_in: b"1"})
     path.write_bytes(path.read_bytes().replace(stand_in.encode(), written))
-    assert list(deployment.entries_of(str(path))) == [read]
+    assert list(sources.entries_of(str(path))) == [read]
 
 
 @pytest.mark.parametrize("entry", ["../x", "/x", "a/../../x"])
@@ -252,7 +251,7 @@ def test_archive_entries_outside_of_the_folder_are_rejected(
     tmp_path: Path, name: str, entry: str
 ) -> None:
     with pytest.raises(ToolchainError, match="outside"):
-        deployment.entries_of(str(archive(tmp_path / name, {entry: b"1"})))
+        sources.entries_of(str(archive(tmp_path / name, {entry: b"1"})))
 
 
 @pytest.mark.parametrize(
@@ -267,13 +266,13 @@ def test_archive_entries_outside_of_the_folder_are_rejected(
 def test_invalid_archive_is_rejected(tmp_path: Path, name: str, content: bytes) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(ToolchainError) as caught:
-        deployment.entries_of(str(tmp_path / name))
+        sources.entries_of(str(tmp_path / name))
     assert caught.value.kind == "invalid"
 
 
 def test_empty_archive_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(ToolchainError, match="contains no files"):
-        deployment.entries_of(str(archive(tmp_path / "a.tar", {})))
+        sources.entries_of(str(archive(tmp_path / "a.tar", {})))
 
 
 # --- reads for digests

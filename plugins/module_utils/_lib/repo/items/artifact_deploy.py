@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -29,27 +29,31 @@ from ..client import (
     require_new_path,
     segments,
 )
-from ..computed_files import index_test, is_checksum, left_out, owners_of
-from ..layouts import CHECKSUMS
-from ..properties import Properties, properties_of
+from ..properties import properties_of
 from ..repositories import deployment_target
 from ..service import SERVICE
 from . import listing
-from .deployment import entries_of
-from .file_states import FileState, common_folder, read_moved, read_states, with_known_content
+from .layouts import CHECKSUMS, index_test, is_checksum, left_out, owners_of, stored_paths
 from .listing import StoredItem
-from .snapshots import stored_paths
 from .sources import (
     FileSource,
     LocalFile,
     Selection,
     WantedFile,
+    entries_of,
     files_of,
     read_all,
     refuse_same_target,
     text_source,
 )
-from .uploads import Uploader
+from .uploads import (
+    FileState,
+    Uploader,
+    common_folder,
+    read_moved,
+    read_states,
+    with_known_content,
+)
 
 _SOURCES = ("src", "content", "artifacts")
 _OF_FILES = ("properties", "checksum_deploy", "exclude", "moved_to", "explode", "flat")
@@ -135,12 +139,19 @@ class ArtifactDeployOperation:
 
 def _operation(task: Task, options: ArtifactDeployOptions) -> Operation:
     if options.state == "absent":
-        return _removal(task, options)
+        path = join(options.path)
+        if path == "" and not options.force:
+            raise invalid(
+                f"path is empty, which means the whole repository '{options.repo}': set path, or"
+                " set force=true to allow that"
+            )
+        refuse_glob(path)
+        return ItemRemoval(task, options.repo, path)
     require_new_path("path", options.path)
     for number, artifact in enumerate(options.artifacts or ()):
         require_new_path(f"artifacts[{number}].path", artifact.path)
     if options.explode:
-        return _archive_deployment(task, options)
+        return ArchiveDeployment(task, options)
     if options.artifacts == []:
         task.warn("artifacts is empty: no file is deployed")
     exclude = Patterns("exclude", options.exclude)
@@ -148,21 +159,6 @@ def _operation(task: Task, options: ArtifactDeployOptions) -> Operation:
     for warning in exclude.warnings("no file"):
         task.warn(warning)
     return FileDeployment(task, options, sources)
-
-
-def _archive_deployment(task: Task, options: ArtifactDeployOptions) -> ArchiveDeployment:
-    return ArchiveDeployment(task, options, str(options.src), properties_of(options.properties))
-
-
-def _removal(task: Task, options: ArtifactDeployOptions) -> ItemRemoval:
-    path = join(options.path)
-    if path == "" and not options.force:
-        raise invalid(
-            f"path is empty, which means the whole repository '{options.repo}': set path, or set"
-            " force=true to allow that"
-        )
-    refuse_glob(path)
-    return ItemRemoval(task, options.repo, path)
 
 
 def sources_of(options: ArtifactDeployOptions, exclude: Patterns | None = None) -> list[FileSource]:
@@ -178,11 +174,14 @@ def sources_of(options: ArtifactDeployOptions, exclude: Patterns | None = None) 
     if options.src is not None:
         found = list(files_of(options.src, options.path, selection))
     elif options.artifacts is not None:
-        found = [
-            source
-            for artifact in options.artifacts
-            for source in _of_artifact(options, artifact, selection)
-        ]
+        found = []
+        for artifact in options.artifacts:
+            path = artifact.path
+            if options.path.strip("/"):
+                path = f"{options.path.rstrip('/')}/{path}"
+            own = properties_of(artifact.properties)
+            files = files_of(artifact.src, path, selection)
+            found += [replace(source, properties=own) for source in files]
     else:
         found = [text_source(options.content, options.path)]
     refuse_same_target(found)
@@ -190,16 +189,6 @@ def sources_of(options: ArtifactDeployOptions, exclude: Patterns | None = None) 
     if not properties:
         return found
     return [replace(source, properties={**properties, **source.properties}) for source in found]
-
-
-def _of_artifact(
-    options: ArtifactDeployOptions, artifact: ArtifactOptions, selection: Selection
-) -> Iterator[FileSource]:
-    below = artifact.path
-    path = f"{options.path.rstrip('/')}/{below}" if options.path.strip("/") else below
-    properties = properties_of(artifact.properties)
-    for source in files_of(artifact.src, path, selection):
-        yield replace(source, properties=properties)
 
 
 #: Action and number of sent bytes, by path.
@@ -300,17 +289,23 @@ class FileDeployment:
         if not self._options.overwrite:
             found = with_known_content(self._client, repo, found)
         moved = read_moved(self._client, repo, self._options.moved_to or (), found)
-        actions = self._decide(
-            [
-                FileAction(state, _action_for(state), state_repo)
-                for state, state_repo in (
-                    moved.get(state.wanted.path, (state, repo)) for state in found
-                )
-            ],
-            repo,
-        )
+        actions = []
+        for state in found:
+            there, holder = moved.get(state.wanted.path, (state, repo))
+            wanted = there.wanted.properties
+            has_properties = not wanted or properties.are_set(there.properties, wanted) is True
+            action = "unchanged" if has_properties else "properties"
+            actions.append(FileAction(there, action if there.has_content else "uploaded", holder))
+        actions = self._decide(actions, repo)
         if not self._options.overwrite:
-            _require_free_paths(actions)
+            taken = [file.name for file in actions if file.current and not file.found.has_content]
+            if taken:
+                raise ToolchainError(
+                    "conflict",
+                    f"{len(taken)} of {len(actions)} paths have different content, but overwrite is"
+                    f" false: {shorten(', '.join(taken), 400)}. Deploy to other paths, or set"
+                    " overwrite: true",
+                )
         artifacts = [self._artifact(file, file.action) for file in actions]
         result = {"artifacts": artifacts, "uploaded_bytes": self._bytes_to_send(actions)}
         differing = [file for file in actions if file.action != "unchanged"]
@@ -318,9 +313,9 @@ class FileDeployment:
             return Plan({}, {}, result=result)
         before = {file.name: _before(file) for file in differing if file.current is not None}
         after = {file.name: _after(file) for file in differing}
-        action: Action = "update" if before else "create"
         self._warn_of_promoted(repo, differing)
-        return Plan(before, after, action, result=result, data=(repo, actions))
+        kind: Action = "update" if before else "create"
+        return Plan(before, after, kind, result=result, data=(repo, actions))
 
     def _warn_of_promoted(self, repo: str, files: Sequence[FileAction]) -> None:
         """Warn of files of promoted builds whose content the deployment replaces."""
@@ -422,9 +417,8 @@ class FileDeployment:
 class ArchiveDeployment(FileDeployment):
     """Deploy the files of an archive: send the whole archive if any file differs."""
 
-    def __init__(
-        self, task: Task, options: ArtifactDeployOptions, archive: str, wanted: Properties
-    ) -> None:
+    def __init__(self, task: Task, options: ArtifactDeployOptions) -> None:
+        archive, wanted = str(options.src), properties_of(options.properties)
         if not os.path.isfile(archive):
             raise invalid(f"src: '{archive}' is not a file, but explode requires an archive")
         super().__init__(task, options)
@@ -463,25 +457,6 @@ def _is_exploded(actions: list[FileAction]) -> bool:
     return any(file.action == "exploded" for file in actions)
 
 
-def _require_free_paths(actions: list[FileAction]) -> None:
-    """Raise `conflict` if a file would overwrite an item with different content."""
-    taken = [
-        file.name for file in actions if file.current is not None and not file.found.has_content
-    ]
-    if taken:
-        raise ToolchainError(
-            "conflict",
-            f"{len(taken)} of {len(actions)} paths have different content, but overwrite is false:"
-            f" {shorten(', '.join(taken), 400)}. Deploy to other paths, or set overwrite: true",
-        )
-
-
-def _action_for(found: FileState) -> str:
-    if not found.has_content:
-        return "uploaded"
-    return "unchanged" if found.has_properties else "properties"
-
-
 def _before(file: FileAction) -> dict[str, Any]:
     stored = file.current
     shown = {} if stored is None else stored.as_dict()
@@ -509,28 +484,17 @@ class ItemRemoval:
         self._warn, self._client = task.warn, RepoClient(task)
 
     def plan(self) -> Plan:
-        repo, stored = self._find_in_target(listing.find(self._client, self._key, self._path))
+        repo, stored = self._find()
         current = None if stored is None else {f"{repo}/{self._path}": stored.as_dict()}
         result = {"artifacts": [self._artifact(repo, stored)], "uploaded_bytes": 0}
         return plan(current, None).with_result(**result).with_data(repo)
 
-    def _artifact(self, repo: str, stored: StoredItem | None) -> dict[str, Any]:
-        return {
-            "repo": repo,
-            "path": self._path,
-            "size": None if stored is None else stored.size,
-            "sha256": None if stored is None else stored.sha256,
-            "action": "absent" if stored is None else "deleted",
-            "url": self._client.transport.url(item_path(repo, self._path)),
-        }
+    def _find(self) -> tuple[str, StoredItem | None]:
+        """Return the repository from which the item can be deleted, and the item in it.
 
-    def _find_in_target(self, visible: StoredItem | None) -> tuple[str, StoredItem | None]:
-        """Return the deployment repository of a virtual repository, and the item in it.
-
-        Items can only be deleted there. For other repositories, return the item unchanged.
-
-        :param visible: the item as found in the repository of the task
+        This is the deployment repository of a virtual repository.
         """
+        visible = listing.find(self._client, self._key, self._path)
         try:
             repo = deployment_target(self._client, self._key, certain=visible is None)
         except ToolchainError as error:
@@ -546,6 +510,16 @@ class ItemRemoval:
                 f" deleted: '{self._key}' contains it from another repository"
             )
         return repo, found
+
+    def _artifact(self, repo: str, stored: StoredItem | None) -> dict[str, Any]:
+        return {
+            "repo": repo,
+            "path": self._path,
+            "size": None if stored is None else stored.size,
+            "sha256": None if stored is None else stored.sha256,
+            "action": "absent" if stored is None else "deleted",
+            "url": self._client.transport.url(item_path(repo, self._path)),
+        }
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         try:
@@ -573,12 +547,12 @@ def promoted_builds(client: RepoClient, repo: str, paths: Collection[str]) -> di
     if not paths or not client.dialect.query_by_property:
         return {}
     folder = common_folder(list(paths))
-    criteria = {
-        "repo": repo,
-        "type": "file",
-        _PROMOTION: {"$match": "*"},
-        **_places(paths, folder),
-    }
+    if sum(map(len, paths)) + _OVERHEAD * len(paths) <= _LONGEST:
+        parts = (path.rpartition("/") for path in sorted(paths))
+        places = {"$or": [{"path": parent or ".", "name": name} for parent, _slash, name in parts]}
+    else:
+        places = aql.below(folder)
+    criteria = {"repo": repo, "type": "file", _PROMOTION: {"$match": "*"}, **places}
     purpose = f"searching for promoted builds with files below '{repo}/{folder}'"
     try:
         rows = aql.ask_if_supported(client, purpose, criteria, [_NAME, _NUMBER])
@@ -586,24 +560,13 @@ def promoted_builds(client: RepoClient, repo: str, paths: Collection[str]) -> di
         return {}
     found: dict[str, list[str]] = {}
     for row in rows or ():
+        builds = {  # the domains are nested
+            f"{build.get('build.name')}/{build.get('build.number')}"
+            for artifact in objects(row.get("artifacts"))
+            for module in objects(artifact.get("modules"))
+            for build in objects(module.get("builds"))
+        }
         path = aql.path_in(row)
-        builds = sorted({f"{name}/{number}" for name, number in _builds_in(row)})
         if path in paths and builds:
-            found[path] = builds
+            found[path] = sorted(builds)
     return found
-
-
-def _places(paths: Collection[str], folder: str) -> dict[str, Any]:
-    """Return criteria that match files; all files in their common folder if a list is too long."""
-    if sum(map(len, paths)) + _OVERHEAD * len(paths) <= _LONGEST:
-        parts = (path.rpartition("/") for path in sorted(paths))
-        return {"$or": [{"path": parent or ".", "name": name} for parent, _slash, name in parts]}
-    return aql.below(folder)
-
-
-def _builds_in(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the names and numbers of the builds in a query row, in which domains are nested."""
-    for artifact in objects(row.get("artifacts")):
-        for module in objects(artifact.get("modules")):
-            for build in objects(module.get("builds")):
-                yield str(build.get("build.name")), str(build.get("build.number"))

@@ -16,7 +16,7 @@ from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText, Positive
 from ...core.plan import Plan, ReadOnly, unchanged
-from .. import aql, json_rows, repositories
+from .. import aql, repositories
 from ..client import RepoClient, item_path, join, refuse_matrix, repository_key, segments
 from ..service import SERVICE
 
@@ -84,30 +84,25 @@ class ArtifactInfoOperation(ReadOnly):
 
     def __init__(self, task: Task, options: ArtifactInfoOptions) -> None:
         self._warn, self._client = task.warn, RepoClient(task)
-        self._send = self._prepare(options)
-
-    def _prepare(self, options: ArtifactInfoOptions) -> Callable[[], aql.QueryResult | Rows]:
-        """Validate the options, and return a function that sends the query."""
-        if options.aql is not None:
-            return partial(self._by_text, options.aql)
-        if options.aql_file is not None:
-            return partial(self._by_text, _content(options.aql_file))
+        #: Sends the query; the options are valid.
+        self._send: Callable[[], aql.QueryResult | Rows]
         if options.list_ is not None:
-            return self._listing(options.list_)
-        return self._by_pattern(options.pattern or "")
+            self._send = self._listing(options.list_)
+        elif options.pattern is not None:
+            self._send = self._by_pattern(options.pattern)
+        else:
+            text = options.aql
+            self._send = partial(self._by_text, _content(options) if text is None else text)
 
     def plan(self) -> Plan:
-        rows, complete = self._result()
-        return unchanged({"results": rows, "total": len(rows), "complete": complete})
+        found = self._send()
+        rows, trimmed = (found, "") if isinstance(found, list) else (found.rows, found.trimmed)
+        return unchanged({"results": rows, "total": len(rows), "complete": not trimmed})
 
     def rows(self) -> Rows:
         """Return the rows of the result."""
-        return self._result()[0]
-
-    def _result(self) -> tuple[Rows, bool]:
-        """Send the query; return its rows, and whether they are all rows."""
         found = self._send()
-        return (found, True) if isinstance(found, list) else (found.rows, not found.trimmed)
+        return found if isinstance(found, list) else found.rows
 
     def _by_text(self, text: str) -> aql.QueryResult:
         """Send a query string; return its rows with numeric sizes."""
@@ -161,27 +156,26 @@ class ArtifactInfoOperation(ReadOnly):
         refuse_matrix("list: path", options.path)
         repo, path = repository_key("list: repo", options.repo), join(*segments(options.path))
 
-        def ask() -> Rows:
-            return [_entry(row) for row in self._list(repo, path, options.query)]
-
-        return ask
-
-    def _list(self, repo: str, path: str, query: Mapping[str, int]) -> Rows:
         def read(*, slash: bool) -> Rows:
             address = f"api/storage/{item_path(repo, path, slash=slash)}?list"
             purpose = f"listing '{repo}/{path}'"
-            return json_rows.read(self._client, purpose, address, "files", query=query).rows
+            return aql.read_rows(self._client, purpose, address, "files", query=options.query).rows
 
-        try:
-            return read(slash=False)
-        except ToolchainError as error:
-            # some servers only find the root of a repository with a trailing slash
-            if error.status != 404 or path != "":
-                raise
-        return read(slash=True)
+        def ask() -> Rows:
+            try:
+                rows = read(slash=False)
+            except ToolchainError as error:
+                # some servers only find the root of a repository with a trailing slash
+                if error.status != 404 or path != "":
+                    raise
+                rows = read(slash=True)
+            return [_entry(row) for row in rows]
+
+        return ask
 
 
-def _content(file: str) -> str:
+def _content(options: ArtifactInfoOptions) -> str:
+    file = options.aql_file or ""
     try:
         with open(file, encoding="utf-8", opener=open_regular) as text:
             query = text.read()

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from typing import IO, Any
 
@@ -13,8 +13,8 @@ from ...core.concurrency import BackgroundThread
 from ...core.errors import ToolchainError
 from ...core.http.messages import Response, json_or_none
 from ...core.json_text import TooDeep
+from ..aql import InvalidJson, StreamedObject, parse
 from ..client import RepoClient, item_path, listed_objects, object_of, segments
-from ..json_rows import InvalidJson, StreamedObject, parse
 
 _BLOCK = 2 * 1024 * 1024
 #: Size of the first read: allocating 2 MiB would take longer than reading a typical file.
@@ -221,21 +221,29 @@ def listing(
     :param folders: whether to include folders
     """
     query = {"deep": 1 if deep else None, "listFolders": 1 if folders else None}
-    response = _listing(client, repo, folder, query)
-    if response.status == 404 and folder == "":
-        response = _listing(client, repo, folder, query, slash=True)
-        if response.status == 404:
-            return None
-    if response.status == 404:
-        return {}
+    # some servers only find the root of a repository with a trailing slash
+    for slash in (False, True) if folder == "" else (False,):
+        response = client.transport.read(
+            f"listing '{repo}/{folder}'",
+            f"api/storage/{item_path(repo, folder, slash=slash)}?list",
+            query=query,
+            expect=(200, 400, 404, 405),
+        )
+        if response.status != 404:
+            break
     if response.status != 200:
-        return None
-    prefix = f"{folder}/" if folder else ""
+        return {} if response.status == 404 and folder else None
+    body, prefix = response.body, f"{folder}/" if folder else ""
     listed = _Listed(prefix)
     try:
-        parse(_chunks(response.body), "files", listed)
+        parse((body[at : at + _CHUNK] for at in range(0, len(body), _CHUNK)), "files", listed)
     except (InvalidJson, TooDeep):
-        return _parse_at_once(response, _Listed(prefix))
+        found = object_of(response, _LISTING)
+        if found.get("files") is None:  # there may be some
+            return None
+        listed = _Listed(prefix)
+        for row in listed_objects(response, found["files"], _LISTING):
+            listed.take(dict(row))
     return listed.items
 
 
@@ -250,51 +258,18 @@ class _Listed(StreamedObject):
 
     def take(self, row: dict[str, Any]) -> None:
         name = str(row.get("uri") or "").strip("/")
-        if name:
-            self.items[self._prefix + name] = _of_entry(name, row)
-
-
-def _chunks(body: bytes) -> Iterator[bytes]:
-    for start in range(0, len(body), _CHUNK):
-        yield body[start : start + _CHUNK]
-
-
-def _parse_at_once(response: Response, listed: _Listed) -> dict[str, StoredItem] | None:
-    """Return the items of a listing that is not an object with the list `files`.
-
-    Returns `None` if `files` is missing or `null`, because there may be some. Raises `protocol` if
-    the body is not a JSON object.
-    """
-    found = object_of(response, _LISTING)
-    if found.get("files") is None:
-        return None
-    for row in listed_objects(response, found["files"], _LISTING):
-        listed.take(dict(row))
-    return listed.items
-
-
-def _listing(
-    client: RepoClient, repo: str, folder: str, query: Mapping[str, Any], *, slash: bool = False
-) -> Response:
-    return client.transport.read(
-        f"listing '{repo}/{folder}'",
-        f"api/storage/{item_path(repo, folder, slash=slash)}?list",
-        query=query,
-        expect=(200, 400, 404, 405),
-    )
-
-
-def _of_entry(name: str, entry: Mapping[str, Any]) -> StoredItem:
-    folder = str(entry.get("folder", "")).lower() == "true"
-    # the times of all files would take much memory
-    modified = entry.get("lastModified") if "SNAPSHOT" in name else None
-    return StoredItem(
-        None if folder else _number(entry.get("size")),
-        _digest(entry.get("sha2")),
-        _digest(entry.get("sha1")),
-        folder,
-        None if modified is None else str(modified),
-    )
+        if not name:
+            return
+        folder = str(row.get("folder", "")).lower() == "true"
+        # the times of all files would take much memory
+        modified = row.get("lastModified") if "SNAPSHOT" in name else None
+        self.items[self._prefix + name] = StoredItem(
+            None if folder else _number(row.get("size")),
+            _digest(row.get("sha2")),
+            _digest(row.get("sha1")),
+            folder,
+            None if modified is None else str(modified),
+        )
 
 
 def stored_path(response: Response, repo: str, path: str) -> str:

@@ -84,26 +84,22 @@ class RepoInfoOperation(ReadOnly):
         self._options, self._client = options, RepoClient(task)
 
     def plan(self) -> Plan:
-        client, key = self._client, self._options.repo
-        if self._options.project is not None:
-            found = _of_project(client, self._options.project, key)
-        elif key is not None:
+        client, key, project = self._client, self._options.repo, self._options.project
+        if key is not None and project is None:
             found = [_one(client, key)]
         else:
-            found = [_shown(entry) for entry in listed(client)[1]]
-        storage = _storage(client) if self._options.storage else None
+            response, entries = listed(client, project)
+            client.require_projects(project)
+            found = [_shown(entry) for entry in entries]
+            if key is not None:
+                if not any(entry.get("key") == key for entry in entries):
+                    raise unknown(key, response).with_hint(f"project is '{project}'")
+                found = [_one(client, key)]
+        storage = None
+        if self._options.storage:
+            response = client.transport.read("reading the storage summary", "api/storageinfo")
+            storage = summary(object_of(response, "a storage summary"))
         return unchanged({"repositories": found, "storage": storage})
-
-
-def _of_project(client: RepoClient, project: str, key: str | None) -> list[dict[str, Any]]:
-    """Return the repositories of a project [repo-9], or only the repository with the given key."""
-    response, entries = listed(client, project)
-    client.require_projects(project)
-    if key is None:
-        return [_shown(entry) for entry in entries]
-    if not any(entry.get("key") == key for entry in entries):
-        raise unknown(key, response).with_hint(f"project is '{project}'")
-    return [_one(client, key)]
 
 
 def _one(client: RepoClient, key: str) -> dict[str, Any]:
@@ -136,11 +132,6 @@ def _shown(entry: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _storage(client: RepoClient) -> dict[str, Any]:
-    response = client.transport.read("reading the storage summary", "api/storageinfo")
-    return summary(object_of(response, "a storage summary"))
-
-
 def summary(raw: Mapping[str, Any]) -> dict[str, Any]:
     """Convert a storage summary to snake case, with sizes as `..._bytes` and `..._percent`.
 
@@ -167,7 +158,8 @@ def _numbers(part: Mapping[str, Any]) -> dict[str, Any]:
         name = _HUMP.sub("_", field).lower()
         numbers = quantity(value) if isinstance(value, str) else None
         found[name] = value
-        if numbers is None or _is_name(name):
+        # a field with a name must not become a number
+        if numbers is None or name.endswith(("_key", "_type", "_directory")):
             continue
         if numbers.count is not None:
             found[name] = numbers.count
@@ -180,8 +172,3 @@ def _numbers(part: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(exact, int):
         found["used_space_bytes"] = exact
     return found
-
-
-def _is_name(field: str) -> bool:
-    """Return whether a field contains a name, which must not be converted to a number."""
-    return field.endswith(("_key", "_type", "_directory"))

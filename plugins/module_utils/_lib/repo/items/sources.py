@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Find the files to deploy and their paths in the repository.
 
-They come from files, folders, globs and strings.
+They come from files, folders, globs, strings and archives.
 """
 
 from __future__ import annotations
@@ -11,9 +11,12 @@ import io
 import json
 import os
 import re
+import tarfile
 import unicodedata
+import zipfile
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from stat import S_IFREG, S_ISDIR, S_ISREG
 from typing import IO, Any, Protocol
@@ -25,6 +28,9 @@ from ..client import INSIDE_ARCHIVE, is_inside_archive, join, segments
 from ..properties import Properties
 from .listing import Digests, digests_of, digests_of_bytes
 
+#: Suffixes of the archives that the server can expand [repo-0].
+SUFFIXES = (".zip", ".tar.gz", ".tgz", ".tar")
+_SAYS_UTF8 = 0x800
 #: Maximum size in bytes of a file that is kept in memory.
 _SMALL = 64 * 1024
 #: Maximum total size in bytes of the files that are kept in memory until they are sent.
@@ -147,7 +153,11 @@ def files_of(src: str, path: str, selection: Selection | None = None) -> Iterato
     if not selected:
         raise invalid(f"src: exclude matches all files of '{src}'")
     for below, real in selected:
-        yield _file(real, targets[below], is_named=is_named)
+        try:
+            targets[below].encode()
+        except UnicodeEncodeError:
+            raise invalid(f"src: the name of {real!r} is not UTF-8") from None
+        yield FileSource(targets[below], LocalFile(real), is_named=is_named)
 
 
 def _matches(pattern: str) -> list[tuple[str, str]]:
@@ -156,9 +166,15 @@ def _matches(pattern: str) -> list[tuple[str, str]]:
     :returns: pairs of the path below the part without wildcards, and the local path
     """
     single = re.sub("/{2,}", "/", pattern)  # matches of Python's `glob` have single slashes
-    fixed, is_match = _fixed_part(single), matcher(single)
+    fixed = single  # the folder above the first segment with a wildcard
+    while has_wildcards(fixed):
+        fixed = os.path.dirname(fixed)
+    # for Python, `**` must be a whole segment, and brackets are wildcards: match at least the same
+    parts = single.replace("[", "[[]").split("/")
+    widened = "/".join("**/*" if "**" in part and part != "**" else part for part in parts)
+    is_match = matcher(single)
     found: dict[str, str] = {}
-    for match in sorted(glob.glob(_widened(single), recursive=True)):
+    for match in sorted(glob.glob(widened, recursive=True)):
         if not is_match(match):
             continue
         above = os.path.relpath(match, fixed or ".")
@@ -173,25 +189,6 @@ def _matches(pattern: str) -> list[tuple[str, str]]:
     return list(found.items())
 
 
-def _widened(pattern: str) -> str:
-    """Return a pattern for Python's `glob` that matches at least the same files.
-
-    In Python, `**` must be a whole segment, and brackets are wildcards.
-    """
-    segments = pattern.replace("[", "[[]").split("/")
-    return "/".join(
-        "**/*" if "**" in segment and segment != "**" else segment for segment in segments
-    )
-
-
-def _fixed_part(pattern: str) -> str:
-    """Return the folder above the first segment with a wildcard."""
-    folder = pattern
-    while has_wildcards(folder):
-        folder = os.path.dirname(folder)
-    return folder
-
-
 def _mode(path: str) -> int:
     """Return the `st_mode` of a file or folder.
 
@@ -204,14 +201,6 @@ def _mode(path: str) -> int:
     if not S_ISREG(mode) and not S_ISDIR(mode):
         raise invalid(f"src: '{path}' is neither a file nor a folder")
     return mode
-
-
-def _file(src: str, path: str, *, is_named: bool) -> FileSource:
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        raise invalid(f"src: the name of {src!r} is not UTF-8") from None
-    return FileSource(path, LocalFile(src), is_named=is_named)
 
 
 def _below(folder: str) -> list[tuple[str, str]]:
@@ -249,44 +238,34 @@ def _files_below(folder: str, path: str, above: tuple[str, ...]) -> Iterator[tup
 def read_all(sources: Sequence[FileSource], parallel: int) -> list[WantedFile]:
     """Read every source once to compute its digests. Raises `invalid` for an unreadable file.
 
-    Small files are read sequentially, because threads would only wait for the GIL.
+    Small files are read sequentially, because threads would only wait for the GIL. They stay in
+    memory up to a limit, because reading them again takes as long as sending them.
     """
-    reading = _Reading()
-    small = [reading.small(source) for source in sources]
-    others = [source for source, found in zip(sources, small, strict=True) if found is None]
-    readers = min(parallel, os.cpu_count() or 1)
-    large = iter(spread(readers, reading.any_size, others))
-    return [found or next(large) for found in small]
-
-
-class _Reading:
-    """Compute digests of sources.
-
-    Small files stay in memory up to a limit, because reading them again takes as long as sending
-    them.
-    """
-
-    def __init__(self) -> None:
-        self._free_bytes = _MAX_HELD
-
-    def small(self, source: FileSource) -> WantedFile | None:
-        """Read a source if it is small; otherwise return `None`."""
+    free_bytes = _MAX_HELD
+    found: list[WantedFile | None] = []
+    for source in sources:
         with _opened(source) as stream:
             data = stream.read(_SMALL + 1)
             while data and len(data) <= _SMALL and (more := stream.read(_SMALL + 1 - len(data))):
                 data += more
         if len(data) > _SMALL:
-            return None
+            found.append(None)
+            continue
         content = source.content
-        if len(data) <= self._free_bytes:
-            self._free_bytes -= len(data)
+        if len(data) <= free_bytes:
+            free_bytes -= len(data)
             content = HeldContent(data)
-        return WantedFile(source.path, content, digests_of_bytes(data), source.properties)
+        digests = digests_of_bytes(data)
+        found.append(WantedFile(source.path, content, digests, source.properties))
 
-    def any_size(self, source: FileSource) -> WantedFile:
+    def read(source: FileSource) -> WantedFile:
         with _opened(source) as stream:
             digests = digests_of(stream)
         return WantedFile(source.path, source.content, digests, source.properties)
+
+    others = [source for source, small in zip(sources, found, strict=True) if small is None]
+    large = iter(spread(min(parallel, os.cpu_count() or 1), read, others))
+    return [small or next(large) for small in found]
 
 
 @contextmanager
@@ -296,3 +275,55 @@ def _opened(source: FileSource) -> Iterator[IO[bytes]]:
             yield stream
     except OSError as error:
         raise invalid(f"src: cannot read '{_name(source)}': {error.strerror}") from None
+
+
+def entries_of(path: str) -> dict[str, Digests]:
+    """Return the digests of the files in an archive that the server will expand, by relative path.
+
+    Raises `invalid` if the archive cannot be read or expanded, is empty, or contains a path outside
+    of the target folder.
+    """
+    if not path.lower().endswith(SUFFIXES):
+        raise invalid(
+            f"src: '{path}' cannot be expanded: use an archive with the suffix"
+            f" {', '.join(SUFFIXES)}"
+        )
+    found: dict[str, Digests] = {}
+    files = _files_in_zip if path.lower().endswith(".zip") else _files_in_tar
+    try:
+        for name, stream in files(path):
+            parts = [part for part in name.split("/") if part not in ("", ".")]
+            if name.startswith("/") or ".." in parts or not parts:
+                raise invalid(f"src: the archive '{path}' contains a path outside of it: '{name}'")
+            found["/".join(parts)] = digests_of(stream)
+    except (OSError, EOFError, RuntimeError, zlib.error) as error:
+        raise invalid(f"src: cannot read the archive '{path}': {error}") from None
+    except (zipfile.BadZipFile, tarfile.TarError) as error:
+        raise invalid(f"src: '{path}' is damaged or has the wrong suffix: {error}") from None
+    if not found:
+        raise invalid(f"src: the archive '{path}' contains no files")
+    return found
+
+
+def _files_in_zip(path: str) -> Iterator[tuple[str, IO[bytes]]]:
+    with zipfile.ZipFile(path) as archive:
+        for member in archive.infolist():
+            if member.is_dir():
+                continue
+            name = member.filename
+            if not member.flag_bits & _SAYS_UTF8:
+                # some tools write UTF-8 without the flag, and Python decodes it as code page 437,
+                # but the server as UTF-8
+                with suppress(UnicodeError):
+                    name = name.encode("cp437").decode()
+            with archive.open(member) as stream:
+                yield name, stream
+
+
+def _files_in_tar(path: str) -> Iterator[tuple[str, IO[bytes]]]:
+    with tarfile.open(path) as archive:
+        for member in archive:
+            stream = archive.extractfile(member) if member.isfile() else None
+            if stream is not None:
+                with stream:
+                    yield member.name, stream
