@@ -15,7 +15,7 @@ from ...core.errors import ToolchainError, invalid, shorten
 from ...core.globs import Patterns, has_wildcards
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
-from ...core.module.typed_options import Option, Positive
+from ...core.module.typed_options import Option
 from ...core.plan import Action, Plan
 from ...core.progress import ProgressCounter
 from ...core.verification import without_effect
@@ -29,53 +29,37 @@ from ..client import (
     require_new_path,
     segments,
 )
-from ..computed_files import index_test, is_checksum, left_out, owners_of
 from ..items import listing
+from ..items.layouts import index_test, is_checksum, left_out, owners_of
 from ..items.listing import StoredItem
 from ..service import SERVICE
-from .chosen_files import (
-    ChosenArtifactOptions,
-    FileSelection,
-    chosen_files,
-    chosen_paths,
-    items_at,
-)
 from .remote_files import (
+    ChosenFilesOptions,
+    ChosenPath,
     Filter,
     RemoteFile,
+    chosen_paths,
     find_files,
+    items_at,
     names_many,
     refuse_path,
+    select_files,
     wanted_properties,
 )
 
 
-@dataclass(frozen=True)
-class ArtifactCopyOptions:
+@dataclass(frozen=True, kw_only=True)
+class ArtifactCopyOptions(ChosenFilesOptions):
     """The options of `artifact_copy`."""
 
-    constraints: ClassVar[dict[str, Any]] = {
-        "mutually_exclusive": [["path", "artifacts"]],
-        "required_one_of": [["path", "artifacts"]],
-        "required_by": {"path": ("repo",)},
-    }
-
     target_repo: str
-    repo: str | None = None
-    path: str | None = None
-    artifacts: Annotated[list[ChosenArtifactOptions] | None, Option(empty=False)] = None
     properties: Annotated[dict[str, Any] | None, Option(values="text")] = None
-    exclude: list[str] | None = None
     target_path: str | None = None
     move: bool = False
-    max_items: Positive = 1000
-    parallel: Positive = 4
 
     @property
     def selects(self) -> bool:
-        """Return whether the options select files instead of a single item."""
-        many = self.artifacts is not None or has_wildcards(self.path or "")
-        return many or bool(self.properties) or bool(self.exclude)
+        return self.is_many or bool(self.properties)
 
 
 @dataclass(frozen=True)
@@ -137,8 +121,17 @@ class ArtifactCopyOperation:
 
     def __init__(self, task: Task, options: ArtifactCopyOptions) -> None:
         self._task, self._options = task, options
-        _require_sense(options)
-        self._paths = chosen_paths(options.repo, options.path, options.artifacts)
+        if options.repo is not None:
+            repository_key("repo", options.repo)
+        repository_key("target_repo", options.target_repo)
+        path = options.target_path or ""
+        refuse_path("target_path", path)
+        if has_wildcards(path):
+            raise invalid(
+                f"target_path: '{path}' contains wildcards, but must name a single file or folder"
+            )
+        require_new_path("target_path", path)
+        self._paths = chosen_paths(options)
         if options.artifacts is None and not segments(options.path or ""):
             raise invalid("path is empty, which would mean the whole repository: set path")
         self._client = RepoClient(task, connections=options.parallel)
@@ -160,10 +153,18 @@ class ArtifactCopyOperation:
         left_out(self._client, route.computed, self._done)
         chosen = {path: file for path, file in chosen.items() if file.name not in route.computed}
         existing = self._existing(route, list(chosen))
-        files = [
-            self._relocation(file, route.target_repo, target, existing.get(target))
-            for target, file in chosen.items()
-        ]
+        files = []
+        for target, file in chosen.items():
+            occupied = existing.get(target)
+            if occupied is not None and occupied.folder:
+                raise ToolchainError(
+                    "conflict",
+                    f"'{file.name}' cannot be {self._done} to '{route.target_repo}/{target}': the"
+                    " target is a folder",
+                )
+            same = occupied is not None and file.stored.equals(occupied)
+            action = "unchanged" if same and not self._options.move else self._done
+            files.append(Relocation(file, route.target_repo, target, occupied, action))
         # files and repositories that check mode only predicts cannot be rehearsed
         known = [
             file
@@ -179,10 +180,8 @@ class ArtifactCopyOperation:
         """Return the names of the files that the server computes, except those named exactly."""
         named = {(each.repo, join(each.path)) for each in self._paths if not names_many(each.path)}
         found: set[str] = set()
-        by_repo: dict[str, set[str]] = {}
-        for file in chosen:
-            by_repo.setdefault(file.repo, set()).add(file.path)
-        for repo, paths in by_repo.items():
+        for repo in dict.fromkeys(file.repo for file in chosen):
+            paths = {file.path for file in chosen if file.repo == repo}
             is_index, unknown = index_test(self._client, repo), sorted(owners_of(paths) - paths)
             known = {*paths, *(items_at(self._client, repo, unknown) if unknown else ())}
             found |= {
@@ -193,17 +192,39 @@ class ArtifactCopyOperation:
         return found
 
     def _selected(self) -> tuple[Route, Mapping[str, RemoteFile]]:
-        """Return the files that the options select, by their path in the target repository."""
+        """Return the files that the options select, by their path in the target repository.
+
+        Raises `invalid` if two files have the same target, or a file would be copied onto itself or
+        into the selected files.
+        """
         client, options, paths = self._client, self._options, self._paths
         if options.move:
             paths = [replace(path, repo=self._moved_from(path.repo)) for path in paths]
         target_repo = repositories.deployment_target(client, options.target_repo)
-        selection = FileSelection(client, paths, self._filter, options.max_items)
         folder = None if options.target_path is None else join(*segments(options.target_path))
-        chosen = chosen_files(selection, target_repo, folder, move=options.move)
+
+        def is_settled(path: ChosenPath) -> bool:
+            moved = path.moved(folder)
+            return options.move and bool(find_files(client, target_repo, moved, Filter()))
+
+        found: dict[str, RemoteFile] = {}
+        chosen = select_files(client, paths, self._filter, options.max_items, is_settled)
+        for path, file in chosen:
+            target = file.path if folder is None else join(folder, file.below)
+            other = found.setdefault(target, file)
+            if other.name != file.name:
+                raise invalid(
+                    f"{path.place}: '{file.name}' and '{other.name}' would both be written to"
+                    f" '{target_repo}/{target}'"
+                )
+            if file.repo == target_repo and (target == file.path or path.contains(target)):
+                raise invalid(
+                    f"target_path: '{target_repo}/{target}' is the item itself, or also matches"
+                    f" {path.place}: use another folder"
+                )
         for warning in self._filter.exclude.warnings("none of the selected files"):
             self._task.warn(warning)
-        return Route(target_repo), chosen
+        return Route(target_repo), dict(sorted(found.items()))
 
     def _moved_from(self, repo: str) -> str:
         """Return the real source repository: the target may be its deployment repository."""
@@ -237,7 +258,18 @@ class ArtifactCopyOperation:
 
         Raises `not_found` without such files.
         """
-        moved = self._at_target(route) if self._options.move else []
+        moved: list[RemoteFile] = []
+        paths = [route.target] if self._options.move else []
+        if paths and (self._options.target_path or "").endswith("/"):
+            paths.insert(0, join(route.target, route.path.rpartition("/")[2]))
+        for given in paths:
+            path = listing.existing_form(self._client, route.target_repo, given)
+            stored = listing.head(self._client, route.target_repo, path)
+            if stored is not None and stored.has_digest:
+                moved = [RemoteFile(route.target_repo, path, "", stored)]
+                break
+        if paths and not moved:
+            moved = find_files(self._client, route.target_repo, f"{route.target}/", Filter())
         if not moved:
             repositories.require(self._client, [route.repo])
             target = f", and none at '{route.target_repo}/{route.target}'"
@@ -247,18 +279,6 @@ class ArtifactCopyOperation:
                 + (target if self._options.move else ""),
             )
         return [Relocation(file, file.repo, file.path, file.stored, "unchanged") for file in moved]
-
-    def _at_target(self, route: Route) -> list[RemoteFile]:
-        """Return the file at the target, or the files below it."""
-        paths = [route.target]
-        if (self._options.target_path or "").endswith("/"):
-            paths.insert(0, join(route.target, route.path.rpartition("/")[2]))
-        for given in paths:
-            path = listing.existing_form(self._client, route.target_repo, given)
-            stored = listing.head(self._client, route.target_repo, path)
-            if stored is not None and stored.has_digest:
-                return [RemoteFile(route.target_repo, path, "", stored)]
-        return find_files(self._client, route.target_repo, f"{route.target}/", Filter())
 
     def _existing(self, route: Route, paths: Sequence[str]) -> Mapping[str, StoredItem]:
         """Return the files and folders that exist in the target repository, by path.
@@ -272,19 +292,6 @@ class ArtifactCopyOperation:
         if listed is not None:
             return listed
         return {file.path: file.stored for file in find_files(client, repo, f"{folder}/", Filter())}
-
-    def _relocation(
-        self, file: RemoteFile, repo: str, target: str, occupied: StoredItem | None
-    ) -> Relocation:
-        if occupied is not None and occupied.folder:
-            raise ToolchainError(
-                "conflict",
-                f"'{file.name}' cannot be {self._done} to '{repo}/{target}': the target is a"
-                " folder",
-            )
-        same = occupied is not None and file.stored.equals(occupied)
-        action = "unchanged" if same and not self._options.move else self._done
-        return Relocation(file, repo, target, occupied, action)
 
     def _planned(self, route: Route, files: Sequence[Relocation]) -> Plan:
         before: dict[str, Any] = {}
@@ -334,9 +341,7 @@ class ArtifactCopyOperation:
 
         try:
             spread(self._options.parallel, work, needed)
-            self._require_done(route, needed)
-            if self._options.move and route.is_folder:
-                self._remove_emptied(route)
+            self._finish(route, needed)
         except ToolchainError as error:
             finished = [file.as_dict() for file in files if file.target in done]
             error.result.setdefault("artifacts", finished)
@@ -353,8 +358,11 @@ class ArtifactCopyOperation:
             not self._options.move or listing.head(self._client, source.repo, source.path) is None
         )
 
-    def _require_done(self, route: Route, needed: Sequence[Relocation]) -> None:
-        """Raise `failed` if a file is missing or differs at the target after all requests."""
+    def _finish(self, route: Route, needed: Sequence[Relocation]) -> None:
+        """Delete the empty source folder after a move, unless the server has deleted it.
+
+        Raises `failed` if a file is missing or differs at the target after all requests.
+        """
         existing = self._existing(route, [file.target for file in needed])
         missing = [
             each.target
@@ -367,28 +375,11 @@ class ArtifactCopyOperation:
                 f"{self._doing} files to '{route.target_repo}'",
                 f"{len(missing)} of {len(needed)} files are missing or differ there: {named}",
             )
-
-    def _remove_emptied(self, route: Route) -> None:
-        """Delete the empty source folder after a move, unless the server has deleted it."""
-        repo, path = route.repo, route.path
-        if listing.find(self._client, repo, path) is None:
+        client, repo, path = self._client, route.repo, route.path
+        if not (self._options.move and route.is_folder) or listing.find(client, repo, path) is None:
             return
-        left = listing.listing(self._client, repo, path, deep=True)
+        left = listing.listing(client, repo, path, deep=True)
         if left is None or any(f"{repo}/{file}" not in route.computed for file in left):
             return  # another client has added a file meanwhile
         purpose = f"removing the emptied folder '{repo}/{path}'"
-        listing.delete(self._client, repo, path, purpose, (200, 202, 204, 404))
-
-
-def _require_sense(options: ArtifactCopyOptions) -> None:
-    """Raise `invalid` for malformed keys and paths."""
-    if options.repo is not None:
-        repository_key("repo", options.repo)
-    repository_key("target_repo", options.target_repo)
-    path = options.target_path or ""
-    refuse_path("target_path", path)
-    if has_wildcards(path):
-        raise invalid(
-            f"target_path: '{path}' contains wildcards, but must name a single file or folder"
-        )
-    require_new_path("target_path", path)
+        listing.delete(client, repo, path, purpose, (200, 202, 204, 404))

@@ -31,10 +31,11 @@ from ..builds.records import Aggregated, BuildKey
 from ..client import RepoClient, item_path, join, object_of, repository_key, segments
 from ..items.listing import UNKNOWN_ITEM, Digests, digests_of
 from ..service import SERVICE
-from .build_files import FilesOfBuilds, find_build_files
 from .remote_files import (
+    FilesOfBuilds,
     Filter,
     RemoteFile,
+    find_build_files,
     find_files,
     names_many,
     refuse_path,
@@ -60,34 +61,22 @@ def newest_files(
     if key == "name":
         ranked = sorted(files, key=lambda file: (file.path.rpartition("/")[2], file.path))
     else:
-        times = _times(client, files, key)
+        times: dict[str, datetime] = {}
+        for repo in sorted({file.repo for file in files}) if len(files) > _FEW else ():
+            folder = commonpath([f.path.rpartition("/")[0] for f in files if f.repo == repo])
+            criteria = {"repo": repo, "type": "file", **aql.below(folder)}
+            purpose = f"reading the times of files below '{repo}/{folder}'"
+            for row in aql.ask(client, purpose, aql.items(criteria, [key])).rows:
+                time = moment_of(row.get(key))
+                if time is not None:
+                    times[f"{repo}/{aql.path_in(row)}"] = _aware(time)
+        # a query may leave out files
+        missing = [file for file in files if file.name not in times]
+        read = bounded(client.connections, partial(_time, client, key), missing)
+        times |= {file.name: time for file, time in zip(missing, read, strict=True)}
         ranked = sorted(files, key=lambda file: (times[file.name], file.path))
     chosen = {file.name for file in ranked[-count:]}
     return [file for file in files if file.name in chosen]
-
-
-def _times(client: RepoClient, files: Sequence[RemoteFile], key: str) -> dict[str, datetime]:
-    """Return the time of each file, by `repo/path`.
-
-    Files that a query does not find are read individually.
-    """
-    found = _queried(client, files, key) if len(files) > _FEW else {}
-    missing = [file for file in files if file.name not in found]
-    read = bounded(client.connections, partial(_time, client, key), missing)
-    return {**found, **{file.name: time for file, time in zip(missing, read, strict=True)}}
-
-
-def _queried(client: RepoClient, files: Sequence[RemoteFile], key: str) -> dict[str, datetime]:
-    found: dict[str, datetime] = {}
-    for repo in sorted({file.repo for file in files}):
-        folder = commonpath([f.path.rpartition("/")[0] for f in files if f.repo == repo])
-        criteria = {"repo": repo, "type": "file", **aql.below(folder)}
-        purpose = f"reading the times of files below '{repo}/{folder}'"
-        for row in aql.ask(client, purpose, aql.items(criteria, [key])).rows:
-            time = moment_of(row.get(key))
-            if time is not None:
-                found[f"{repo}/{aql.path_in(row)}"] = _aware(time)
-    return found
 
 
 def _time(client: RepoClient, key: str, file: RemoteFile) -> datetime:
@@ -240,14 +229,6 @@ def mode_of(text: str | None) -> int | None:
     return int(text, 8)
 
 
-def change_mode(path: str, mode: int) -> None:
-    """Set the permissions of a local file. Raises `failed`."""
-    try:
-        os.chmod(path, mode)
-    except OSError as error:
-        raise ToolchainError("failed", f"changing the mode of {path}: {error.strerror}") from None
-
-
 @dataclass(frozen=True)
 class FetchedArtifactOptions:
     """The suboptions of `artifacts`."""
@@ -355,9 +336,7 @@ class ArtifactDownloadOperation:
         self._task, self._options = task, options
         self._mode = mode_of(options.mode)
         self._requests = _requests(options)
-        _refuse_named_clashes(options, self._requests)
-        if options.sync:
-            _require_folders(self._requests)
+        _refuse_contradictions(options, self._requests)
         self._filter = Filter(
             wanted_properties(options.properties), Patterns("exclude", options.exclude)
         )
@@ -376,7 +355,15 @@ class ArtifactDownloadOperation:
         sizes = [fetch.size or 0 for fetch in fetches if fetch.action == "downloaded"]
         result: dict[str, Any] = {"files": files, "downloaded_bytes": sum(sizes)}
         if self._options.build_name is not None:
-            result["aggregated"] = _aggregated_builds(found[0][1], fetches)
+            changing = {
+                (fetch.target.remote.path, fetch.target.remote.stored.sha1)
+                for fetch in fetches
+                if fetch.action != "unchanged"
+            }
+            result["aggregated"] = [
+                {**key.as_dict(), "changed": not changing.isdisjoint(found_files)}
+                for key, found_files in found[0][1].items()
+            ]
         surplus: dict[str, int] = {}  # local files that `sync` deletes, with their sizes
         if self._options.sync:
             folders = [request.dest for request in self._requests]
@@ -390,7 +377,11 @@ class ArtifactDownloadOperation:
         before |= {
             fetch.target.path: fetch.before for fetch in differing if fetch.before is not None
         }
-        after = {fetch.target.path: self._after(fetch) for fetch in differing}
+        mode = {} if self._options.mode is None else {"mode": self._options.mode}
+        after = {
+            fetch.target.path: {"size": fetch.size, "sha256": fetch.sha256, **mode}
+            for fetch in differing
+        }
         action: Action = "update" if before else "create"
         return Plan(before, after, action, result=result, data=(fetches, surplus))
 
@@ -412,26 +403,21 @@ class ArtifactDownloadOperation:
             found = newest_files(self._client, found, options.newest, options.sort_by)
         note = "" if found else self._filter.hints.get(request.path or "", "")
         if not found and not options.allow_empty:
-            message = self._not_found_message(request)
-            raise ToolchainError("not_found", message + (note and f"; {note}"))
+            selection = f"for {request}"
+            if request.path is None:
+                selection = f"for the build '{options.build_name}' #{options.build_number}"
+                selection += "" if request.repo is None else f" in '{request.repo}'"
+            conditions = [name for name in ("properties", "exclude") if getattr(options, name)]
+            filtered = f" with the given {' and '.join(conditions)}" if conditions else ""
+            raise ToolchainError(
+                "not_found",
+                f"{request.place}: found no files {selection}{filtered}: set allow_empty: true to"
+                f" allow that{note and f'; {note}'}",
+            )
         if note:
             self._task.warn(f"{request.place}: {note}")
         is_file = request.path is not None and not names_many(request.path)
         return targets_of(found, request.dest, flat=options.flat, is_file=is_file), aggregated
-
-    def _not_found_message(self, request: DownloadRequest) -> str:
-        """Return the error message for a request without files."""
-        options = self._options
-        selection = f"for {request}"
-        if request.path is None:
-            selection = f"for the build '{options.build_name}' #{options.build_number}"
-            selection += "" if request.repo is None else f" in '{request.repo}'"
-        conditions = [name for name in ("properties", "exclude") if getattr(options, name)]
-        filtered = f" with the given {' and '.join(conditions)}" if conditions else ""
-        return (
-            f"{request.place}: found no files {selection}{filtered}: set allow_empty: true to allow"
-            " that"
-        )
 
     def _compare(self, target: TargetFile) -> Fetch:
         """Compare a file with the local file, and return the planned action.
@@ -450,21 +436,15 @@ class ArtifactDownloadOperation:
             before["mode"] = f"{current.st_mode & 0o7777:04o}"
         same = stored.holds(local)
         if same is None:
-            same = self._digest(target.remote) == local.sha256
+            file = target.remote
+            purpose, path = f"comparing '{file.name}'", item_path(file.repo, file.path)
+            content = _expected_content(file)
+            found = fetch_digests(self._client.transport, purpose, path, content=content)
+            same = found.sha256 == local.sha256
         if not same:
             return Fetch(target, "downloaded", before, stored.size, stored.sha256)
         same_mode = self._mode in (None, current.st_mode & 0o7777)
         return Fetch(target, "unchanged" if same_mode else "mode", before, local.size, local.sha256)
-
-    def _digest(self, file: RemoteFile) -> str:
-        purpose, path = f"comparing '{file.name}'", item_path(file.repo, file.path)
-        return fetch_digests(
-            self._client.transport, purpose, path, content=_expected_content(file)
-        ).sha256
-
-    def _after(self, fetch: Fetch) -> dict[str, Any]:
-        shown: dict[str, Any] = {"size": fetch.size, "sha256": fetch.sha256}
-        return shown if self._options.mode is None else {**shown, "mode": self._options.mode}
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         fetches: list[Fetch]
@@ -474,7 +454,24 @@ class ArtifactDownloadOperation:
         size = plan.result["downloaded_bytes"]
 
         def work(fetch: Fetch) -> None:
-            done[fetch.target.path] = self._carry_out(fetch)
+            path, file = fetch.target.path, fetch.target.remote
+            if fetch.action == "mode" and self._mode is not None:
+                try:
+                    os.chmod(path, self._mode)
+                except OSError as error:
+                    message = f"changing the mode of {path}: {error.strerror}"
+                    raise ToolchainError("failed", message) from None
+                done[path] = Fetched(fetch.size or 0, fetch.sha256 or "")
+                return
+            self._folders.make(fetch.target)
+            done[path] = download_file(
+                self._client.transport,
+                f"downloading '{file.name}'",
+                item_path(file.repo, file.path),
+                path,
+                content=_expected_content(file),
+                mode=self._mode,
+            )
 
         try:
             with TransferProgress(
@@ -488,35 +485,6 @@ class ArtifactDownloadOperation:
             error.result.update(_result(fetches, done), changed=changed)
             raise
         return _result(fetches, done)
-
-    def _carry_out(self, fetch: Fetch) -> Fetched:
-        path = fetch.target.path
-        if fetch.action == "mode" and self._mode is not None:
-            change_mode(path, self._mode)
-            return Fetched(fetch.size or 0, fetch.sha256 or "")
-        self._folders.make(fetch.target)
-        file = fetch.target.remote
-        return download_file(
-            self._client.transport,
-            f"downloading '{file.name}'",
-            item_path(file.repo, file.path),
-            path,
-            content=_expected_content(file),
-            mode=self._mode,
-        )
-
-
-def _aggregated_builds(builds: FilesOfBuilds, fetches: Sequence[Fetch]) -> list[dict[str, Any]]:
-    """Return the builds to which the build refers, and whether their files change."""
-    differing = {
-        (fetch.target.remote.path, fetch.target.remote.stored.sha1)
-        for fetch in fetches
-        if fetch.action != "unchanged"
-    }
-    return [
-        {**key.as_dict(), "changed": not differing.isdisjoint(files)}
-        for key, files in builds.items()
-    ]
 
 
 def _expected_content(file: RemoteFile) -> RemoteContent:
@@ -542,30 +510,25 @@ def _result(fetches: list[Fetch], done: Mapping[str, Fetched]) -> dict[str, Any]
     return {"files": files, "downloaded_bytes": sum(received)}
 
 
-def _refuse_named_clashes(
+def _refuse_contradictions(
     options: ArtifactDownloadOptions, requests: Sequence[DownloadRequest]
 ) -> None:
-    """Raise `invalid` if two requests for a single file have the same destination.
+    """Raise `invalid` if two requests for a single file have the same destination, and unless every
+    `dest` is a folder, as `sync` requires.
 
-    This check needs no request to the server. It is skipped if an option allows that a file is
-    missing or left out.
+    This check needs no request to the server. Destinations may be equal if an option allows that a
+    file is missing or left out.
     """
-    if options.allow_empty or options.exclude or options.properties:
-        return
-    targets = []
-    for request in requests:
-        if request.path is not None and not names_many(request.path):
-            path = join(*segments(request.path))
+    single = [each for each in requests if each.path is not None and not names_many(each.path)]
+    if not (options.allow_empty or options.exclude or options.properties):
+        targets = []
+        for request in single:
+            path = join(*segments(request.path or ""))
             file = RemoteFile(request.repo or "", path, path.rpartition("/")[2], UNKNOWN_ITEM)
             targets += targets_of([file], request.dest, flat=options.flat, is_file=True)
-    refuse_clashes(targets)
-
-
-def _require_folders(requests: Sequence[DownloadRequest]) -> None:
-    """Raise `invalid` unless every `dest` is a folder, as `sync` requires."""
-    for request in requests:
-        many = request.path is None or names_many(request.path)
-        if not many and not request.dest.endswith("/"):
+        refuse_clashes(targets)
+    for request in single if options.sync else ():
+        if not request.dest.endswith("/"):
             raise invalid(
                 f"{request.place}: with sync, dest must be a folder: end '{request.dest}' with a"
                 " slash"
@@ -576,22 +539,21 @@ def _requests(options: ArtifactDownloadOptions) -> list[DownloadRequest]:
     if options.repo is not None:
         repository_key("repo", options.repo)
     if options.artifacts is not None:
-        return [_request(options, number) for number in range(len(options.artifacts))]
+        found = []
+        for number, entry in enumerate(options.artifacts):
+            place = f"artifacts[{number}]"
+            repo, dest = entry.repo or options.repo, entry.dest or options.dest
+            for name, value in (("repo", repo), ("dest", dest)):
+                if value is None:
+                    raise invalid(f"{place}.{name} is missing: set it, or {name} for all entries")
+            refuse_path(f"{place}.path", entry.path)
+            repo = repository_key(f"{place}.repo", repo or "")
+            found.append(DownloadRequest(place, repo, entry.path, dest or ""))
+        return found
     if options.path is not None:
         refuse_path("path", options.path)
         return [DownloadRequest("path", options.repo, options.path, options.dest or "")]
     return [DownloadRequest("build_name", options.repo, None, options.dest or "")]
-
-
-def _request(options: ArtifactDownloadOptions, number: int) -> DownloadRequest:
-    entry, place = (options.artifacts or [])[number], f"artifacts[{number}]"
-    repo, dest = entry.repo or options.repo, entry.dest or options.dest
-    for name, value in (("repo", repo), ("dest", dest)):
-        if value is None:
-            raise invalid(f"{place}.{name} is missing: set it, or {name} for all entries")
-    refuse_path(f"{place}.path", entry.path)
-    repo = repository_key(f"{place}.repo", repo or "")
-    return DownloadRequest(place, repo, entry.path, dest or "")
 
 
 def surplus_files(folders: Iterable[str], desired: Iterable[str], limit: int) -> dict[str, int]:

@@ -10,10 +10,10 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid
-from ...core.globs import Patterns, has_wildcards
+from ...core.globs import Patterns
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
-from ...core.module.typed_options import Option, Positive
+from ...core.module.typed_options import Option
 from ...core.plan import Plan
 from ...core.progress import ProgressCounter
 from .. import properties, repositories
@@ -21,39 +21,34 @@ from ..client import RepoClient, join, refuse_matrix, repository_key, segments
 from ..items import listing
 from ..repositories import refuse_properties
 from ..service import SERVICE
-from .chosen_files import ChosenArtifactOptions, ChosenPath, FileSelection, chosen_paths
-from .remote_files import Filter, RemoteFile, find_files, wanted_properties
+from .remote_files import (
+    ChosenFilesOptions,
+    ChosenPath,
+    Filter,
+    RemoteFile,
+    chosen_paths,
+    find_files,
+    select_files,
+    wanted_properties,
+)
 
 _Has = dict[str, list[str]]
 
 
-@dataclass(frozen=True)
-class ArtifactPropertiesOptions:
+@dataclass(frozen=True, kw_only=True)
+class ArtifactPropertiesOptions(ChosenFilesOptions):
     """The options of `artifact_properties`."""
 
-    constraints: ClassVar[dict[str, Any]] = {
-        "mutually_exclusive": [["path", "artifacts"]],
-        "required_one_of": [["path", "artifacts"]],
-        "required_by": {"path": ("repo",)},
-    }
-
     properties: Annotated[dict[str, Any], Option(values="text")]
-    repo: str | None = None
     path: Annotated[str | None, Option(empty=True)] = None
-    artifacts: Annotated[list[ChosenArtifactOptions] | None, Option(empty=False)] = None
     match_properties: Annotated[dict[str, Any] | None, Option(values="text")] = None
-    exclude: list[str] | None = None
     recursive: bool = False
     state: Literal["present", "absent"] = "present"
     force: bool = False
-    max_items: Positive = 1000
-    parallel: Positive = 4
 
     @property
     def selects(self) -> bool:
-        """Return whether the options select files instead of a single item."""
-        many = self.artifacts is not None or has_wildcards(self.path or "")
-        return many or bool(self.match_properties) or bool(self.exclude)
+        return self.is_many or bool(self.match_properties)
 
 
 @dataclass(frozen=True)
@@ -104,14 +99,8 @@ class Marked:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the entry of the item in the return value `artifacts`."""
-        action = "unchanged" if self.is_done else "updated"
-        return {
-            "repo": self.repo,
-            "path": self.path,
-            "before": self.before,
-            "after": self.after,
-            "action": action,
-        }
+        shown = {"repo": self.repo, "path": self.path, "before": self.before, "after": self.after}
+        return {**shown, "action": "unchanged" if self.is_done else "updated"}
 
 
 class ArtifactPropertiesOperation:
@@ -134,7 +123,7 @@ class ArtifactPropertiesOperation:
         self._wanted = _wanted(task, options)
         self._client = RepoClient(task, connections=options.parallel)
         self._repo = options.repo or ""
-        self._selection = _selection(self._client, options)
+        self._paths, self._filter = _selection(options)
         if self._wanted.absent and not self._client.dialect.full_properties:
             raise invalid(
                 "state=absent: servers of the generic dialect cannot remove properties (check the"
@@ -148,27 +137,29 @@ class ArtifactPropertiesOperation:
         return listing.existing_form(self._client, self._repo, path)
 
     def plan(self) -> Plan:
-        if self._selection is None:
-            return self._plan_of_item()
-        if not self._client.dialect.full_properties:
-            refuse_properties(self._client)
-        found = {file.name: file for _path, file in self._selection.files(self._is_settled)}
-        for warning in self._selection.wanted.exclude.warnings("none of the selected files"):
-            self._task.warn(warning)
-        read = self._read([file for _name, file in sorted(found.items())])
-        return _planned([self._marked(file.repo, file.path, has) for file, has in read])
-
-    def _plan_of_item(self) -> Plan:
+        if self._paths is not None:
+            client, limit = self._client, self._options.max_items
+            if not client.dialect.full_properties:
+                refuse_properties(client)
+            chosen = select_files(client, self._paths, self._filter, limit, self._is_settled)
+            found = {file.name: file for _path, file in chosen}
+            for warning in self._filter.exclude.warnings("none of the selected files"):
+                self._task.warn(warning)
+            read = self._read([file for _name, file in sorted(found.items())])
+            return _planned([self._marked(file.repo, file.path, has) for file, has in read])
         known = properties.read(self._client, self._repo, self._path)
-        if known is None:
-            self._require_item()
+        # other servers that cannot return properties reject the later write themselves
+        if known is None and self._client.dialect.full_properties:
+            self._require_stored()
+        elif known is None:
+            refuse_properties(self._client)
         reads_below = self._options.recursive and known is not None and not self._wanted.is_empty
         below = self._below() if reads_below else {}
         item = self._marked(self._repo, self._path, known)
         if below is None:  # the content cannot be compared
             item = replace(item, after=self._wanted.after(known or {}), is_done=False)
-        found = [self._marked(self._repo, path, has) for path, has in (below or {}).items()]
-        marked = [item, *_differing(found)]
+        inner = [self._marked(self._repo, path, has) for path, has in (below or {}).items()]
+        marked = [item, *_differing(inner)]
         shown = {"before": known, "after": self._wanted.after(known or {})}
         return _planned(sorted(marked, key=lambda each: each.is_done)).with_result(properties=shown)
 
@@ -179,22 +170,12 @@ class ArtifactPropertiesOperation:
     def _below(self) -> dict[str, _Has] | None:
         return properties.read_below(self._client, self._repo, self._path, "any")
 
-    def _require_item(self) -> None:
-        """Raise `not_found` if the item does not exist, and `rejected` for a plain file store.
-
-        Other servers that cannot return properties reject the later write themselves.
-        """
-        if not self._client.dialect.full_properties:
-            refuse_properties(self._client)
-        else:
-            self._require_stored()
-
     def preflight(self, plan: Plan) -> None:
         """Raise `not_found` in check mode if the item does not exist.
 
         Outside check mode, a server that cannot return properties rejects the write itself.
         """
-        if self._selection is not None:
+        if self._paths is not None:
             return
         if not self._client.dialect.full_properties:
             self._require_stored()
@@ -230,10 +211,9 @@ class ArtifactPropertiesOperation:
 
         The change may have removed the properties by which the task selects the files.
         """
-        wanted = Filter() if self._selection is None else self._selection.wanted
-        if not wanted.properties:
+        if not self._filter.properties:
             return False
-        every = replace(wanted, properties={})
+        every = replace(self._filter, properties={})
         found = self._read(find_files(self._client, path.repo, path.path, every))
         return any(has is not None and self._wanted.are_done(has) for _file, has in found)
 
@@ -243,6 +223,14 @@ class ArtifactPropertiesOperation:
         Each repository is queried once. Files that the query does not find are read individually.
         """
         client = self._client
+
+        def read_one(file: RemoteFile) -> _Has | None:
+            repo, path = file.repo, file.path
+            is_predicted = listing.predicted(client, repo, path) is not None
+            if is_predicted and listing.head(client, repo, path) is None:
+                return client.predictions.get("properties", repo, path) or {}
+            return properties.read(client, repo, path)
+
         known: dict[str, _Has | None] = {
             f"{repo}/{path}": has
             for repo in sorted({file.repo for file in files})
@@ -251,26 +239,25 @@ class ArtifactPropertiesOperation:
             ).items()
         }
         others = [file for file in files if file.name not in known]
-        read = spread(client.connections, self._properties, others)
+        read = spread(client.connections, read_one, others)
         known |= {file.name: has for file, has in zip(others, read, strict=True)}
         return [(file, known[file.name]) for file in files]
-
-    def _properties(self, file: RemoteFile) -> _Has | None:
-        client, repo, path = self._client, file.repo, file.path
-        is_predicted = listing.predicted(client, repo, path) is not None
-        if is_predicted and listing.head(client, repo, path) is None:
-            return client.predictions.get("properties", repo, path) or {}
-        return properties.read(client, repo, path)
 
     def predict(self, plan: Plan) -> None:
         for marked in _differing(plan.data):
             properties.predict(self._client, marked.repo, marked.path, marked.after or {})
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        if self._selection is None:
+        if self._paths is None:
             self._write(self._repo, self._path, recursive=self._options.recursive)
-            if self._options.recursive:
-                self._check_below()
+            below = self._below() if self._options.recursive else None
+            left = [path for path, has in (below or {}).items() if not self._wanted.are_done(has)]
+            if left:
+                raise ToolchainError(
+                    "rejected",
+                    f"changing properties below '{self._repo}/{self._path}': {len(left)} items"
+                    f" still do not have the wanted properties, the first is '{left[0]}'",
+                )
             return {}
         differing = _differing(plan.data)
         done: set[str] = set()
@@ -308,18 +295,6 @@ class ArtifactPropertiesOperation:
                 " the repository is remote: then set repo to its cache"
             ) from None
 
-    def _check_below(self) -> None:
-        """Raise `rejected` if an item in the folder still has other properties."""
-        left = [
-            path for path, has in (self._below() or {}).items() if not self._wanted.are_done(has)
-        ]
-        if left:
-            raise ToolchainError(
-                "rejected",
-                f"changing properties below '{self._repo}/{self._path}': {len(left)} items still"
-                f" do not have the wanted properties, the first is '{left[0]}'",
-            )
-
 
 def _differing(marked: Iterable[Marked]) -> list[Marked]:
     return [each for each in marked if not each.is_done]
@@ -347,8 +322,8 @@ def _wanted(task: Task, options: ArtifactPropertiesOptions) -> WantedProperties:
     )
 
 
-def _selection(client: RepoClient, options: ArtifactPropertiesOptions) -> FileSelection | None:
-    """Return the selection of files; `None` if the options name a single item."""
+def _selection(options: ArtifactPropertiesOptions) -> tuple[list[ChosenPath] | None, Filter]:
+    """Return the paths and conditions of the files; no paths if the options name a single item."""
     refuse_matrix("path", options.path or "")
     path = join(*segments(options.path or ""))
     if not options.selects:
@@ -358,7 +333,7 @@ def _selection(client: RepoClient, options: ArtifactPropertiesOptions) -> FileSe
                 f"path is empty, which means the root of the repository '{repo}': set path, or set"
                 " force=true to allow that"
             )
-        return None
+        return None, Filter()
     if options.recursive:
         raise invalid(
             "recursive cannot be combined with a pattern, artifacts, match_properties or exclude:"
@@ -371,5 +346,4 @@ def _selection(client: RepoClient, options: ArtifactPropertiesOptions) -> FileSe
         Patterns("exclude", options.exclude),
         "match_properties",
     )
-    paths = chosen_paths(options.repo, options.path, options.artifacts)
-    return FileSelection(client, paths, wanted, options.max_items)
+    return chosen_paths(options), wanted
