@@ -16,7 +16,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.build
     BuildPromoteOperation,
     BuildPromoteOptions,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.builds.promotions import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.builds.records import (
     promotions,
 )
 from tests.helpers.options import build

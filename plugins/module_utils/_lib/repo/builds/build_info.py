@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import Any, ClassVar
 from urllib.parse import unquote
 
@@ -21,13 +21,11 @@ from .. import repositories
 from ..client import RepoClient, objects_of
 from ..service import SERVICE
 from . import records
-from .promotions import Promotion, promotions
-from .records import BuildKey
+from .records import OLDEST, BuildKey, Promotion, promotions, shown_record
 
 #: Substring of a 404 message that only a repository manager sends [repo-11].
 NO_BUILDS = "no build was found"
 _PARALLEL = 4
-_OLDEST = datetime.min.replace(tzinfo=timezone.utc)
 
 
 @dataclass(frozen=True)
@@ -93,8 +91,12 @@ def read_list(
             # raises if the 404 came from another kind of server
             repositories.listed(client)
         return BuildList((), response.date)
-    runs = map(_run, objects_of(response, "buildsNumbers", "a list of builds"))
-    ordered = sorted(runs, key=lambda run: run.moment or _OLDEST, reverse=True)
+    runs = []
+    for entry in objects_of(response, "buildsNumbers", "a list of builds"):
+        started = str(entry.get("started") or "")
+        number = unquote(str(entry.get("uri") or "").removeprefix("/"))
+        runs.append(BuildRun(number, started, moment_of(started)))
+    ordered = sorted(runs, key=lambda run: run.moment or OLDEST, reverse=True)
     return BuildList(tuple(ordered), response.date)
 
 
@@ -107,12 +109,6 @@ def require_builds(name: str, project: str | None, missing_ok: bool) -> None:
         error = ToolchainError("not_found", f"there are no builds of '{name}'")
         records.name_projects(error, project)
         raise error.with_hint("set missing_ok: true if the first build may not exist yet")
-
-
-def _run(entry: Mapping[str, Any]) -> BuildRun:
-    started = str(entry.get("started") or "")
-    number = unquote(str(entry.get("uri") or "").removeprefix("/"))
-    return BuildRun(number, started, moment_of(started))
 
 
 class BuildInfoOperation(ReadOnly):
@@ -141,20 +137,17 @@ class BuildInfoOperation(ReadOnly):
                 for run, history in zip(listed.runs, states, strict=True)
             ]
             return unchanged({"builds": rows})
-        record = _record(self._client, name, number, project, listed)
-        of_record = moment_of(record.get("started"))
-        rows = [
-            {
-                **run.as_dict(),
-                **_state(
-                    promotions(record)
-                    if run.number == number and run.moment in (None, of_record)
-                    else None
-                ),
-            }
-            for run in listed.runs
-        ]
-        return unchanged({"builds": rows, "build": record})
+        try:
+            record = records.expected_record(self._client, BuildKey(name, number, project))
+        except ToolchainError as error:
+            if error.kind == "not_found":
+                error.with_hint(f"the newest builds are {', '.join(listed.numbers[:5])}")
+            raise
+        of_record, rows = moment_of(record.get("started")), []
+        for run in listed.runs:
+            is_record = run.number == number and run.moment in (None, of_record)
+            rows.append({**run.as_dict(), **_state(promotions(record) if is_record else None)})
+        return unchanged({"builds": rows, "build": shown_record(record)})
 
     def _promotions(self, run: BuildRun, *, selects_run: bool) -> list[Promotion] | None:
         """Read the promotions of a build; return `None` if its record is gone or not visible.
@@ -182,16 +175,3 @@ def _state(history: Sequence[Promotion] | None) -> dict[str, Any]:
         return {"status": None, "promotions": None}
     rows = [promotion.as_dict() for promotion in history]
     return {"status": history[-1].status if history else None, "promotions": rows}
-
-
-def _record(
-    client: RepoClient, name: str, number: str, project: str | None, listed: BuildList
-) -> dict[str, Any]:
-    try:
-        record = records.expected_record(client, BuildKey(name, number, project))
-    except ToolchainError as error:
-        if error.kind == "not_found":
-            error.with_hint(f"the newest builds are {', '.join(listed.numbers[:5])}")
-        raise
-    properties = record.get("properties")
-    return {**record, "properties": properties if isinstance(properties, Mapping) else {}}

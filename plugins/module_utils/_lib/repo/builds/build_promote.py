@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from ...core import address
-from ...core.errors import ToolchainError, shorten
+from ...core.errors import ToolchainError, invalid, shorten
 from ...core.http.messages import Response
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
@@ -17,22 +17,19 @@ from ...core.module.typed_options import Option
 from ...core.plan import Action, Plan, unchanged, without_none
 from ...core.verification import without_effect
 from .. import aql
-from ..client import RepoClient, refuse_page, repository_key
-from ..error_text import errors_in
+from ..client import (
+    RepoClient,
+    errors_in,
+    messages_of,
+    refuse_page,
+    repository_key,
+    text_of,
+)
 from ..properties import texts_of
 from ..repositories import deployment_target
 from ..service import SERVICE
 from . import recorded_files, records
-from .promotions import (
-    BuildSnapshot,
-    LaterPromotionOptions,
-    Promotion,
-    messages_in,
-    nothing_to_do,
-    result_of,
-    stages_of,
-)
-from .records import Aggregated, BuildKey, read_builds
+from .records import Aggregated, BuildKey, Promotion, promotions, read_builds
 
 _NOT_PROMOTED = Promotion(None, None)
 
@@ -59,6 +56,32 @@ class PromotionOptions:
     force: bool = False
     gate: bool = False
     withdrawn: Literal["keep", "fail", "check", "promote"] = "keep"
+
+
+@dataclass(frozen=True)
+class BuildSnapshot:
+    """Build record and target repository of a promotion, as read from the server.
+
+    :param target: key of the repository that stores the files: for a virtual repository, its
+        deployment repository
+    :param target_error: error of the read of the target repository; `None` if it was found
+    """
+
+    record: Mapping[str, Any]
+    target: str | None = None
+    target_error: ToolchainError | None = None
+
+    @property
+    def history(self) -> list[Promotion]:
+        return promotions(self.record)
+
+    def is_newer_than(self, earlier: BuildSnapshot) -> bool:
+        """Return whether the record has more promotions than in the earlier snapshot."""
+        return len(self.history) > len(earlier.history)
+
+    @property
+    def newest(self) -> Promotion | None:
+        return self.history[-1] if self.history else None
 
 
 class SinglePromotion:
@@ -90,14 +113,23 @@ class SinglePromotion:
         newest = current.newest
         withdrawn = options.withdrawn != "keep" and self._is_withdrawn(current)
         if withdrawn and options.withdrawn != "promote":
-            raise self._withdrawal(current)
+            newest = current.history[-1]
+            since = f" since {newest.timestamp}" if newest.timestamp else ""
+            raise ToolchainError(
+                "conflict",
+                f"{self._label} was withdrawn: after the wanted promotion its status is"
+                f" '{newest.status}'{since}, which no later promotion of the release has. To"
+                " release it again on purpose, set release_again: true in the playbook release, or"
+                f" withdrawn: promote in the task; if '{newest.status}' is a later stage of the"
+                " release, add its promotion",
+            )
         if options.withdrawn == "check":
             stages = [options.status, *(later.status for later in self._later)]
             promoted = newest is not None and newest.status in stages
             return unchanged(result_of(newest or _NOT_PROMOTED, promoted=promoted))
         force = options.force or withdrawn
         if newest is not None and not force and self._is_superseded(current):
-            return nothing_to_do(newest)
+            return Plan({}, {}, result=result_of(newest, promoted=True))
         if options.target_repo and not (newest and newest.repository == options.target_repo):
             target, error = self._resolve(options.target_repo)
             current = replace(current, target=target, target_error=error)
@@ -106,16 +138,13 @@ class SinglePromotion:
             # without a recorded promotion, the files have already been found in the target
             missing = self._missing_files(current) if self._is_recorded(current) else ()
             if not missing:
-                return nothing_to_do(newest or Promotion(None, current.target))
+                done = newest or Promotion(None, current.target)
+                return Plan({}, {}, result=result_of(done, promoted=True))
             self._require_copy(current, missing)
-            self._warn_of_repair(current, missing)
         if options.gate and records.predicted_record(*self._build) is None:
             self._validate(self._rehearse(current))
-        return self._planned(current, missing)
-
-    def _planned(self, current: BuildSnapshot, missing: Sequence[str]) -> Plan:
-        wanted = Promotion(self._options.status, current.target)
-        before = {} if current.newest is None else current.newest.status_and_repository()
+        wanted = Promotion(options.status, current.target)
+        before = {} if newest is None else newest.status_and_repository()
         after = {**before, **without_none(wanted.status_and_repository())}
         if missing:
             before["missing_files"], after["missing_files"] = list(missing), []
@@ -144,18 +173,6 @@ class SinglePromotion:
         ]
         return bool(earlier) and newest.status != earlier[-1]
 
-    def _withdrawal(self, current: BuildSnapshot) -> ToolchainError:
-        newest = current.history[-1]
-        since = f" since {newest.timestamp}" if newest.timestamp else ""
-        return ToolchainError(
-            "conflict",
-            f"{self._label} was withdrawn: after the wanted promotion its status is"
-            f" '{newest.status}'{since}, which no later promotion of the release has. To release it"
-            " again on purpose, set release_again: true in the playbook release, or withdrawn:"
-            f" promote in the task; if '{newest.status}' is a later stage of the release, add its"
-            " promotion",
-        )
-
     def _is_superseded(self, current: BuildSnapshot) -> bool:
         """Return whether the build already has a promotion that follows the wanted promotion.
 
@@ -170,17 +187,15 @@ class SinglePromotion:
             return False
         earlier = [promotion for promotion in history if self._equals(promotion, wanted)]
         if earlier and earlier[-1].repository is not None:
-            self._warn_of_missing(replace(current, target=earlier[-1].repository))
+            target = earlier[-1].repository
+            missing = self._missing_files(replace(current, target=target))
+            if missing:
+                self._task.warn(
+                    f"{self._label} was promoted to '{wanted.status}' before and is unchanged, but"
+                    f" '{target}' lacks {shorten(', '.join(missing), 300)}: force promotes it"
+                    " again; followed_by lists later promotions that move its files"
+                )
         return bool(earlier)
-
-    def _warn_of_missing(self, current: BuildSnapshot) -> None:
-        missing = self._missing_files(current)
-        if missing:
-            self._task.warn(
-                f"{self._label} was promoted to '{self._options.status}' before and is unchanged,"
-                f" but '{current.target}' lacks {shorten(', '.join(missing), 300)}: force promotes"
-                " it again; followed_by lists later promotions that move its files"
-            )
 
     def _equals(self, recorded: Promotion, wanted: Promotion) -> bool:
         """Return whether a recorded promotion has the wanted status and repository.
@@ -197,24 +212,23 @@ class SinglePromotion:
         """Return whether the build has the wanted promotion. Without a status, a promotion may have
         no entry in the record; then the files must be in the target repository.
         """
-        return self._is_recorded(current) or self._is_relocated(current)
+        options, target = self._options, current.target
+        if self._is_recorded(current):
+            return True
+        if options.status is not None or not options.artifacts or options.dependencies:
+            return False
+        if target is None:
+            return False
+        found = recorded_files.relocated(
+            self._client, current.record, self.key, target, copied=options.copy
+        )
+        return found is True
 
     def _is_recorded(self, current: BuildSnapshot) -> bool:
         newest, options = current.newest, self._options
         if newest is None or options.status not in (None, newest.status):
             return False
         return current.target is None or newest.repository in (current.target, options.target_repo)
-
-    def _is_relocated(self, current: BuildSnapshot) -> bool:
-        options = self._options
-        if options.status is not None or not options.artifacts or options.dependencies:
-            return False
-        if current.target is None:
-            return False
-        found = recorded_files.relocated(
-            self._client, current.record, self.key, current.target, copied=options.copy
-        )
-        return found is True
 
     def _missing_files(self, current: BuildSnapshot) -> Sequence[str]:
         """Return the paths of recorded artifacts that the target repository lacks.
@@ -233,13 +247,8 @@ class SinglePromotion:
             )
         return missing or ()
 
-    def _warn_of_repair(self, current: BuildSnapshot, missing: Sequence[str]) -> None:
-        self._task.warn(
-            f"{self._label} is promoted, but '{current.target}' lacks"
-            f" {shorten(', '.join(missing), 300)}: the task promotes these files again"
-        )
-
     def _require_copy(self, current: BuildSnapshot, missing: Sequence[str]) -> None:
+        """Warn that the task promotes missing files again; only a copy can do that."""
         if not self._options.copy:
             raise ToolchainError(
                 "conflict",
@@ -247,9 +256,16 @@ class SinglePromotion:
                 f" of {shorten(', '.join(missing), 400)}: deploy these files there, or promote the"
                 " build again with copy: true",
             )
+        self._task.warn(
+            f"{self._label} is promoted, but '{current.target}' lacks"
+            f" {shorten(', '.join(missing), 300)}: the task promotes these files again"
+        )
 
-    def _body(self) -> dict[str, Any]:
-        """Return the request body [W2.1]; options that are not set are left out."""
+    def _request(self, **more: bool) -> dict[str, Any]:
+        """Return the parts of the request [W2.1]; options that are not set are left out.
+
+        :param more: further members of the body
+        """
         options = self._options
         values = {
             "status": options.status,
@@ -263,14 +279,16 @@ class SinglePromotion:
             "scopes": options.scopes,
             "failFast": options.fail_fast,
         }
-        if values["failFast"] and not self._client.dialect.takes_fail_fast:
+        if options.fail_fast and not self._client.dialect.takes_fail_fast:
             del values["failFast"]
-        body = without_none(values)
-        return {**body, "properties": options.properties} if options.properties else body
-
-    @property
-    def _path(self) -> str:
-        return f"api/build/promote/{address.path(self._name, self._number)}"
+        body = {**without_none(values), **more}
+        return {
+            "path": f"api/build/promote/{address.path(self._name, self._number)}",
+            "query": {"project": self.key.project},
+            "json": {**body, "properties": options.properties} if options.properties else body,
+            "expect": (200, 201, 202, 204, 400),
+            "validate": refuse_page,
+        }
 
     def preflight(self, plan: Plan) -> None:
         """Send a dry run if the server supports it; else raise the error of a missing target."""
@@ -289,17 +307,12 @@ class SinglePromotion:
         """
         response = self._client.transport.read(
             f"rehearsing the promotion of {self._label}",
-            self._path,
             method="POST",
-            query={"project": self.key.project},
-            json={**self._body(), "dryRun": True},
-            expect=(200, 201, 202, 204, 400),
-            validate=refuse_page,
+            **self._request(dryRun=True),
         )
         if not self._client.rehearses_promotions() and self._read(known).is_newer_than(known):
-            error = response.error(
-                "failed", "the server ignored the dry run and promoted the build"
-            )
+            message = "the server ignored the dry run and promoted the build"
+            error = response.error("failed", message)
             error.result["changed"] = True
             raise error
         return response
@@ -312,21 +325,27 @@ class SinglePromotion:
         response = self._client.transport.write(
             f"promoting {self._label}",
             "POST",
-            self._path,
-            query={"project": self.key.project},
-            json=self._body(),
-            expect=(200, 201, 202, 204, 400),
-            validate=refuse_page,
-            verify=lambda: self._was_done(plan.data),
+            verify=partial(self._was_done, plan.data),
+            **self._request(),
         )
-        messages = self._validate(response)
+        messages, purpose = self._validate(response), response.request.purpose
         current = self._read(plan.data)
-        self._require_promoted(response, current, messages)
-        if plan.result["missing_files"]:
-            self._require_files(response, current, messages)
+        newest, target = current.newest, current.target
+        if self._options.status is not None and not self._is_promoted(current):
+            found = "is missing" if self._client.dialect.record_shows_promotions else ""
+            if newest is not None:
+                found = f"has the status '{newest.status}' and the repository '{newest.repository}'"
+            if found:
+                reason = f"the newest promotion in the record {found}"
+                raise without_effect(purpose, reason, messages=messages)
+        missing = self._missing_files(current) if plan.result["missing_files"] else ()
+        if missing:
+            files = shorten(", ".join(missing), 400)
+            reason = f"'{target}' still does not contain the content of {files}"
+            raise without_effect(purpose, reason, messages=messages)
         recorded = plan.result["promotion"]
-        if current.newest is not None and self._options.status is not None:
-            recorded = current.newest.as_dict()
+        if newest is not None and self._options.status is not None:
+            recorded = newest.as_dict()
         return {"messages": messages, "promotion": recorded}
 
     def _was_done(self, known: BuildSnapshot) -> bool | None:
@@ -352,11 +371,7 @@ class SinglePromotion:
             return False
         if options.dependencies or not self._client.dialect.query_by_property:
             return True
-        criteria = {
-            "@build.name": self._name,
-            "@build.number": self._number,
-            "repo": current.target,
-        }
+        criteria = {**self.key.criteria, "repo": current.target}
         purpose = f"finding the files of {self._label}"
         return aql.ask_if_supported(self._client, purpose, criteria, ["path"]) != []
 
@@ -366,17 +381,22 @@ class SinglePromotion:
         Raises `rejected` for a message of the level ERROR. Server fact [repo-15]: the server may
         report with status 200 or 400 that it could not relocate some files.
         """
-        messages = messages_in(response)
+        messages, text = messages_of(response.text), text_of(response.text)
+        if response.status < 300:
+            # the written interface [W2.1] does not specify the body: a text is a message
+            if text.startswith("{"):
+                response.json()  # raises for truncated JSON, which may have contained an ERROR
+            if not messages and errors_in(response.text):
+                messages = [{"level": "ERROR", "message": errors_in(response.text)}]
+            elif not messages and text and not text.startswith(("{", "[")):
+                messages = [{"level": "INFO", "message": shorten(text)}]
         wrong = [message["message"] for message in messages if message["level"] == "ERROR"]
         if response.status == 400 and not messages:
             raise self._client.transport.failure(response)
         if wrong or response.status == 400:
-            error_message = shorten(
-                errors_in(response.text) or "; ".join(message["message"] for message in messages)
-            )
-            error = response.error(
-                "rejected", f"the server reports: {error_message}", error_message
-            )
+            every = "; ".join(message["message"] for message in messages)
+            detail = shorten(errors_in(response.text) or every)
+            error = response.error("rejected", f"the server reports: {detail}", detail)
             error.result["messages"] = messages
             raise error
         for message in messages:
@@ -384,35 +404,28 @@ class SinglePromotion:
                 self._task.warn(f"{response.request.purpose}: {message['message']}")
         return messages
 
-    def _require_promoted(
-        self, response: Response, current: BuildSnapshot, messages: list[dict[str, str]]
-    ) -> None:
-        """Raise `failed` if the newest promotion in the record is not the requested promotion."""
-        newest = current.newest
-        if self._options.status is None or self._is_promoted(current):
-            return
-        if newest is not None:
-            found = f"has the status '{newest.status}' and the repository '{newest.repository}'"
-        elif self._client.dialect.record_shows_promotions:
-            found = "is missing"
-        else:
-            return
-        purpose = response.request.purpose
-        reason = f"the newest promotion in the record {found}"
-        raise without_effect(purpose, reason, messages=messages)
 
-    def _require_files(
-        self, response: Response, current: BuildSnapshot, messages: list[dict[str, str]]
-    ) -> None:
-        """Raise `failed` if files that were missing in the target are still missing."""
-        missing = self._missing_files(current)
-        if missing:
-            raise without_effect(
-                response.request.purpose,
-                f"'{current.target}' still does not contain the content of"
-                f" {shorten(', '.join(missing), 400)}",
-                messages=messages,
-            )
+def result_of(
+    promotion: Promotion, *, promoted: bool, missing: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Return the return values of `build_promote`."""
+    return {
+        "messages": [],
+        "promotion": promotion.as_dict(),
+        "promoted": promoted,
+        "missing_files": list(missing),
+    }
+
+
+@dataclass(frozen=True)
+class LaterPromotionOptions:
+    """Suboptions of `followed_by`. `build_number` is empty for a build that does not exist yet."""
+
+    build_name: str
+    build_number: Annotated[str | None, Option(empty=True)] = None
+    project: Annotated[str | None, Option(empty=True)] = None
+    status: Annotated[str | None, Option(empty=True)] = None
+    target_repo: Annotated[str | None, Option(empty=True)] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -428,12 +441,38 @@ class BuildPromoteOptions(PromotionOptions):
     followed_by: list[LaterPromotionOptions] | None = None
 
 
-@dataclass(frozen=True)
-class _BuildPlan:
-    """The plan for a build."""
+def stages_of(
+    later: Sequence[LaterPromotionOptions], build: tuple[str, str, str | None], promotion: Promotion
+) -> list[Promotion]:
+    """Return the entries of `followed_by` that are promotions of this build with a status.
 
-    promotion: SinglePromotion
-    plan: Plan
+    :param build: name, number and project
+    :param promotion: the promotion of the task
+    :raises ToolchainError: `invalid` if the build record could not distinguish two promotions
+    """
+    stages = [promotion]
+    for place, entry in enumerate(later):
+        stage = Promotion(entry.status or None, entry.target_repo or None)
+        named = (entry.build_name, entry.build_number, entry.project or None)
+        if named != build or stage.status is None:
+            continue
+        if any(
+            # the record entry of the earlier promotion also matches this one
+            stage.status == before.status and stage.repository in (None, before.repository)
+            for before in stages
+        ):
+            name, number, _project = build
+            raise invalid(
+                f"followed_by[{place}] promotes the build '{name}' #{number} to the status"
+                f" '{stage.status}' again, and its record cannot distinguish the two promotions:"
+                " remove one of them, or use different statuses"
+            )
+        stages.append(stage)
+    return stages[1:]
+
+
+#: The promotions with their plans; the build of the task is the last one.
+_Builds: TypeAlias = list[tuple[SinglePromotion, Plan]]
 
 
 class BuildPromoteOperation:
@@ -469,19 +508,23 @@ class BuildPromoteOperation:
         )
         self._client = RepoClient(task)
         # the cache saves requests, and limits warnings to one per target
-        self._resolve = functools.cache(self._read_target)
+        self._resolve = cache(self._read_target)
 
     def plan(self) -> Plan:
         try:
-            own, others = read_builds(self._client, self._key, self._aggregated)
+            mode = self._options.aggregated
+            only_checks = self._options.withdrawn == "check" and mode == "fail"
+            own, referenced = read_builds(
+                self._client, self._key, "ignore" if only_checks else mode
+            )
         except ToolchainError as error:
             # a release checks its builds before it publishes their records
             if error.kind != "not_found" or self._options.withdrawn != "check":
                 raise
             missing = result_of(_NOT_PROMOTED, promoted=False)
             return unchanged({**missing, "aggregated": []})
-        builds = []
-        for build in (*others, own):
+        builds: _Builds = []
+        for build in (*referenced, own):
             promotion = SinglePromotion(
                 self._task,
                 self._client,
@@ -490,13 +533,22 @@ class BuildPromoteOperation:
                 later=self._later,
                 resolve=self._resolve,
             )
-            builds.append(_BuildPlan(promotion, promotion.plan(build.record)))
-        return _combined(builds)
-
-    @property
-    def _aggregated(self) -> Aggregated:
-        only_checks = self._options.withdrawn == "check" and self._options.aggregated == "fail"
-        return "ignore" if only_checks else self._options.aggregated
+            builds.append((promotion, promotion.plan(build.record)))
+        *others, (_promotion, plan) = builds
+        before, after = plan.before, plan.after
+        named = {
+            "/".join(promotion.key.as_dict().values()): other
+            for promotion, other in others
+            if other.changed
+        }
+        if named:
+            before = {**before, "aggregated": {name: each.before for name, each in named.items()}}
+            after = {**after, "aggregated": {name: each.after for name, each in named.items()}}
+        actions = {other.action for _promotion, other in builds if other.changed}
+        action: Action = "update" if len(actions) > 1 else next(iter(actions), "none")
+        lacking = [path for _promotion, other in builds for path in other.result["missing_files"]]
+        result = {**plan.result, "missing_files": lacking, "aggregated": _aggregated(builds)}
+        return Plan(before, after, action, result=result, data=builds)
 
     def _read_target(self, target: str) -> tuple[str, ToolchainError | None]:
         """Return the repository that stores the promoted files, and the error if it is not found.
@@ -512,18 +564,18 @@ class BuildPromoteOperation:
             return target, error
 
     def preflight(self, plan: Plan) -> None:
-        for build in _changed(plan):
-            build.promotion.preflight(build.plan)
+        for promotion, planned in _changed(plan):
+            promotion.preflight(planned)
 
     def predict(self, plan: Plan) -> None:
-        for build in _changed(plan):
-            build.promotion.predict(build.plan)
+        for promotion, planned in _changed(plan):
+            promotion.predict(planned)
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         done: dict[BuildKey, Mapping[str, Any]] = {}
-        for build in _changed(plan):
+        for promotion, planned in _changed(plan):
             try:
-                done[build.promotion.key] = build.promotion.apply(build.plan)
+                done[promotion.key] = promotion.apply(planned)
             except ToolchainError as error:
                 error.result["aggregated"] = _aggregated(plan.data, done)
                 if done:
@@ -533,12 +585,12 @@ class BuildPromoteOperation:
         return {**done.get(self._key, {}), "messages": messages}
 
 
-def _changed(plan: Plan) -> list[_BuildPlan]:
-    return [build for build in plan.data if build.plan.changed]
+def _changed(plan: Plan) -> _Builds:
+    return [(promotion, planned) for promotion, planned in plan.data if planned.changed]
 
 
 def _aggregated(
-    builds: list[_BuildPlan], done: Mapping[BuildKey, Any] | None = None
+    builds: _Builds, done: Mapping[BuildKey, Any] | None = None
 ) -> list[dict[str, Any]]:
     """Return the entries of the return value `aggregated`.
 
@@ -546,25 +598,8 @@ def _aggregated(
     """
     return [
         {
-            **build.promotion.key.as_dict(),
-            "changed": build.plan.changed if done is None else build.promotion.key in done,
+            **promotion.key.as_dict(),
+            "changed": planned.changed if done is None else promotion.key in done,
         }
-        for build in builds[:-1]
+        for promotion, planned in builds[:-1]
     ]
-
-
-def _combined(builds: list[_BuildPlan]) -> Plan:
-    """Return the plan for all builds; the build of the task is the last one."""
-    *others, own = (build.plan for build in builds)
-    before, after = own.before, own.after
-    changed = [build for build in builds[:-1] if build.plan.changed]
-    if changed:
-        names = ["/".join(build.promotion.key.as_dict().values()) for build in changed]
-        plans = [build.plan for build in changed]
-        before = {**before, "aggregated": dict(zip(names, (p.before for p in plans), strict=True))}
-        after = {**after, "aggregated": dict(zip(names, (p.after for p in plans), strict=True))}
-    actions = {plan.action for plan in (*others, own) if plan.changed}
-    action: Action = "update" if len(actions) > 1 else next(iter(actions), "none")
-    missing = [path for plan in (*others, own) for path in plan.result["missing_files"]]
-    result = {**own.result, "missing_files": missing, "aggregated": _aggregated(builds)}
-    return Plan(before, after, action, result=result, data=builds)

@@ -21,12 +21,11 @@ from ...core.verification import without_effect
 from .. import properties, repositories
 from ..client import RepoClient
 from ..items import listing
-from ..items.file_states import common_folder
+from ..items.uploads import common_folder
 from ..properties import Properties
 from ..service import SERVICE
 from . import records
 from .build_info import NO_BUILDS
-from .promotions import promotions
 from .publication import Differences, Publication, PublicationPlan, PublicValues, milliseconds
 from .published_files import (
     BuildModule,
@@ -37,7 +36,7 @@ from .published_files import (
     modules_of,
     with_digests,
 )
-from .records import BuildKey
+from .records import BuildKey, promotions, shown_record
 
 _WEB = re.compile(r"https?://[^/]", re.IGNORECASE)
 #: Keys of an entry of `vcs`.
@@ -102,15 +101,18 @@ class BuildProperties:
         Files that are not items of a repository are left out. A file of a virtual repository is
         returned with the repository that contains it.
         """
-        by_repo: dict[str, dict[str, PublishedFile]] = {}
-        for file in files:
-            if file.is_item:
-                by_repo.setdefault(file.repo, {})[file.path] = file
         found: dict[Place, Properties] = {}
-        for repo, items in by_repo.items():
-            there = self._read(repo, list(items))
-            lacking = [path for path in items if not properties.are_set(there[path], self.wanted)]
-            for path, holder in zip(lacking, self._holders(repo, lacking), strict=True):
+        for repo in dict.fromkeys(file.repo for file in files if file.is_item):
+            paths = list(dict.fromkeys(file.path for file in files if file.repo == repo))
+            there = self._read(repo, paths)
+            lacking = [path for path in paths if not properties.are_set(there[path], self.wanted)]
+            # properties cannot be set through a virtual repository, so its members are searched
+            members = repositories.members(self._client, repo) if lacking else [repo]
+            for path in lacking:
+                holder = repo
+                if members != [repo]:
+                    heads = (key for key in members if listing.head(self._client, key, path))
+                    holder = next(heads, repo)
                 known = there[path] or {}
                 found[holder, path] = {name: known[name] for name in self.wanted if name in known}
         return found
@@ -121,36 +123,18 @@ class BuildProperties:
         Items that a query does not find are read one by one: queries do not find items of virtual
         repositories.
         """
-        folder = common_folder(paths)
+        folder, client = common_folder(paths), self._client
         below = None
         if len(paths) > 1 and folder:
-            below = properties.read_below(self._client, repo, folder)
+            below = properties.read_below(client, repo, folder)
         found: dict[str, Properties | None] = {
             path: below[path] for path in paths if below is not None and path in below
         }
         others = [path for path in paths if path not in found]
         asked = bounded(
-            self._client.connections,
-            lambda path: properties.read(self._client, repo, path),
-            others,
+            client.connections, lambda path: properties.read(client, repo, path), others
         )
         return {**found, **dict(zip(others, asked, strict=True))}
-
-    def _holders(self, repo: str, paths: Sequence[str]) -> list[str]:
-        """Return the repository that contains each of the items.
-
-        Properties cannot be set through a virtual repository, so its members are searched.
-        """
-        members = repositories.members(self._client, repo) if paths else []
-        if members in ([], [repo]):
-            return [repo for _path in paths]
-        return [self._holder(repo, members, path) for path in paths]
-
-    def _holder(self, repo: str, members: Sequence[str], path: str) -> str:
-        for member in members:
-            if listing.head(self._client, member, path) is not None:
-                return member
-        return repo
 
     def write(self, places: Sequence[Place]) -> None:
         """Set the build properties of items, given by repository and path.
@@ -175,13 +159,26 @@ class BuildPublishOperation:
     )
 
     def __init__(self, task: Task, options: BuildPublishOptions) -> None:
-        _check_names(options)
+        for option in ("build_name", "build_number"):
+            value = getattr(options, option)
+            if value != value.strip() or value in (".", ".."):
+                raise invalid(
+                    f"{option} is '{value}', but must not have leading or trailing blanks, or '..'"
+                )
+            if has_wildcards(value):
+                raise invalid(
+                    f"{option} is '{value}', which contains wildcards, but must name a single build"
+                )
         self._task, self._options = task, options
         self._name, self._number = options.build_name, options.build_number
         self._key = BuildKey(self._name, self._number, options.project)
         self._label = str(self._key)
         values = PublicValues()
-        self._modules = self._named(values)
+        if options.artifacts is None:
+            self._modules = modules_of(options.modules or [], values, task)
+        else:
+            artifacts = files_of("artifacts", options.artifacts)
+            self._modules = [BuildModule(self._name, "generic", artifacts, ())]
         self._publication = _publication(options, values)
         self._withheld = values.withheld
         if self._withheld:
@@ -195,9 +192,7 @@ class BuildPublishOperation:
         if not self._client.dialect.publishes_builds:
             raise repositories.lacking(self._client, f"publishing {self._label}")
         there = self._read()
-        files = [
-            file for module in self._modules for file in (*module.artifacts, *module.dependencies)
-        ]
+        files = [file for module in self._modules for file in module.files]
         known = {file.place: file for file in with_digests(self._client, files)}
         modules = [module.as_dict(known) for module in self._modules]
         publication = replace(self._publication, modules=modules)
@@ -206,15 +201,29 @@ class BuildPublishOperation:
             self._require_replaceable(there, differences)
         sends = there is None or bool(differences)
         record = publication.record(there) if sends else dict(there or {})
-        unmarked = self._lacking(known, record)
-        return self._planned(PublicationPlan(publication, there, record, sends, unmarked))
-
-    def _named(self, values: PublicValues) -> list[BuildModule]:
-        options = self._options
-        if options.artifacts is None:
-            return modules_of(options.modules or [], values, self._task)
-        artifacts = files_of("artifacts", options.artifacts)
-        return [BuildModule(self._name, "generic", artifacts, ())]
+        unmarked: dict[Place, Any] = {}
+        build = self._build_properties(record)
+        if self._options.mark_artifacts:
+            artifacts = [file for module in self._modules for file in module.artifacts]
+            unmarked = build.missing([known[file.place] for file in artifacts])
+        marked = ["/".join(place) for place in unmarked]
+        result = {"build": shown_record(record), "marked": marked, "withheld": self._withheld}
+        if not sends and not marked:
+            return Plan({}, {}, result=result)
+        data = PublicationPlan(publication, there, record, sends, unmarked)
+        # the existing record may have secrets, which the diff must not show
+        before, after = (PublicValues().properties("", side) for side in data.sides())
+        if marked:
+            wanted = dict(build.wanted)
+            if there is None and publication.started is None:
+                del wanted["build.timestamp"]  # the task uses the current time
+            current = {
+                place: {name: values for name, values in has.items() if name in wanted}
+                for place, has in zip(marked, unmarked.values(), strict=True)
+            }
+            before["marks"], after["marks"] = current, dict.fromkeys(marked, wanted)
+        action: Action = "create" if there is None else "update"
+        return Plan(before, after, action, result=result, data=data)
 
     def _read(self) -> Mapping[str, Any] | None:
         """Return the existing build record; `None` without one."""
@@ -258,49 +267,12 @@ class BuildPublishOperation:
                 " replaces its record: promote it again to copy the new files"
             )
 
-    def _lacking(
-        self, known: Mapping[str, PublishedFile], record: Mapping[str, Any]
-    ) -> dict[Place, Any]:
-        if not self._options.mark_artifacts:
-            return {}
-        files = [known[file.place] for module in self._modules for file in module.artifacts]
-        return dict(self._build_properties(record).missing(files))
-
     def _build_properties(self, record: Mapping[str, Any]) -> BuildProperties:
         timestamp = milliseconds(record.get("started"))
         return BuildProperties(self._client, self._name, self._number, timestamp)
 
-    def _planned(self, data: PublicationPlan) -> Plan:
-        marked = [f"{repo}/{path}" for repo, path in data.unmarked]
-        result = {"build": _shown(data.record), "marked": marked, "withheld": self._withheld}
-        if not data.sends and not marked:
-            return Plan({}, {}, result=result)
-        # the existing record may have secrets, which the diff must not show
-        before, after = (PublicValues().properties("", side) for side in data.sides())
-        if marked:
-            before["marks"], after["marks"] = self._mark_sides(data)
-        action: Action = "create" if data.there is None else "update"
-        return Plan(before, after, action, result=result, data=data)
-
-    def _mark_sides(self, data: PublicationPlan) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return before and after of the build properties for the diff.
-
-        `build.timestamp` is left out if the record is new and `started` is not set, because the
-        task then uses the current time.
-        """
-        wanted = dict(self._build_properties(data.record).wanted)
-        if data.there is None and data.publication.started is None:
-            del wanted["build.timestamp"]
-        before = {
-            "/".join(place): {
-                name: values for name, values in build_properties.items() if name in wanted
-            }
-            for place, build_properties in data.unmarked.items()
-        }
-        return before, {"/".join(place): wanted for place in data.unmarked}
-
     def predict(self, plan: Plan) -> None:
-        records.predict_record(self._client, self._key, plan.data.record)
+        self._client.predictions.add("build", *self._key.prediction, value=plan.data.record)
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         data: PublicationPlan = plan.data
@@ -308,15 +280,24 @@ class BuildPublishOperation:
         try:
             self._build_properties(record).write(list(data.unmarked))
         except ToolchainError as error:
-            error.result.setdefault("build", _shown(record))
+            error.result.setdefault("build", shown_record(record))
             if data.sends:
                 error.with_hint("the build record is published")
             raise
-        return {"build": _shown(record)}
+        return {"build": shown_record(record)}
 
     def _send(self, data: PublicationPlan) -> Mapping[str, Any]:
         """Publish the record, verify it, and return it as stored by the server."""
         purpose = f"publishing {self._label}"
+
+        def is_there() -> bool:
+            try:
+                return not data.publication.differences(self._read_record())
+            except ToolchainError as error:
+                if error.kind != "not_found":
+                    raise
+                return False
+
         try:
             self._client.write(
                 purpose,
@@ -324,7 +305,7 @@ class BuildPublishOperation:
                 "api/build",
                 query={"project": self._options.project},
                 json=without_none(data.record),
-                verify=lambda: self._is_there(data.publication),
+                verify=is_there,
             )
         except ToolchainError as error:
             if error.status == 403 and self._options.replace:
@@ -342,40 +323,10 @@ class BuildPublishOperation:
             return data.record
         lost = data.publication.differences(found)
         if lost.lacks or lost.differs:
-            raise without_effect(purpose, f"its record {lost}", build=_shown(found))
+            raise without_effect(purpose, f"its record {lost}", build=shown_record(found))
         if lost:
             self._task.warn(f"{purpose}: the server added to the record, which {lost}")
         return found
-
-    def _is_there(self, publication: Publication) -> bool:
-        try:
-            found = self._read_record()
-        except ToolchainError as error:
-            if error.kind != "not_found":
-                raise
-            return False
-        return not publication.differences(found)
-
-
-def _shown(record: Mapping[str, Any]) -> dict[str, Any]:
-    properties = record.get("properties")
-    return {**record, "properties": properties if isinstance(properties, Mapping) else {}}
-
-
-def _check_names(options: BuildPublishOptions) -> None:
-    """Raise `invalid` if the name or number of the build is `.` or `..`, contains wildcards, or has
-    surrounding blanks.
-    """
-    for option in ("build_name", "build_number"):
-        value = getattr(options, option)
-        if value != value.strip() or value in (".", ".."):
-            raise invalid(
-                f"{option} is '{value}', but must not have leading or trailing blanks, or '..'"
-            )
-        if has_wildcards(value):
-            raise invalid(
-                f"{option} is '{value}', which contains wildcards, but must name a single build"
-            )
 
 
 def _publication(options: BuildPublishOptions, values: PublicValues) -> Publication:
@@ -393,6 +344,23 @@ def _publication(options: BuildPublishOptions, values: PublicValues) -> Publicat
     if options.properties is not None:
         texts = _texts("properties", options.properties)
         properties = values.properties("properties", texts)
+    environment = None
+    if options.environment is not None:
+        variables = _texts("environment", options.environment)
+        excluded = options.environment_exclude or ()
+        wrong = next((pattern for pattern in excluded if "[" in pattern), None)
+        if wrong is not None:
+            raise invalid(
+                f"environment_exclude: '{wrong}' contains a bracket, but the only wildcards are *"
+                " and ?"
+            )
+        left_out = [matcher(pattern.lower()) for pattern in excluded]
+        wanted = {
+            name: value
+            for name, value in variables.items()
+            if not any(fits(name.lower()) for fits in left_out)
+        }
+        environment = values.variables("environment", wanted)
     return Publication(
         options.build_name,
         options.build_number,
@@ -405,7 +373,7 @@ def _publication(options: BuildPublishOptions, values: PublicValues) -> Publicat
         None
         if options.issues is None
         else [_issue(f"issues[{n}]", issue, values) for n, issue in enumerate(options.issues)],
-        None if options.environment is None else _environment(options, values),
+        environment,
         properties,
         exact=options.replace,
     )
@@ -446,24 +414,6 @@ def _public(place: str, url: str, values: PublicValues) -> str:
             f"{place} is {clean_url(url)}: the part before the @ cannot be parsed; remove it"
         )
     return values.text(place, url)
-
-
-def _environment(options: BuildPublishOptions, values: PublicValues) -> dict[str, str]:
-    """Return the variables to publish, without excluded ones and those that may be secret."""
-    variables = _texts("environment", options.environment or {})
-    excluded = options.environment_exclude or ()
-    wrong = next((pattern for pattern in excluded if "[" in pattern), None)
-    if wrong is not None:
-        raise invalid(
-            f"environment_exclude: '{wrong}' contains a bracket, but the only wildcards are * and ?"
-        )
-    left_out = [matcher(pattern.lower()) for pattern in excluded]
-    wanted = {
-        name: value
-        for name, value in variables.items()
-        if not any(fits(name.lower()) for fits in left_out)
-    }
-    return values.variables("environment", wanted)
 
 
 def _texts(option: str, values: Mapping[str, Any]) -> dict[str, str]:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -11,7 +11,7 @@ from ...core import address
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
-from ...core.plan import Change, Plan
+from ...core.plan import Change, Plan, without_none
 from ...core.verification import without_effect
 from ..client import RepoClient
 from ..service import SERVICE
@@ -48,7 +48,12 @@ class BuildRecordOperation:
 
     def plan(self) -> Plan:
         present = self._present()
-        self._refuse_globs(present)
+        for number in self._wanted:
+            if "*" in number and number not in present:
+                raise invalid(
+                    f"build_numbers: '{number}' is a pattern, but each build must be listed by its"
+                    " number; use build_retention to discard old builds"
+                )
         if not present:
             project = self._options.project
             where = f"in the project '{project}'" if project else "outside projects: set project"
@@ -64,14 +69,6 @@ class BuildRecordOperation:
 
     def _present(self) -> list[str]:
         return read_list(self._client, self._name, self._options.project, missing=True).numbers
-
-    def _refuse_globs(self, present: Sequence[str]) -> None:
-        for number in self._wanted:
-            if "*" in number and number not in present:
-                raise invalid(
-                    f"build_numbers: '{number}' is a pattern, but each build must be listed by its"
-                    " number; use build_retention to discard old builds"
-                )
 
     def _refuse_misread(self, leaving: Sequence[str], present: Sequence[str]) -> None:
         """Raise `invalid` for a number with a comma if the server would delete other builds.
@@ -96,17 +93,23 @@ class BuildRecordOperation:
         single = [number for number in wanted if "," in number]
         together = [number for number in wanted if "," not in number]
         if together:
-            self._send_together(together)
+            try:
+                self._send(together)
+            except ToolchainError as error:
+                # the written interface [W4.1] does not say whether `buildNumbers` accepts a list:
+                # after a rejection, the builds are deleted one by one
+                if error.status not in (400, 404) or len(together) == 1:
+                    raise
         if single and self._client.dialect.builds_deleted_by_body:
-            self._send(self._by_body, single)
+            self._send(single, by_body=True)
         else:
             for number in single:
-                self._send(self._by_query, [number])
+                self._send([number])
         left = self._left(wanted)
         if len(together) > 1 and left:
             for number in left:
                 if number in together:
-                    self._send(self._by_query, [number])
+                    self._send([number])
             left = self._left(wanted)
         deleted = [number for number in wanted if number not in left]
         if left:
@@ -118,61 +121,34 @@ class BuildRecordOperation:
         present = self._present()
         return [number for number in wanted if number in present]
 
-    def _send_together(self, numbers: Sequence[str]) -> None:
-        """Try to delete all builds with a single request; ignore a rejection of the list.
+    def _send(self, numbers: Sequence[str], *, by_body: bool = False) -> None:
+        """Send a request; a 404 is a success if another client has already deleted the build.
 
-        The written interface [W4.1] does not say whether `buildNumbers` accepts a list. The caller
-        then deletes the remaining builds individually.
+        :param by_body: list the builds in a JSON body, where numbers may contain commas [repo-12]
         """
-        try:
-            self._send(self._by_query, numbers)
-        except ToolchainError as error:
-            if error.status not in (400, 404) or len(numbers) == 1:
-                raise
+        options = self._options
+        method, path = "DELETE", f"api/build/{address.path(self._name)}"
+        artifacts = 1 if options.delete_artifacts else None
+        query = {"buildNumbers": ",".join(numbers), "artifacts": artifacts}
+        parts: dict[str, Any] = {"query": {"project": options.project, **query}}
+        if by_body:
+            method, path = "POST", "api/build/delete"
+            body = {"buildNumbers": list(numbers), "deleteArtifacts": options.delete_artifacts}
+            body |= {"buildName": self._name, "deleteAll": False}
+            parts = {"json": without_none({**body, "project": options.project})}
 
-    def _send(self, send: Callable[[Sequence[str]], None], numbers: Sequence[str]) -> None:
-        """Send a request; a 404 is a success if another client has already deleted the build."""
+        def are_gone() -> bool | None:
+            """Return `None` if only some of the builds are gone."""
+            left = set(numbers) & set(self._present())
+            return None if 0 < len(left) < len(numbers) else not left
+
         try:
-            send(numbers)
+            self._client.write(
+                self._label(numbers), method, path, verify=are_gone, repeatable=True, **parts
+            )
         except ToolchainError as error:
             if error.status != 404 or len(numbers) > 1 or set(numbers) & set(self._present()):
                 raise
-
-    def _are_gone(self, numbers: Sequence[str]) -> bool | None:
-        """Return whether the builds are gone; `None` if only some of them are gone."""
-        left = set(numbers) & set(self._present())
-        return None if 0 < len(left) < len(numbers) else not left
-
-    def _by_query(self, numbers: Sequence[str]) -> None:
-        query = {
-            "project": self._options.project,
-            "buildNumbers": ",".join(numbers),
-            "artifacts": 1 if self._options.delete_artifacts else None,
-        }
-        path = f"api/build/{address.path(self._name)}"
-        self._write(numbers, "DELETE", path, query=query)
-
-    def _by_body(self, numbers: Sequence[str]) -> None:
-        """Delete builds whose number contains a comma, with a JSON body [repo-12]."""
-        body = {
-            "buildName": self._name,
-            "buildNumbers": list(numbers),
-            "deleteArtifacts": self._options.delete_artifacts,
-            "deleteAll": False,
-        }
-        if self._options.project is not None:
-            body["project"] = self._options.project
-        self._write(numbers, "POST", "api/build/delete", json=body)
-
-    def _write(self, numbers: Sequence[str], method: str, path: str, **parts: Any) -> None:
-        self._client.write(
-            self._label(numbers),
-            method,
-            path,
-            verify=lambda: self._are_gone(numbers),
-            repeatable=True,
-            **parts,
-        )
 
     def _label(self, numbers: Sequence[str]) -> str:
         return f"deleting {', '.join(f'#{number}' for number in numbers)} of '{self._name}'"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any, ClassVar
@@ -23,8 +24,7 @@ from ..client import RepoClient
 from ..service import SERVICE
 from . import records
 from .build_info import BuildList, BuildRun, read_list, require_builds
-from .promotions import promotions
-from .records import BuildKey
+from .records import BuildKey, promotions
 
 #: Seconds between the checks whether the builds are gone: a server may delete them asynchronously.
 _CHECK_INTERVALS = (0.5, 1.0, 2.0, 4.0)
@@ -89,14 +89,42 @@ class BuildRetentionOperation:
         if not listed.runs:
             require_builds(self._name, self._options.project, self._options.missing_ok)
             self._warn(f"there are no builds of '{self._name}'")
-        undated = self._keep_undated(listed.runs)
+        undated = list(dict.fromkeys(run.number for run in listed.runs if run.moment is None))
+        if undated:  # their age is unknown
+            self._keep.update(undated)
+            self._warn(
+                f"the builds {shorten(', '.join(undated), 400)} of '{self._name}' have no start"
+                " time that can be read, so they are kept and do not count"
+            )
         cut = self._oldest(listed.now)
-        expired = self._expired(listed, cut)
+        dated = [run for run in listed.runs if run.moment is not None]
+        expired = [  # the builds beyond `count` or older than the limit
+            run
+            for position, run in enumerate(dated)
+            if run.number not in self._keep
+            and (
+                (self._count is not None and position >= self._count)
+                or (cut is not None and run.moment is not None and run.moment < cut)
+            )
+        ]
         promoted = self._promoted(list(dict.fromkeys(run.number for run in expired)))
         leaving = [run for run in expired if run.number not in promoted]
-        if leaving:
-            self._require_kept(listed.numbers)
-        plan = self._full_plan(_Retention(listed.runs, leaving, self._body(cut)), promoted)
+        missing = sorted(self._keep.difference(listed.numbers)) if leaving else []
+        if missing:  # the number may be a typo, and the intended build would be discarded
+            raise ToolchainError(
+                "not_found",
+                f"keep: '{self._name}' has no build {', '.join(f'#{number}' for number in missing)}"
+                f", so nothing was discarded. Its newest builds are"
+                f" {', '.join(listed.numbers[:5])}",
+            )
+        # a limit that is left out of the body does not apply [W2.1]
+        body: dict[str, Any] = {"deleteBuildArtifacts": self._options.delete_artifacts}
+        if self._count is not None:
+            body["count"] = self._count
+        if cut is not None:
+            body["minimumBuildDate"] = int(cut.timestamp() * 1000)
+        body[_KEEP] = sorted(self._keep)
+        plan = self._full_plan(_Retention(listed.runs, leaving, body), promoted)
         # the server may count undated builds, so the request names all builds to keep
         return self.leave_out(plan, ()) if undated else plan
 
@@ -143,19 +171,6 @@ class BuildRetentionOperation:
     def _read(self) -> BuildList:
         return read_list(self._client, self._name, self._options.project, missing=True)
 
-    def _require_kept(self, numbers: Sequence[str]) -> None:
-        """Raise `not_found` if a build of `keep` does not exist.
-
-        The number may be a typo, and the intended build would be discarded.
-        """
-        missing = sorted(self._keep - set(numbers))
-        if missing:
-            raise ToolchainError(
-                "not_found",
-                f"keep: '{self._name}' has no build {', '.join(f'#{number}' for number in missing)}"
-                f", so nothing was discarded. Its newest builds are {', '.join(numbers[:5])}",
-            )
-
     def _oldest(self, now: datetime | None) -> datetime | None:
         """Return the time before which builds expire; `None` without `max_age` and
         `minimum_build_date`.
@@ -167,30 +182,6 @@ class BuildRetentionOperation:
                 "the server does not report its time, so max_age is based on the local clock"
             )
         return (now or datetime.now(timezone.utc)) - self._age
-
-    def _keep_undated(self, runs: Sequence[BuildRun]) -> list[str]:
-        """Keep builds without a start time, because their age is unknown; return their numbers."""
-        undated = list(dict.fromkeys(run.number for run in runs if run.moment is None))
-        if undated:
-            self._keep.update(undated)
-            self._warn(
-                f"the builds {shorten(', '.join(undated), 400)} of '{self._name}' have no start"
-                " time that can be read, so they are kept and do not count"
-            )
-        return undated
-
-    def _expired(self, listed: BuildList, cut: datetime | None) -> list[BuildRun]:
-        """Return the builds beyond `count` or older than `cut`, without those in `keep`."""
-        dated = [run for run in listed.runs if run.moment is not None]
-        return [
-            run
-            for position, run in enumerate(dated)
-            if run.number not in self._keep
-            and (
-                (self._count is not None and position >= self._count)
-                or (cut is not None and run.moment is not None and run.moment < cut)
-            )
-        ]
 
     def _promoted(self, numbers: Sequence[str]) -> list[str]:
         """Return the numbers of promoted builds, which the server never discards.
@@ -211,57 +202,41 @@ class BuildRetentionOperation:
         responses = bounded(_PARALLEL, is_promoted, numbers)
         return [number for number, response in zip(numbers, responses, strict=True) if response]
 
-    def _body(self, cut: datetime | None) -> dict[str, Any]:
-        """Return the request body [W2.1]. A limit that is left out does not apply."""
-        body: dict[str, Any] = {"deleteBuildArtifacts": self._options.delete_artifacts}
-        if self._count is not None:
-            body["count"] = self._count
-        if cut is not None:
-            body["minimumBuildDate"] = int(cut.timestamp() * 1000)
-        return {**body, _KEEP: sorted(self._keep)}
-
     def apply(self, plan: Plan) -> Mapping[str, Any]:
+        data: _Retention = plan.data
         try:
             self._client.write(
                 f"discarding builds of '{self._name}'",
                 "POST",
                 f"api/build/retention/{address.path(self._name)}",
                 query={"async": not self._options.wait, "project": self._options.project},
-                json=plan.data.body,
-                verify=lambda: self._have_gone(plan.data),
+                json=data.body,
+                # if any of the builds is gone, the server continues by itself
+                verify=lambda: any(run not in self._read().runs for run in data.leaving),
             )
         except ToolchainError as error:
+            # server fact [repo-13]: a synchronous request fails only after the server has tried to
+            # delete every build
             if error.kind == "rejected" or error.outcome_unknown:
-                self._add_outcome(plan.data, error)
+                with suppress(ToolchainError):  # report the first error, not that of the list
+                    error.result.update(_outcome(data, self._read().runs))
             raise
-        return self._verified_outcome(plan.data) if self._options.wait else {}
+        if not self._options.wait:
+            return {}
+        present: Sequence[BuildRun] = ()
+        for seconds in (*_CHECK_INTERVALS, None):
+            present = self._read().runs
+            if seconds is None or not any(run in present for run in data.leaving):
+                break
+            time.sleep(seconds)
+        return self._verified(data, present)
 
-    def _have_gone(self, data: _Retention) -> bool:
-        """Return whether any of the builds is gone, so that the server must have got the request.
-
-        The server then continues by itself.
-        """
-        present = self._now_present()
-        return any(run not in present for run in data.leaving)
-
-    def _add_outcome(self, data: _Retention, failed: ToolchainError) -> None:
-        """Add the deleted builds to the result of an error.
-
-        Server fact [repo-13]: a synchronous request fails only after the server has tried to delete
-        every build.
-        """
-        try:
-            failed.result.update(_outcome(data, self._now_present()))
-        except ToolchainError:
-            return  # report the first error, not that of the list
-
-    def _verified_outcome(self, data: _Retention) -> dict[str, Any]:
-        """Wait until the builds are gone, and return the return values of the task.
+    def _verified(self, data: _Retention, present: Sequence[BuildRun]) -> dict[str, Any]:
+        """Return the return values of the task after the last check.
 
         Raises `failed` if no build is gone, unless the records cannot show whether the builds are
         promoted.
         """
-        present = self._wait_until_gone(data)
         left = _numbers(run for run in data.leaving if run in present)
         result = _outcome(data, present)
         if not left:
@@ -277,18 +252,6 @@ class BuildRetentionOperation:
             f"{message}: the server keeps builds that were promoted or that the login cannot delete"
         )
         return result
-
-    def _now_present(self) -> list[BuildRun]:
-        return list(self._read().runs)
-
-    def _wait_until_gone(self, data: _Retention) -> list[BuildRun]:
-        """Return the present builds when the discarded builds are gone, or after the last check."""
-        for seconds in (*_CHECK_INTERVALS, None):
-            present = self._now_present()
-            if seconds is None or not any(run in present for run in data.leaving):
-                break
-            time.sleep(seconds)
-        return present
 
 
 def _outcome(data: _Retention, present: Sequence[BuildRun]) -> dict[str, Any]:

@@ -27,10 +27,13 @@ from ...core.secret import (
 from ...core.times import moment_of
 from ..client import objects
 from .recorded_files import path_of
+from .records import shown_record
 
 ENVIRONMENT = "buildInfo.env."
 _Match: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Any]], bool]
 _DIGESTS = ("sha256", "sha1", "md5")
+#: Lists of files in a module, and the key of a name in each.
+_FILES = (("artifacts", "name"), ("dependencies", "id"))
 #: Value of `agent` and `buildAgent` in a new record.
 _AGENT = {"name": "delivery.toolchain"}
 
@@ -88,7 +91,18 @@ class Publication:
     def differences(self, record: Mapping[str, Any]) -> Differences:
         """Compare the wanted parts with a record."""
         found = Differences()
-        self._compare_fields(record, found)
+        moment = moment_of(record.get("started"))
+        # the precision of the server is a millisecond [repo-29]
+        if self.started is not None and (
+            moment is None or as_started(moment) != as_started(self.started)
+        ):
+            found.differs.append("started")
+        if self.url is not None and record.get("url") != self.url:
+            found.add("ci_url", exists=bool(record.get("url")))
+        known = shown_record(record)["properties"]
+        for name, value in self._properties().items():
+            if as_text(known.get(name)) != value:
+                found.add(f"property {name}", exists=name in known)
         self._compare_modules(record, found)
         for wanted in self.vcs or ():
             if not any(_has(entry, wanted) for entry in objects(record.get("vcs"))):
@@ -104,34 +118,28 @@ class Publication:
 
     def _surplus(self, record: Mapping[str, Any]) -> Iterator[str]:
         """Yield the parts of a record that are not wanted."""
-        properties = record.get("properties")
-        known = properties if isinstance(properties, Mapping) else {}
+        known = shown_record(record)["properties"]
         yield from (f"property {name}" for name in known if name not in self._properties())
         if record.get("url") and self.url is None:
             yield "ci_url"
         wanted = {as_text(module["id"]): module for module in self.modules}
         for module in objects(record.get("modules")):
             name = as_text(module.get("id"))
-            yield from (
-                _surplus_files(module, wanted[name]) if name in wanted else [f"module {name}"]
-            )
+            if name not in wanted:
+                yield f"module {name}"
+                continue
+            for part, key in _FILES:
+                files = _ComparedFiles(key, objects(module.get(part)), wanted[name].get(part, ()))
+                files.unmatched()
+                for file in files.unused():
+                    label = path_of(file) or as_text(file.get(key))
+                    yield f"{part} {label} of the module {wanted[name]['id']}"
         for entry in objects(record.get("vcs")):
             if not any(_has(entry, each) for each in self.vcs or ()):
                 yield f"vcs {as_text(entry.get('url'))}"
         for entry in _issues_in(record):
             if not any(_has(entry, each) for each in self.issues or ()):
                 yield f"issue {as_text(entry.get('key'))}"
-
-    def _compare_fields(self, record: Mapping[str, Any], found: Differences) -> None:
-        if self.started is not None and not _is_time(record.get("started"), self.started):
-            found.differs.append("started")
-        if self.url is not None and record.get("url") != self.url:
-            found.add("ci_url", exists=bool(record.get("url")))
-        properties = record.get("properties")
-        known: Mapping[str, Any] = properties if isinstance(properties, Mapping) else {}
-        for name, value in self._properties().items():
-            if as_text(known.get(name)) != value:
-                found.add(f"property {name}", exists=name in known)
 
     def _compare_modules(self, record: Mapping[str, Any], found: Differences) -> None:
         known = {as_text(module.get("id")): module for module in objects(record.get("modules"))}
@@ -140,7 +148,7 @@ class Publication:
             if current is None:
                 found.lacks.append(f"module {module['id']}")
                 continue
-            for part, name in (("artifacts", "name"), ("dependencies", "id")):
+            for part, name in _FILES:
                 files = _ComparedFiles(name, objects(current.get(part)), module.get(part, ()))
                 for file in files.unmatched():
                     label = f"{part} {path_of(file) or file[name]} of the module {module['id']}"
@@ -179,7 +187,7 @@ class Publication:
             for name, value in (current or {}).items()
             if not self.exact or name in ("started", "statuses")
         }
-        properties = known.pop("properties", None)
+        properties = shown_record(known)["properties"]
         started = moment_of(known.get("started")) or self.started or self.now
         defaults = {
             "version": "1.0.1",
@@ -190,21 +198,15 @@ class Publication:
         }
         record = {**defaults, **known, **self.managed(), "name": self.name, "number": self.number}
         record["started"] = known.get("started") or as_started(started)
-        record["properties"] = self._merged(properties if isinstance(properties, Mapping) else {})
-        return record
-
-    def _merged(self, current: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the properties of the record to send.
-
-        A record stores environment variables among its properties. The two options are independent:
-        if one is not set, its current properties are kept.
-        """
+        # a record stores environment variables among its properties: if one of the two options is
+        # not set, its current properties are kept
         others = {
             name: value
-            for name, value in current.items()
+            for name, value in properties.items()
             if (self.environment if name.startswith(ENVIRONMENT) else self.properties) is None
         }
-        return {**others, **self._properties()}
+        record["properties"] = {**others, **self._properties()}
+        return record
 
 
 @dataclass(frozen=True)
@@ -243,15 +245,6 @@ def _has(there: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     return all(there.get(name) == value for name, value in wanted.items())
 
 
-def _surplus_files(there: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the files of a recorded module that are not wanted."""
-    for part, name in (("artifacts", "name"), ("dependencies", "id")):
-        files = _ComparedFiles(name, objects(there.get(part)), wanted.get(part, ()))
-        files.unmatched()
-        for file in files.unused():
-            yield f"{part} {path_of(file) or as_text(file.get(name))} of the module {wanted['id']}"
-
-
 def _issues_in(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     issues = record.get("issues")
     return objects(issues.get("affectedIssues")) if isinstance(issues, Mapping) else []
@@ -277,8 +270,12 @@ class _ComparedFiles:
 
     def unmatched(self) -> list[Mapping[str, Any]]:
         """Return the wanted files that the record lacks."""
+
         # equal paths first: a file without a path must not take the entry of another file
-        left = [file for file in self._wanted if not self.take(file, _is_file_at_path)]
+        def at_path(there: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+            return path_of(there) == path_of(wanted) and _is_file(there, wanted)
+
+        left = [file for file in self._wanted if not self.take(file, at_path)]
         return [file for file in left if not self.take(file, _is_file)]
 
     def unused(self) -> Iterator[Mapping[str, Any]]:
@@ -300,10 +297,6 @@ def _is_named_alike(there: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool
     return path_of(there) == path_of(wanted) or "" in (path_of(there), path_of(wanted))
 
 
-def _is_file_at_path(there: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    return path_of(there) == path_of(wanted) and _is_file(there, wanted)
-
-
 def _is_file(there: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     """Return whether a recorded file with the wanted name has its path, digests and scopes.
 
@@ -315,12 +308,6 @@ def _is_file(there: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     comparable = bool(both) or not any(map(wanted.get, _DIGESTS))
     equal = all(str(there[name]).lower() == wanted[name] for name in both)
     return _is_named_alike(there, wanted) and scopes and comparable and equal
-
-
-def _is_time(there: Any, wanted: datetime) -> bool:
-    """Compare times by millisecond, the precision of the server [repo-29]."""
-    moment = moment_of(there)
-    return moment is not None and as_started(moment) == as_started(wanted)
 
 
 def as_started(moment: datetime) -> str:
@@ -388,21 +375,24 @@ class PublicValues:
         found = {}
         for name, value in values.items():
             inside = f"{place}.{name}"
-            if is_secret(str(name)) or (isinstance(value, str) and self._has_secret(value)):
+            # a value with a secret of the task is secret, whatever its name
+            found_in = isinstance(value, str) and any(each in value for each in self._secrets)
+            if found_in or is_secret(str(name)):
                 self.withheld.append(inside)
             else:
                 found[name] = self.properties(inside, value)
         return found
 
-    def _has_secret(self, text: str) -> bool:
-        """Return whether a string contains a secret of the task."""
-        return any(secret in text for secret in self._secrets)
-
     def text(self, place: str, text: str) -> str:
         """Return a string without user info in addresses, and with other secrets masked."""
         addresses = _ADDRESS.findall(text)
         public = _ADDRESS.sub(lambda found: _without_login(found[0]), text)
-        masked = mask_free_text(_PAIR.sub(_masked_pair, _BEARER.sub(rf"\g<1>{MASK}", public)))
+
+        def pair(found: re.Match[str]) -> str:
+            is_secret = ";" in found.string and is_secret_name(found[1].rstrip())
+            return f"{found[1]}={MASK}" if is_secret else found[0]
+
+        masked = mask_free_text(_PAIR.sub(pair, _BEARER.sub(rf"\g<1>{MASK}", public)))
         for secret in self._secrets:
             masked = masked.replace(secret, MASK)
         if masked != public or any(map(_has_login, addresses)):
@@ -427,8 +417,3 @@ def _is_secret_property(name: str) -> bool:
 
 def _is_secret_variable(name: str) -> bool:
     return is_secret_name(name) or _SECRET_VARIABLE.search(name) is not None
-
-
-def _masked_pair(found: re.Match[str]) -> str:
-    is_secret = ";" in found.string and is_secret_name(found[1].rstrip())
-    return f"{found[1]}={MASK}" if is_secret else found[0]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, TypeAlias, TypeVar
 
@@ -21,9 +21,9 @@ from ...core.plan import without_none
 from .. import repositories
 from ..client import RepoClient, join, refuse_matrix, repository_key, segments
 from ..items import listing
-from ..items.file_states import common_folder
+from ..items.layouts import may_be_renamed, stored_paths
 from ..items.listing import StoredItem
-from ..items.snapshots import may_be_renamed, stored_paths
+from ..items.uploads import common_folder
 from .publication import PublicValues
 
 #: Number of hexadecimal digits of each digest.
@@ -135,23 +135,18 @@ def recorded_files(
     There a dependency has an `id` instead of a `name`. An artifact has a `path` without a
     repository; such a file need not exist on this server.
     """
-    return [
-        _recorded_file(f"{place}[{number}]", options, entry) for number, entry in enumerate(entries)
-    ]
-
-
-def _recorded_file(
-    place: str, options: type[PublishedFileOptions], entry: Mapping[str, Any]
-) -> PublishedFile:
-    known, path = given(entry), None
-    is_kept = options is UsedFileOptions and "id" in known
-    if is_kept:
-        known["name"] = known.pop("id")
-    if known.get("repo") is None and known.get("name") and any(map(known.get, _DIGITS)):
-        path = known.pop("path", None)
-    file, further = known_keys(place, options, known)
-    further |= {} if path is None else {"path": path}
-    return replace(_file(place, file, is_kept=is_kept), further=further)
+    found = []
+    for number, entry in enumerate(entries):
+        inside, known, path = f"{place}[{number}]", given(entry), None
+        is_kept = options is UsedFileOptions and "id" in known
+        if is_kept:
+            known["name"] = known.pop("id")
+        if known.get("repo") is None and known.get("name") and any(map(known.get, _DIGITS)):
+            path = known.pop("path", None)
+        file, further = known_keys(inside, options, known)
+        further |= {} if path is None else {"path": path}
+        found.append(replace(_file(inside, file, is_kept=is_kept), further=further))
+    return found
 
 
 def given(entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -168,11 +163,13 @@ def _file(place: str, entry: PublishedFileOptions, *, is_kept: bool = False) -> 
 
     :param is_kept: see :class:`PublishedFile`
     """
-    digests = {
-        name: _digest(f"{place}.{name}", value)
-        for name in _DIGITS
-        if (value := getattr(entry, name))
-    }
+    digests: dict[str, str] = {}
+    for option, digits in _DIGITS.items():
+        value = getattr(entry, option) or ""
+        if value and re.fullmatch(rf"[0-9a-fA-F]{{{digits}}}", value) is None:
+            raise invalid(f"{place}.{option} is '{value}', but must be {digits} hexadecimal digits")
+        if value:
+            digests[option] = value.lower()
     scopes = (entry.scopes or ()) if isinstance(entry, UsedFileOptions) else ()
     if entry.action in _GONE:
         raise invalid(f"{place}.action is '{entry.action}': a build cannot contain deleted files")
@@ -192,29 +189,27 @@ def _file(place: str, entry: PublishedFileOptions, *, is_kept: bool = False) -> 
     return PublishedFile(place, entry.name, kind, digests, scopes=scopes, is_kept=is_kept)
 
 
-def _digest(place: str, value: str) -> str:
-    digits = _DIGITS[place.rpartition(".")[2]]
-    if re.fullmatch(rf"[0-9a-fA-F]{{{digits}}}", value) is None:
-        raise invalid(f"{place} is '{value}', but must be {digits} hexadecimal digits")
-    return value.lower()
-
-
 def with_digests(client: RepoClient, files: Sequence[PublishedFile]) -> list[PublishedFile]:
     """Return the files, completed with the digests that the server reports.
 
     Raises `not_found` if items are missing, `conflict` if a digest differs from the options.
     """
     files = _as_stored(client, files)
-    items: dict[str, dict[str, PublishedFile]] = {}
-    for file in files:
-        if file.is_item:
-            items.setdefault(file.repo, {})[file.path] = file
+    items = [file for file in files if file.is_item]
     stored = {
         (repo, path): item
-        for repo, wanted in items.items()
-        for path, item in _stored(client, repo, list(wanted)).items()
+        for repo in dict.fromkeys(file.repo for file in items)
+        for path, item in _stored(
+            client, repo, list(dict.fromkeys(file.path for file in items if file.repo == repo))
+        ).items()
     }
-    _require_all(client, files, stored)
+    missing = [file for file in items if not stored[file.repo, file.path]]
+    if missing:
+        repositories.require(client, sorted({file.repo for file in missing}))
+        named = shorten(", ".join(f"'{file.item}' ({file.place})" for file in missing), 500)
+        raise ToolchainError(
+            "not_found", f"nothing was published: {len(missing)} files do not exist: {named}"
+        )
     return [_completed(file, stored.get((file.repo, file.path))) for file in files]
 
 
@@ -229,15 +224,14 @@ def _as_stored(client: RepoClient, files: Sequence[PublishedFile]) -> list[Publi
         found = stored_paths(paths, listing.listing(client, repo, folder) or {})
         renamed |= {(repo, path): stored for path, stored in found.items()}
     return [
-        _renamed(file, path) if (path := renamed.get((file.repo, file.path))) else file
+        file
+        if (path := renamed.get((file.repo, file.path))) is None
+        # a name that was not given is that of the path
+        else replace(file, path=path, name=path.rpartition("/")[2])
+        if file.name == file.path.rpartition("/")[2]
+        else replace(file, path=path)
         for file in files
     ]
-
-
-def _renamed(file: PublishedFile, path: str) -> PublishedFile:
-    """Return the file at another path. A name that was not given is that of the path."""
-    is_default = file.name == file.path.rpartition("/")[2]
-    return replace(file, path=path, name=path.rpartition("/")[2] if is_default else file.name)
 
 
 def _stored(client: RepoClient, repo: str, paths: Sequence[str]) -> dict[str, StoredItem | None]:
@@ -257,20 +251,6 @@ def _stored(client: RepoClient, repo: str, paths: Sequence[str]) -> dict[str, St
         client.connections, lambda path: listing.expected(client, repo, path), unknown
     )
     return {**known, **dict(zip(unknown, checks, strict=True))}
-
-
-def _require_all(
-    client: RepoClient,
-    files: Iterable[PublishedFile],
-    stored: Mapping[tuple[str, str], StoredItem | None],
-) -> None:
-    missing = [file for file in files if file.is_item and not stored[file.repo, file.path]]
-    if missing:
-        repositories.require(client, sorted({file.repo for file in missing}))
-        named = shorten(", ".join(f"'{file.item}' ({file.place})" for file in missing), 500)
-        raise ToolchainError(
-            "not_found", f"nothing was published: {len(missing)} files do not exist: {named}"
-        )
 
 
 def _completed(file: PublishedFile, stored: StoredItem | None) -> PublishedFile:
@@ -294,22 +274,20 @@ def _completed(file: PublishedFile, stored: StoredItem | None) -> PublishedFile:
     return replace(file, digests={**file.digests, **reported})
 
 
-def as_artifact(file: PublishedFile) -> dict[str, Any]:
-    """Return the file in the format of an artifact in a build record [repo-29]."""
-    place = {"path": file.path, "originalDeploymentRepo": file.repo} if file.is_item else {}
-    return {**file.further, "name": file.name, **_described(file), **place}
+def as_recorded(file: PublishedFile, *, used: bool = False) -> dict[str, Any]:
+    """Return the file in the format of a build record [repo-29].
 
-
-def as_dependency(file: PublishedFile) -> dict[str, Any]:
-    """Return the file in the format of a dependency in a build record [repo-29]."""
-    scopes = {"scopes": list(file.scopes)} if file.scopes else {}
-    return {**file.further, "id": file.name, **_described(file), **scopes}
-
-
-def _described(file: PublishedFile) -> dict[str, Any]:
+    :param used: whether it is a dependency; otherwise it is an artifact
+    """
     _stem, dot, suffix = file.name.rpartition(".")
     default = None if file.is_kept else suffix if dot and suffix else "file"
-    return {**without_none({"type": file.type or default}), **file.digests}
+    kind, further = without_none({"type": file.type or default}), dict[str, Any]()
+    if used and file.scopes:
+        further = {"scopes": list(file.scopes)}
+    elif not used and file.is_item:
+        further = {"path": file.path, "originalDeploymentRepo": file.repo}
+    name = {"id" if used else "name": file.name}
+    return {**file.further, **name, **kind, **file.digests, **further}
 
 
 @dataclass(frozen=True)
@@ -344,9 +322,9 @@ class BuildModule:
 
         :param known: files with their digests, by their location in the options
         """
-        artifacts = [as_artifact(known[file.place]) for file in self.artifacts]
-        dependencies = [as_dependency(known[file.place]) for file in self.dependencies]
-        parts = {"artifacts": artifacts, "dependencies": dependencies}
+        used = [as_recorded(known[file.place], used=True) for file in self.dependencies]
+        artifacts = [as_recorded(known[file.place]) for file in self.artifacts]
+        parts = {"artifacts": artifacts, "dependencies": used}
         named = {**self.further, "id": self.id, "type": self.type}
         return named | {k: v for k, v in parts.items() if v}
 
@@ -374,23 +352,15 @@ def modules_of(
             recorded_files(f"{place}.dependencies", UsedFileOptions, module.dependencies or ()),
             further,
         )
-    _require_files(list(found.values()), task)
-    return list(found.values())
-
-
-def _require_files(modules: Sequence[BuildModule], task: Task) -> None:
-    """Raise `invalid` if no module has files; warn about each module without files.
-
-    Any existing record would match a build without files. A module that refers to another build has
-    none [repo-35].
-    """
     empty = [
         number
-        for number, module in enumerate(modules)
+        for number, module in enumerate(found.values())
+        # a module that refers to another build has no files [repo-35]
         if not module.files and module.type != "build"
     ]
     for number in empty:
         message = f"modules[{number}] lists no files, so it cannot be promoted"
-        if len(empty) == len(modules):
+        if len(empty) == len(found):  # any existing record would match
             raise invalid(f"{message}; set artifacts or dependencies")
         task.warn(message)
+    return list(found.values())

@@ -16,8 +16,8 @@ from ...core.errors import ToolchainError
 from ...core.json_text import as_text
 from .. import aql
 from ..client import RepoClient, objects
-from ..computed_files import index_test, is_checksum, left_out
 from ..items import listing
+from ..items.layouts import index_test, is_checksum, left_out
 from .records import BuildKey, aggregated_modules
 
 #: Key of the files whose SHA-1 the server does not return.
@@ -62,23 +62,19 @@ def recorded_files(record: Mapping[str, Any]) -> list[RecordedFile]:
     for module in objects(record.get("modules")):
         for artifact in objects(module.get("artifacts")):
             if artifact.get("sha1"):
-                file = _recorded_file(artifact)
+                repo, sha256 = artifact.get("originalDeploymentRepo"), artifact.get("sha256")
+                file = RecordedFile(
+                    as_text(artifact.get("name")),
+                    path_of(artifact),
+                    str(artifact["sha1"]).lower(),
+                    str(sha256 or "").lower() or None,
+                    str(repo) if repo else None,
+                )
                 place = (file.path,) if file.path else ("", as_text(module.get("id")), file.name)
                 first = found.setdefault((*place, file.sha1), file)
                 if first is not file and not file.path:
                     repeated.append(replace(file, is_repeated=True))
     return [*found.values(), *repeated]
-
-
-def _recorded_file(artifact: Mapping[str, Any]) -> RecordedFile:
-    repo = artifact.get("originalDeploymentRepo")
-    return RecordedFile(
-        as_text(artifact.get("name")),
-        path_of(artifact),
-        str(artifact["sha1"]).lower(),
-        str(artifact.get("sha256") or "").lower() or None,
-        str(repo) if repo else None,
-    )
 
 
 def path_of(artifact: Mapping[str, Any]) -> str:
@@ -268,9 +264,8 @@ def relocated(
     """
     if not client.dialect.query_by_property:
         return None
-    criteria = {"@build.name": build.name, "@build.number": build.number}
     purpose = f"searching for the files of {build}"
-    rows = aql.ask_if_supported(client, purpose, criteria, ["actual_sha1"])
+    rows = aql.ask_if_supported(client, purpose, build.criteria, ["actual_sha1"])
     if rows is None:
         return None
     recorded = recorded_files(record)
@@ -284,17 +279,15 @@ def relocated(
     there = per_repo.pop(target, {})
     missing = lacking_items(client, target, recorded, there)
     # for a repeated entry, the copies in the other repositories are compared below
-    complete = bool(there) and all(file.is_repeated for file in missing)
-    return complete and all(_has_copies(there, other, copied) for other in per_repo.values())
-
-
-def _has_copies(there: Paths, other: Paths, copied: bool) -> bool:
-    """Return whether a copy has put all files of another repository into the target, or a move has
-    left no file in the other repository.
-    """
-    if not copied:
-        return not other
-    return all(len(there.get(sha1, ())) >= len(paths) for sha1, paths in other.items())
+    if not there or not all(file.is_repeated for file in missing):
+        return False
+    if not copied:  # a move has left no file in another repository
+        return not any(per_repo.values())
+    return all(
+        len(there.get(sha1, ())) >= len(paths)
+        for other in per_repo.values()
+        for sha1, paths in other.items()
+    )
 
 
 def predict_files(client: RepoClient, record: Mapping[str, Any], target: str) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read build records [W2.1, repo-11].
+"""Read build records and the promotions in them [W2.1, repo-11].
 
 Server fact [repo-32]: every project has separate build records, also for equal names and numbers.
 """
@@ -9,19 +9,22 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from typing import Any, Literal, TypeAlias
 
 from ...core import address
 from ...core.errors import ToolchainError, invalid, shorten
-from ...core.http.messages import unexpected_body
+from ...core.http.messages import expected
 from ...core.json_text import as_text
-from ..client import RepoClient, object_of, objects
+from ...core.times import moment_of
+from ..client import RepoClient, objects
 
 #: Seconds before a missing record is read again: it is missing briefly while a promotion rewrites
 #: it.
 _REWRITE = 0.5
 
-
+#: Sort key of a time that cannot be parsed.
+OLDEST = datetime.min.replace(tzinfo=timezone.utc)
 Aggregated: TypeAlias = Literal["fail", "follow", "ignore"]
 #: Maximum number of references from the build of a task to another build.
 _MAX_DEPTH = 10
@@ -40,6 +43,11 @@ class BuildKey:
 
     def as_dict(self) -> dict[str, str]:
         return {"build_name": self.name, "build_number": self.number}
+
+    @property
+    def criteria(self) -> dict[str, str]:
+        """Return the criteria of a query for the items with the properties of the build."""
+        return {"@build.name": self.name, "@build.number": self.number}
 
     @property
     def prediction(self) -> tuple[str, str, str]:
@@ -113,66 +121,54 @@ def referenced_builds(
 
     :param missing_ok: warn of a referenced build without a record instead of raising `not_found`
     """
-    walk = _RecordWalk(client, missing_ok)
-    walk.visit(own.key, (), own.record)
-    return walk.found[:-1]
+    found: list[AggregatedBuild] = []
+    #: Number of references in the longest chain that begins at a build.
+    heights: dict[BuildKey, int] = {}
 
-
-def named(keys: Sequence[BuildKey]) -> str:
-    """Return the names and numbers of builds for a message."""
-    return shorten(", ".join(f"{key.name}/{key.number}" for key in keys), 400)
-
-
-class _RecordWalk:
-    """Read a build and all builds to which it refers; each record is read once."""
-
-    def __init__(self, client: RepoClient, missing_ok: bool) -> None:
-        self._client, self._missing_ok = client, missing_ok
-        #: Number of references in the longest chain that begins at a build.
-        self._heights: dict[BuildKey, int] = {}
-        self.found: list[AggregatedBuild] = []
-
-    def visit(
-        self, key: BuildKey, above: Sequence[BuildKey], record: Mapping[str, Any] | None = None
-    ) -> int:
-        """Add the builds to which a build refers, then the build itself.
+    def visit(key: BuildKey, above: Sequence[BuildKey], record: Mapping[str, Any] | None) -> int:
+        """Add the builds to which a build refers, then the build itself; return its height.
 
         :param above: the builds that lead to this build
-        :param record: the record of the build, if it is known
-        :returns: the number of references in the longest chain that begins at this build
+        :param record: the record of the build; `None` without one
         """
-        self._require_end(key, above)
-        if key not in self._heights:
-            read = self._read(key, above) if record is None else record
-            others = [] if read is None else references(read, key)
-            below = [self.visit(other, (*above, key)) for other in others]
-            self._heights[key] = max((height + 1 for height in below), default=0)
-            if read is not None:
-                self.found.append(AggregatedBuild(key, read))
-        return self._heights[key]
+        others = [] if record is None else references(record, key)
+        below = [descend(other, (*above, key)) for other in others]
+        heights[key] = max((height + 1 for height in below), default=0)
+        if record is not None:
+            found.append(AggregatedBuild(key, record))
+        return heights[key]
 
-    def _require_end(self, key: BuildKey, above: Sequence[BuildKey]) -> None:
+    def descend(key: BuildKey, above: Sequence[BuildKey]) -> int:
         if key in above:
             chain = " -> ".join(f"{one.name}/{one.number}" for one in (*above, key))
             raise ToolchainError("conflict", f"{above[0]} refers to itself: {shorten(chain, 400)}")
-        if len(above) + self._heights.get(key, 0) > _MAX_DEPTH:
+        if len(above) + heights.get(key, 0) > _MAX_DEPTH:
             raise ToolchainError(
                 "conflict",
                 f"{above[0]} leads to other builds over more than {_MAX_DEPTH} references in a row:"
                 f" set aggregated to ignore, and use a task for {above[1]} and one for each further"
                 " build",
             )
-
-    def _read(self, key: BuildKey, above: Sequence[BuildKey]) -> Mapping[str, Any] | None:
+        if key in heights:
+            return heights[key]
+        record = None
         try:
-            return expected_record(self._client, key)
+            record = expected_record(client, key)
         except ToolchainError as error:
             if error.kind != "not_found":
                 raise
-            if not self._missing_ok:
+            if not missing_ok:
                 raise error.with_hint(f"{above[-1]} refers to {key}") from None
-            self._client.warn(f"{above[-1]} refers to {key}, which has no build record")
-            return None
+            client.warn(f"{above[-1]} refers to {key}, which has no build record")
+        return visit(key, above, record)
+
+    visit(own.key, (), own.record)
+    return found[:-1]
+
+
+def named(keys: Sequence[BuildKey]) -> str:
+    """Return the names and numbers of builds for a message."""
+    return shorten(", ".join(f"{key.name}/{key.number}" for key in keys), 400)
 
 
 def name_projects(error: ToolchainError, project: str | None) -> ToolchainError:
@@ -188,11 +184,6 @@ def predicted_record(client: RepoClient, key: BuildKey) -> Mapping[str, Any] | N
     """Return the record that an earlier task would publish in check mode; `None` without one."""
     record: Mapping[str, Any] | None = client.predictions.get("build", *key.prediction)
     return record
-
-
-def predict_record(client: RepoClient, key: BuildKey, record: Mapping[str, Any]) -> None:
-    """Store the record that the task would publish, for later tasks in check mode."""
-    client.predictions.add("build", *key.prediction, value=record)
 
 
 def expected_record(client: RepoClient, key: BuildKey) -> Mapping[str, Any]:
@@ -229,7 +220,42 @@ def read_record(
             error.with_hint("the server may reject an encoded slash in addresses")
         raise name_projects(error, key.project) from None
     client.require_projects(key.project)
-    record = object_of(response, "a build record").get("buildInfo")
-    if not isinstance(record, Mapping):
-        raise unexpected_body(response, "a build record")
+    record: Mapping[str, Any] = expected(response, dict, "a build record", "buildInfo")
     return record
+
+
+@dataclass(frozen=True)
+class Promotion:
+    """An entry of `statuses` in a build record; missing values are `None`."""
+
+    status: str | None
+    repository: str | None
+    timestamp: str | None = None
+    user: str | None = None
+
+    def status_and_repository(self) -> dict[str, Any]:
+        return {"status": self.status, "repository": self.repository}
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**self.status_and_repository(), "timestamp": self.timestamp, "user": self.user}
+
+
+def promotions(record: Mapping[str, Any]) -> list[Promotion]:
+    """Return the promotions in a build record, oldest first.
+
+    A promotion without a valid timestamp stays behind its predecessor in the record.
+    """
+    found: list[tuple[datetime, Promotion]] = []
+    moment = OLDEST
+    for entry in objects(record.get("statuses")):
+        moment = moment_of(entry.get("timestamp")) or moment
+        values = map(entry.get, ("status", "repository", "timestamp", "user"))
+        texts = (None if value is None else str(value) for value in values)
+        found.append((moment, Promotion(*texts)))
+    return [promotion for _time, promotion in sorted(found, key=lambda pair: pair[0])]
+
+
+def shown_record(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record as a return value: `properties` is always a mapping."""
+    found = record.get("properties")
+    return {**record, "properties": found if isinstance(found, Mapping) else {}}

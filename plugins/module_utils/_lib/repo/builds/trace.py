@@ -13,16 +13,13 @@ from ...core.json_text import as_text
 from ...core.module.task import Task
 from .. import aql, properties, repositories
 from ..client import RepoClient, join, objects, repository_key
-from ..image_names import FORM, ImageReference, image_of
+from ..image_names import FORM, MANIFESTS, image_of
 from ..items import listing
 from . import records
-from .records import AggregatedBuild, BuildKey, referenced_builds
+from .records import AggregatedBuild, BuildKey, referenced_builds, shown_record
 
 _PREFIX = re.compile(r"(artifact|build|image):(.*)", re.DOTALL)
 _FORMS = {"artifact": "repo/path", "build": "build/number", "image": FORM}
-#: Names of the file that represents a tag: a manifest, or the manifest list of a multi-platform
-#: image.
-_MANIFESTS = ("manifest.json", "list.manifest.json")
 #: Property with the address of the CI build, which is used if the record has no `url`.
 _CI_ADDRESS = "buildInfo.env.BUILD_URL"
 
@@ -74,15 +71,21 @@ def origin(task: Task, term: str, project: str | None = None) -> Origin:
     """
     client = RepoClient(task)
     kind, name = _kind(client, term)
+    artifact = None
     if kind == "build":
-        return _origin(client, None, _build_of_term(client, name, project))
-    artifact = _artifact(client, name) if kind == "artifact" else _image(client, name)
-    return _origin(client, artifact, _build_of_item(client, artifact, project))
-
-
-def _origin(
-    client: RepoClient, artifact: dict[str, Any] | None, build: AggregatedBuild | None
-) -> Origin:
+        build: AggregatedBuild | None = _build_of_term(client, name, project)
+    elif kind == "artifact":
+        repo, _slash, path = name.partition("/")
+        if not path.strip("/ "):
+            raise invalid(f"'{name}' is incomplete: write {_FORMS['artifact']}")
+        artifact = _item(client, repository_key("the term", repo), path)
+        if artifact is None:
+            message = f"there is no item '{path}' in the repository '{repo}'"
+            raise ToolchainError("not_found", message)
+        build = _build_of_item(client, artifact, project)
+    else:
+        artifact = _image(client, name)
+        build = _build_of_item(client, artifact, project)
     if build is None:
         return Origin(artifact, None, [])
     others = referenced_builds(client, build, missing_ok=True)
@@ -130,25 +133,25 @@ def _record(client: RepoClient, name: str, number: str, project: str | None) -> 
 
 
 def _shown(build: AggregatedBuild) -> dict[str, Any]:
-    found = build.record.get("properties")
-    shown = {"name": build.key.name, "number": build.key.number, **build.record}
-    return {**shown, "properties": found if isinstance(found, Mapping) else {}}
-
-
-def _artifact(client: RepoClient, term: str) -> dict[str, Any]:
-    repo, path = _in_repository(term, _FORMS["artifact"])
-    found = _item(client, repo, path)
-    if found is None:
-        raise ToolchainError("not_found", f"there is no item '{path}' in the repository '{repo}'")
-    return found
+    return {"name": build.key.name, "number": build.key.number, **shown_record(build.record)}
 
 
 def _image(client: RepoClient, term: str) -> dict[str, Any]:
     image = image_of("the term", term, None)
     if image.tag is None and image.digest is None:
         raise invalid(f"'{term}' does not name a tag: write {FORM}")
-    paths = [join(image.name, image.tag, manifest) for manifest in _MANIFESTS if image.tag]
-    for path in paths or _with_digest(client, image):
+    paths = [join(image.name, image.tag, manifest) for manifest in MANIFESTS if image.tag]
+    if not paths:
+        criteria = {
+            "repo": image.repo,
+            "path": {"$match": f"{image.name}/*"},
+            "name": {"$match": "*manifest.json"},
+            "sha256": str(image.digest).removeprefix("sha256:"),
+        }
+        purpose = f"searching for '{image}@{image.digest}'"
+        rows = aql.ask(client, purpose, aql.items(criteria, [])).rows
+        paths = sorted(f"{row.get('path')}/{row.get('name')}" for row in rows)
+    for path in paths:
         found = _item(client, image.repo, path)
         if found is not None and image.digest in (None, f"sha256:{found['sha256']}"):
             return found
@@ -157,25 +160,6 @@ def _image(client: RepoClient, term: str) -> dict[str, Any]:
     )
     message = f"there is no image '{image.name}' with {names} in the repository '{image.repo}'"
     raise ToolchainError("not_found", message)
-
-
-def _with_digest(client: RepoClient, image: ImageReference) -> list[str]:
-    """Return the paths of an image's manifests that have the digest of the reference."""
-    criteria = {
-        "repo": image.repo,
-        "path": {"$match": f"{image.name}/*"},
-        "name": {"$match": "*manifest.json"},
-        "sha256": str(image.digest).removeprefix("sha256:"),
-    }
-    found = aql.ask(client, f"searching for '{image}@{image.digest}'", aql.items(criteria, []))
-    return sorted(f"{row.get('path')}/{row.get('name')}" for row in found.rows)
-
-
-def _in_repository(term: str, wanted: str) -> tuple[str, str]:
-    repo, _slash, rest = term.partition("/")
-    if not rest.strip("/ "):
-        raise invalid(f"'{term}' is incomplete: write {wanted}")
-    return repository_key("the term", repo), rest
 
 
 def _item(client: RepoClient, repo: str, path: str) -> dict[str, Any] | None:
@@ -204,6 +188,6 @@ def _build_of_item(
         if error.kind != "not_found":
             raise
         scope = f"in the project '{project}'" if project else "outside projects: set project"
-        label = f"the build '{names[-1]}' #{numbers[-1]}"
+        label = BuildKey(names[-1], numbers[-1])
         client.warn(f"'{item}' belongs to {label}, which has no build record {scope}")
         return None
