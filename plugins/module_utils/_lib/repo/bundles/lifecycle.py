@@ -6,18 +6,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any
 
 from ...core import address
 from ...core.errors import ToolchainError, invalid, shorten
-from ...core.http.messages import Response, unexpected_body
+from ...core.http.messages import Response, expected, unexpected_body
 from ...core.http.writes import Verify
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, Seconds
 from ...core.plan import without_none
 from ...core.progress import PollInterval
-from ..client import object_of, objects, repository_key
-from ..interface import LIFECYCLE, PlatformClient
+from ..client import LIFECYCLE, PlatformClient, listed_objects, object_of, objects, repository_key
 
 _API = "api/v2"
 COMPLETED = "COMPLETED"
@@ -31,8 +30,6 @@ _PAGE = 100
 #: Limit for a server that ignores `offset`.
 _MAX_PAGES = 1000
 
-#: A response, and an object of the list in it.
-Row: TypeAlias = tuple[Response, Mapping[str, Any]]
 
 #: Option with the name of the key pair that signs the bundle.
 SigningKey = Annotated["str | None", Option(secret=False)]
@@ -102,16 +99,14 @@ def progress_of(response: Response, row: Mapping[str, Any] | None = None) -> Pro
     if not isinstance(status, str) or not status.strip():
         raise unexpected_body(response, "a status")
     messages = row.get("messages")
-    reported = messages if isinstance(messages, list) else []
-    return Progress(
-        re.sub(r"[\s-]+", "_", status.strip()).upper(), tuple(filter(None, map(_message, reported)))
-    )
-
-
-def _message(entry: Any) -> str:
-    if isinstance(entry, Mapping):
-        return str(entry.get("text") or entry.get("message") or "")
-    return str(entry)
+    texts = [
+        str(entry.get("text") or entry.get("message") or "")
+        if isinstance(entry, Mapping)
+        else str(entry)
+        for entry in (messages if isinstance(messages, list) else ())
+    ]
+    upper = re.sub(r"[\s-]+", "_", status.strip()).upper()
+    return Progress(upper, tuple(filter(None, texts)))
 
 
 def require_name(option: str, value: str, longest: int) -> None:
@@ -131,16 +126,12 @@ class Bundle:
         self.name, self.version, self.project = options.name, options.version, options.project
         self.client = client or PlatformClient(task, LIFECYCLE)
         self.label = f"the release bundle '{self.name}' {self.version}"
-        self._task, self._predictions = task, task.predictions
+        self.task = task
         self.query = without_none(
             {"project": options.project, "repository_key": options.repository_key}
         )
-        project = options.project
-        default = (
-            "release-bundles-v2"
-            if project in (None, "default")
-            else f"{project}-release-bundles-v2"
-        )
+        is_default = options.project in (None, "default")
+        default = "release-bundles-v2" if is_default else f"{options.project}-release-bundles-v2"
         self.repository = options.repository_key or default
 
     def path(self, kind: str, *more: str) -> str:
@@ -174,31 +165,23 @@ class Bundle:
         )
         if response.status == 404:
             return None
-        exists = object_of(response, "whether a bundle exists").get("exists")
-        if not isinstance(exists, bool):
-            raise unexpected_body(response, "whether a bundle exists")
+        exists = expected(response, bool, "whether a bundle exists", "exists")
         return self.status() if exists else None
 
     def status(self) -> Progress | None:
         """Read the status of the version; return `None` after a 404."""
         path = self.path("release_bundle/statuses")
         response = self.read("reading the status", path, expect=(200, 404))
-        if response.status == 404:
-            return None
-        return progress_of(response)
+        return None if response.status == 404 else progress_of(response)
 
-    def predict(self) -> None:
-        """Record for later tasks in check mode that this task would create the version."""
-        self._predictions.add(*self._prediction_key, value={})
+    @property
+    def prediction_key(self) -> tuple[str, ...]:
+        return "release bundle", self.repository, self.name, self.version
 
     @property
     def is_predicted(self) -> bool:
         """Return whether an earlier task would create the version in check mode."""
-        return self._predictions.get(*self._prediction_key) is not None
-
-    @property
-    def _prediction_key(self) -> tuple[str, ...]:
-        return "release bundle", self.repository, self.name, self.version
+        return self.task.predictions.get(*self.prediction_key) is not None
 
     def record(self) -> Mapping[str, Any]:
         """Read the record of the version, which lists its artifacts."""
@@ -252,42 +235,30 @@ class Bundle:
                 break
             if found.status != seen:
                 seen = found.status
-                self._task.progress(f"{doing}: {seen}")
+                self.task.progress(f"{doing}: {seen}")
             polling.pause(f"{doing}: the server still reports {seen}")
         if found is not None and found.failed:
             raise ToolchainError("failed", f"{doing}: the server reports {found.reported}")
         return found
 
-    def unlock(self) -> None:
-        """Let other tasks of the run continue, which find the operation on the server."""
-        self._task.unlock()
-
-    def pages(self, purpose: str, path: str, member: str, **query: Any) -> list[Row]:
-        """Read all pages of a list about this version; see the function :func:`pages`."""
-        return pages(
-            self.client, f"{purpose} of {self.label}", path, member, {**self.query, **query}
-        )
-
 
 def pages(
     client: PlatformClient, purpose: str, path: str, member: str, query: Mapping[str, Any]
-) -> list[Row]:
+) -> list[tuple[Response, Mapping[str, Any]]]:
     """Read all pages of a list; return its objects, each with its response.
 
     :param member: key of the list in a response
     :raises ToolchainError: `not_found` after a 404, `protocol` if the list never ends or is
         incomplete
     """
-    found: list[Row] = []
+    found: list[tuple[Response, Mapping[str, Any]]] = []
     start = 0
     for _page in range(_MAX_PAGES):
         span = {"offset": start, "limit": _PAGE}
         response = client.read(purpose, path, query={**query, **span})
         body = object_of(response, f"a list of {member}")
-        rows, total = body.get(member), body.get("total")
-        if not isinstance(rows, (list, type(None))):
-            raise unexpected_body(response, f"a list of {member}")
-        some, count = objects(rows), total if isinstance(total, int) else None
+        some = listed_objects(response, body.get(member), f"a list of {member}")
+        count = body["total"] if isinstance(body.get("total"), int) else None
         start += len(some)
         known = [row for _response, row in found]
         new = [(response, row) for row in some if row not in known]

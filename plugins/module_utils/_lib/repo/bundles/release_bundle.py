@@ -19,6 +19,7 @@ from .. import aql
 from ..builds import records
 from ..builds.records import BuildKey, named, references
 from ..client import RepoClient, objects, refuse_glob, repository_key, segments
+from ..image_names import MANIFESTS
 from ..items import listing
 from ..service import SERVICE
 from .lifecycle import (
@@ -34,7 +35,6 @@ _DELETING = "DELETING"
 
 
 _PARALLEL = 4
-_MANIFESTS = ("manifest.json", "list.manifest.json")
 _BUILD_RECORDS = "-build-info"
 
 
@@ -103,7 +103,10 @@ class BundleContent:
         """
         current: dict[str, dict[str, str]] = {}
         for artifact in recorded:
-            if not _is_build_record(artifact):
+            repo = str(artifact.get("source_repository_key") or "")
+            # the server adds build records itself
+            is_record = repo.endswith(_BUILD_RECORDS) or artifact.get("package_type") == "buildinfo"
+            if not is_record:
                 path = as_text(artifact.get("path")).strip("/")
                 current.setdefault(digest_of(artifact), {})[path] = path
         missing = [f"it lacks {label}" for label in _surplus(self.wanted, current)]
@@ -132,12 +135,6 @@ def digest_of(artifact: Mapping[str, Any]) -> str:
     return str(artifact.get("checksum") or artifact.get("sha256") or "").lower()
 
 
-def _is_build_record(artifact: Mapping[str, Any]) -> bool:
-    """Return whether an artifact is a build record, which the server adds to a bundle itself."""
-    repo = str(artifact.get("source_repository_key") or "")
-    return repo.endswith(_BUILD_RECORDS) or artifact.get("package_type") == "buildinfo"
-
-
 class Sources:
     """The sources from which a release bundle is created.
 
@@ -151,47 +148,65 @@ class Sources:
         self._client = RepoClient(task, connections=_PARALLEL)
         self._skips_manifests = skips_manifests
         _check(options)
-        self._bundles = [self._source_bundle(source) for source in options.bundles or ()]
+        self._bundles = []
+        for source in options.bundles or ():
+            project = self._project(source.project)
+            named = BundleOptions(name=source.name, version=source.version, project=project)
+            typed_options.check(named)
+            self._bundles.append(Bundle(task, named, bundle.client))
 
     def body(self) -> dict[str, Any]:
         """Return the sources as members of the request body.
 
         Sources of a single kind are sent in the older format, which more servers support.
         """
-        named = self._named_sources()
+        options = self._options
+        builds = []
+        for build in options.builds or ():
+            project = self._project(build.project)
+            key = "artifactory" if project in (None, "default") else project  # [repo-32]
+            builds.append(
+                {
+                    "build_repository": build.build_repository or f"{key}{_BUILD_RECORDS}",
+                    "build_name": build.build_name,
+                    "build_number": build.build_number,
+                    "include_dependencies": build.include_dependencies,
+                }
+            )
+        sources: dict[str, Any] = {
+            "builds": builds,
+            "artifacts": [
+                without_none(
+                    {
+                        "path": f"{artifact.repo}/{artifact.path.strip('/')}",
+                        "sha256": artifact.sha256 and artifact.sha256.lower(),
+                    }
+                )
+                for artifact in options.artifacts or ()
+            ],
+            "release_bundles": [
+                without_none(
+                    {
+                        # server fact [repo-33]: clients use both names for the project key
+                        "project": bundle.project,
+                        "project_key": bundle.project,
+                        "repository_key": bundle.repository,
+                        "release_bundle_name": bundle.name,
+                        "release_bundle_version": bundle.version,
+                    }
+                )
+                for bundle in self._bundles
+            ],
+            "aql": options.aql,
+        }
+        named = {kind: source for kind, source in sources.items() if source}
         if len(named) == 1:
             ((kind, source),) = named.items()
             return {"source_type": kind, "source": {kind: source}}
         return {"sources": [{"source_type": kind, kind: source} for kind, source in named.items()]}
 
-    def _named_sources(self) -> dict[str, Any]:
-        options = self._options
-        sources = {
-            "builds": [self._build(build) for build in options.builds or ()],
-            "artifacts": [_artifact(artifact) for artifact in options.artifacts or ()],
-            "release_bundles": [_of_bundle(bundle) for bundle in self._bundles],
-            "aql": options.aql,
-        }
-        return {kind: source for kind, source in sources.items() if source}
-
     def _project(self, project: str | None) -> str | None:
         return self._bundle.project if project is None else project
-
-    def _build(self, build: BundledBuildOptions) -> dict[str, Any]:
-        project = self._project(build.project)
-        return {
-            "build_repository": build.build_repository or _build_records_key(project),
-            "build_name": build.build_name,
-            "build_number": build.build_number,
-            "include_dependencies": build.include_dependencies,
-        }
-
-    def _source_bundle(self, source: BundledBundleOptions) -> Bundle:
-        options = BundleOptions(
-            name=source.name, version=source.version, project=self._project(source.project)
-        )
-        typed_options.check(options)
-        return Bundle(self._task, options, self._bundle.client)
 
     def content(self, recorded: Sequence[Mapping[str, Any]] | None = None) -> BundleContent:
         """Read the current artifacts of the sources.
@@ -202,21 +217,19 @@ class Sources:
             item differs from the options
         """
         found = BundleContent(exact=self._options.aql is None)
-        self._add_artifacts(found, recorded)
+        self._add_artifacts(found, recorded or ())
         for build in self._options.builds or ():
             self._add_build(found, build, exists=recorded is not None)
         for bundle in self._bundles:
             for artifact in objects(bundle.record().get("artifacts")):
                 found.add(digest_of(artifact), artifact.get("path"), as_text(artifact.get("path")))
         names = {label.rpartition("/")[2] for label in found.labels()}
-        if not self._skips_manifests and not names.isdisjoint(_MANIFESTS):
+        if not self._skips_manifests and not names.isdisjoint(MANIFESTS):
             # the server also adds the layers of the images, which the sources do not list
             found.exact = False
         return found
 
-    def _add_artifacts(
-        self, found: BundleContent, recorded: Sequence[Mapping[str, Any]] | None
-    ) -> None:
+    def _add_artifacts(self, found: BundleContent, recorded: Sequence[Mapping[str, Any]]) -> None:
         sources = self._options.artifacts or []
         stored = first_alone(
             _PARALLEL,
@@ -225,8 +238,13 @@ class Sources:
         )
         missing, wrong = [], []
         for source, item in zip(sources, stored, strict=True):
-            sha256, label = (source.sha256 or "").lower(), f"{source.repo}/{source.path.strip('/')}"
-            digest = _recorded_digest(source, recorded or ()) if item is None else item.sha256
+            sha256, path = (source.sha256 or "").lower(), source.path.strip("/")
+            label = f"{source.repo}/{path}"
+            digest = None if item is None else item.sha256
+            for artifact in recorded if item is None else ():
+                if as_text(artifact.get("path")).strip("/") in (path, label):
+                    digest = digest_of(artifact) or None
+                    break
             if item is None and digest is None:
                 missing.append(label)
             elif sha256 and digest and digest != sha256:
@@ -241,25 +259,32 @@ class Sources:
             raise ToolchainError("conflict", shorten("; ".join(wrong), 600))
 
     def _add_build(self, found: BundleContent, build: BundledBuildOptions, *, exists: bool) -> None:
-        label = f"the build '{build.build_name}' #{build.build_number}"
         project = self._project(build.project)
         if build.build_repository is not None:
             project = build.build_repository.removesuffix(_BUILD_RECORDS)
             project = None if project == "artifactory" else project
+        key = BuildKey(build.build_name, build.build_number, project)
         try:
-            key = BuildKey(build.build_name, build.build_number, project)
             record = records.expected_record(self._client, key)
         except ToolchainError as error:
             if error.kind != "not_found" or not exists:
                 raise
             self._task.warn(
-                f"the record of {label} no longer exists: {self._bundle.label} is not compared with"
+                f"the record of {key} no longer exists: {self._bundle.label} is not compared with"
                 " this build"
             )
             found.exact = False
             return
-        self._warn_of_references(found, key, record)
-        files = list(_files_of(record, dependencies=build.include_dependencies))
+        if others := references(record, key):
+            # it is unknown whether the server adds their files [repo-35]
+            self._task.warn(
+                f"{key} refers to other builds ({named(others)}): {self._bundle.label} is not"
+                " compared with their files. List them in sources.builds"
+            )
+            found.exact = False
+        parts = ("artifacts", "dependencies") if build.include_dependencies else ("artifacts",)
+        modules = objects(record.get("modules"))
+        files = [file for each in modules for part in parts for file in objects(each.get(part))]
         digests = self._with_sha256(files)
         for file in files:
             sha256 = file.get("sha256") or digests.get(str(file.get("sha1") or "").lower())
@@ -268,19 +293,6 @@ class Sources:
                 found.add(str(sha256), file.get("path"), label)
             else:
                 found.exact = False
-
-    def _warn_of_references(
-        self, found: BundleContent, key: BuildKey, record: Mapping[str, Any]
-    ) -> None:
-        """Warn if a build refers to other builds: it is unknown whether the server adds their files
-        [repo-35].
-        """
-        if others := references(record, key):
-            self._task.warn(
-                f"{key} refers to other builds ({named(others)}): {self._bundle.label} is not"
-                " compared with their files. List them in sources.builds"
-            )
-            found.exact = False
 
     def _with_sha256(self, files: Iterable[Mapping[str, Any]]) -> dict[str, str]:
         """Query the SHA-256 of the files whose record has only a SHA-1; return it by SHA-1."""
@@ -315,47 +327,6 @@ def _check(options: BundleSourcesOptions) -> None:
         for name in ("project", "build_repository"):
             if (value := getattr(build, name)) is not None:
                 repository_key(f"sources.builds[{number}].{name}", value)
-
-
-def _of_bundle(bundle: Bundle) -> dict[str, Any]:
-    # server fact [repo-33]: clients use both names for the project key, so send both
-    names = () if bundle.project is None else ("project", "project_key")
-    return {
-        **dict.fromkeys(names, bundle.project),
-        "repository_key": bundle.repository,
-        "release_bundle_name": bundle.name,
-        "release_bundle_version": bundle.version,
-    }
-
-
-def _build_records_key(project: str | None) -> str:
-    """Return the key of the repository that stores a project's build records [repo-32]."""
-    named = "artifactory" if project in (None, "default") else project
-    return f"{named}{_BUILD_RECORDS}"
-
-
-def _artifact(source: BundledArtifactOptions) -> dict[str, Any]:
-    digest = {} if source.sha256 is None else {"sha256": source.sha256.lower()}
-    return {"path": f"{source.repo}/{source.path.strip('/')}", **digest}
-
-
-def _recorded_digest(
-    source: BundledArtifactOptions, recorded: Sequence[Mapping[str, Any]]
-) -> str | None:
-    """Return the SHA-256 of a source's path in the bundle record; `None` if it is not listed."""
-    path = source.path.strip("/")
-    for artifact in recorded:
-        recorded_path = str(artifact.get("path") or "").strip("/")
-        if recorded_path in (path, f"{source.repo}/{path}"):
-            return digest_of(artifact) or None
-    return None
-
-
-def _files_of(record: Mapping[str, Any], *, dependencies: bool) -> Iterable[Mapping[str, Any]]:
-    for module in objects(record.get("modules")):
-        yield from objects(module.get("artifacts"))
-        if dependencies:
-            yield from objects(module.get("dependencies"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -409,31 +380,15 @@ class ReleaseBundleOperation:
         if found.running:
             return Plan({}, {}, result={"bundle": self._bundle.shown(found.status)}, waits=True)
         if found.status == COMPLETED:
-            return self._comparison(self._sources)
-        return self._repair(found, self._sources)
-
-    def _comparison(self, sources: Sources) -> Plan:
-        """Return the plan for a completed version: unchanged if its artifacts match the sources."""
-        record = self._bundle.record()
-        recorded = objects(record.get("artifacts"))
-        differences = sources.content(recorded).differences(recorded)
-        if not differences:
-            return Plan({}, {}, result={"bundle": self._bundle.shown(COMPLETED, record)})
-        if not self._options.replace:
-            raise self._conflict(differences)
-        paths = [str(artifact.get("path")) for artifact in recorded]
-        return self._creation({"artifacts": paths}, sources.content())
-
-    def _conflict(self, differences: Sequence[str]) -> ToolchainError:
-        return ToolchainError(
-            "conflict",
-            f"{self._bundle.label} already exists with different content:"
-            f" {shorten('; '.join(differences), 600)}. Use another version, or set replace: true to"
-            " delete and recreate this one",
-        )
-
-    def _repair(self, found: Progress, sources: Sources) -> Plan:
-        """Return the plan to recreate an incomplete version. Raises an error without `replace`."""
+            record = self._bundle.record()
+            recorded = objects(record.get("artifacts"))
+            differences = self._sources.content(recorded).differences(recorded)
+            if not differences:
+                return Plan({}, {}, result={"bundle": self._bundle.shown(COMPLETED, record)})
+            if not self._options.replace:
+                raise self._conflict(differences)
+            paths = [str(artifact.get("path")) for artifact in recorded]
+            return self._creation({"artifacts": paths}, self._sources.content())
         if found.status == _DELETING:
             raise ToolchainError(
                 "conflict", f"{self._bundle.label} is being deleted: try again later"
@@ -445,7 +400,15 @@ class ReleaseBundleOperation:
                 f"{self._bundle.label} is incomplete: the server reports {found.reported}. Set"
                 " replace: true to delete and recreate it",
             )
-        return self._creation({"status": found.status}, sources.content())
+        return self._creation({"status": found.status}, self._sources.content())
+
+    def _conflict(self, differences: Sequence[str]) -> ToolchainError:
+        return ToolchainError(
+            "conflict",
+            f"{self._bundle.label} already exists with different content:"
+            f" {shorten('; '.join(differences), 600)}. Use another version, or set replace: true to"
+            " delete and recreate this one",
+        )
 
     def _creation(self, before: Mapping[str, Any], content: BundleContent) -> Plan:
         desired = without_none(
@@ -465,21 +428,16 @@ class ReleaseBundleOperation:
 
     def _removal(self, found: Progress | None) -> Plan:
         result = {"bundle": self._bundle.shown(None)}
-        if found is None:
-            return Plan({}, {}, result=result)
-        if found.status == _DELETING:
-            return Plan({}, {}, result=result, waits=True)
-        before = {
-            "name": self._bundle.name,
-            "version": self._bundle.version,
-            "status": found.status,
-        }
+        if found is None or found.status == _DELETING:
+            return Plan({}, {}, result=result, waits=found is not None)
+        bundle = self._bundle
+        before = {"name": bundle.name, "version": bundle.version, "status": found.status}
         return Plan(before, {}, "delete", result=result)
 
     def predict(self, plan: Plan) -> None:
         """Record for later tasks in check mode that this task would create the version."""
         if self._sources is not None:
-            self._bundle.predict()
+            self._task.predictions.add(*self._bundle.prediction_key, value={})
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         if self._sources is None:
@@ -493,9 +451,14 @@ class ReleaseBundleOperation:
 
     def _delete(self, plan: Plan, *, wait: bool) -> None:
         bundle, doing = self._bundle, f"deleting {self._bundle.label}"
+
+        def is_going() -> bool:
+            found = bundle.state()
+            return found is None or found.status == _DELETING
+
         if plan.changed:
             path = bundle.path("release_bundle/records")
-            bundle.write(doing, "DELETE", path, verify=self._is_going, repeatable=True)
+            bundle.write(doing, "DELETE", path, verify=is_going, repeatable=True)
         if not wait:
             return
 
@@ -504,10 +467,6 @@ class ReleaseBundleOperation:
             return None if found is None else Progress("PENDING")
 
         bundle.follow(doing, left, self._options.polling())
-
-    def _is_going(self) -> bool:
-        found = self._bundle.state()
-        return found is None or found.status == _DELETING
 
     def _create(self, sources: Sources) -> None:
         options, bundle = self._options, self._bundle
@@ -526,12 +485,6 @@ class ReleaseBundleOperation:
             json=body,
         )
 
-    def _status(self) -> Progress:
-        """Return the status of the version; a missing version counts as pending, because a new one
-        may appear with a delay.
-        """
-        return self._bundle.status() or Progress("PENDING")
-
     def _finished(self, sources: Sources, created: BundleContent | None) -> dict[str, Any]:
         """Wait until the version is complete and verify its artifacts; return the return value
         `bundle`.
@@ -540,20 +493,23 @@ class ReleaseBundleOperation:
             client did
         """
         bundle = self._bundle
-        bundle.unlock()
+        self._task.unlock()
         if not self._options.wait:
             found = bundle.status()
             return bundle.shown(None if found is None else found.status)
+
+        def status() -> Progress:  # a new version may appear with a delay
+            return bundle.status() or Progress("PENDING")
+
         try:
-            found = bundle.follow(f"creating {bundle.label}", self._status, self._options.polling())
+            found = bundle.follow(f"creating {bundle.label}", status, self._options.polling())
         except ToolchainError as error:
             error.result.setdefault("changed", created is not None)
             raise
         if found is None or found.status != COMPLETED:
-            status = "" if found is None else found.status
-            raise ToolchainError(
-                "failed", f"creating {bundle.label}: the version has the status '{status}'"
-            )
+            last = "" if found is None else found.status
+            message = f"creating {bundle.label}: the version has the status '{last}'"
+            raise ToolchainError("failed", message)
         record = bundle.record()
         recorded = objects(record.get("artifacts"))
         content = sources.content(recorded) if created is None else created

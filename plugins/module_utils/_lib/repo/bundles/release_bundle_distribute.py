@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.errors import ToolchainError, shorten
@@ -17,8 +17,8 @@ from ...core.module.typed_options import Option
 from ...core.plan import Plan, without_none
 from ...core.times import moment_of
 from ...core.verification import without_effect
-from ..client import object_of, objects
-from ..interface import InterfaceMissing
+from ..builds.records import OLDEST
+from ..client import InterfaceMissing, object_of, objects
 from ..service import SERVICE
 from .lifecycle import COMPLETED, Bundle, BundleWaitOptions, Progress, progress_of
 
@@ -96,26 +96,19 @@ def read_trackers(bundle: Bundle) -> list[Tracker]:
         found = next((rows for rows in found.values() if isinstance(rows, list)), None)
     if not isinstance(found, list):
         raise unexpected_body(response, "a list of distributions")
-    rows = sorted(objects(found), key=_age_of(objects(found)))
+    rows = objects(found)
+    # the order of the server's list is not documented; without usable times and ids, it is kept
+    times = ("created_millis", "created", "start_time")
+    by = next((name for name in times if all(moment_of(row.get(name)) for row in rows)), None)
+    if by is not None:
+        rows = sorted(rows, key=lambda row: moment_of(row.get(by)) or OLDEST)
+    elif all(str(_id_of(row)).isdigit() for row in rows):
+        rows = sorted(rows, key=lambda row: int(str(_id_of(row))))
     trackers = [tracker_of(response, row) for row in rows]
     return [
         tracker if "sites" in row else read_tracker(bundle, tracker.id)
         for tracker, row in zip(trackers, rows, strict=True)
     ]
-
-
-def _age_of(rows: Sequence[Mapping[str, Any]]) -> Callable[[Mapping[str, Any]], Any]:
-    """Return the key function that sorts trackers by age.
-
-    The order of the server's list is not documented. Without usable times and ids, the key function
-    keeps it.
-    """
-    for name in ("created_millis", "created", "start_time"):
-        if rows and all(moment_of(row.get(name)) for row in rows):
-            return lambda row: moment_of(row.get(name))
-    if all(str(_id_of(row)).isdigit() for row in rows):
-        return lambda row: int(str(_id_of(row)))
-    return lambda row: 0
 
 
 def read_tracker(bundle: Bundle, identity: str) -> Tracker:
@@ -170,7 +163,23 @@ class Reach:
 
     def has_all(self, wanted: Iterable[DistributionRuleOptions]) -> bool:
         """Return whether all sites that match the rules have the version."""
-        return all(self._meets(rule) for rule in wanted)
+        for rule in wanted:
+            is_single = rule.site is not None and not has_wildcards(rule.site)
+            if is_single and rule.city is None and rule.countries is None:
+                is_met = rule.site in self.reached
+            else:
+                sites = self._sites_of(rule)
+                # further sites may exist, so an earlier rule must have matched at least these
+                is_met = (
+                    bool(sites)
+                    and sites <= self.reached
+                    and (
+                        self.rules is None or any(_covers(each, rule.body()) for each in self.rules)
+                    )
+                )
+            if not is_met:
+                return False
+        return True
 
     def has_any(self, wanted: Iterable[DistributionRuleOptions]) -> bool:
         """Return whether any site that matches the rules has the version."""
@@ -182,16 +191,6 @@ class Reach:
         Cities and countries are ignored, because trackers do not contain them.
         """
         return set(filter(matcher(rule.site or "*"), self.known))
-
-    def _meets(self, rule: DistributionRuleOptions) -> bool:
-        single = rule.site is not None and not has_wildcards(rule.site)
-        if single and rule.city is None and rule.countries is None:
-            return rule.site in self.reached
-        sites = self._sites_of(rule)
-        if not sites or not sites <= self.reached:
-            return False
-        # further sites may exist, so an earlier rule must have matched at least the same sites
-        return self.rules is None or any(_covers(earlier, rule.body()) for earlier in self.rules)
 
 
 def reach_of(trackers: Iterable[Tracker]) -> Reach:
@@ -212,15 +211,11 @@ def reach_of(trackers: Iterable[Tracker]) -> Reach:
             found.reached -= done
         else:
             found.reached |= done
-            _add_rules(found, tracker)
+            if tracker.rules is None:
+                found.rules = None
+            elif found.rules is not None and tracker.is_active:
+                found.rules += tracker.rules
     return found
-
-
-def _add_rules(found: Reach, tracker: Tracker) -> None:
-    if tracker.rules is None:
-        found.rules = None
-    elif found.rules is not None and tracker.is_active:
-        found.rules += tracker.rules
 
 
 def _covers(rule: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
@@ -344,10 +339,7 @@ class ReleaseBundleDistributeOperation:
         if not self._deletes:
             body["auto_create_missing_repositories"] = options.create_repositories
         if options.mappings:
-            mappings = [
-                {"input": mapping.input, "output": mapping.output} for mapping in options.mappings
-            ]
-            body["modifications"] = {"mappings": mappings}
+            body["modifications"] = {"mappings": [asdict(mapping) for mapping in options.mappings]}
         new: list[str] = []
 
         def was_sent() -> bool:
@@ -366,9 +358,9 @@ class ReleaseBundleDistributeOperation:
             verify=was_sent,
             json=body,
         )
-        tracker = _id_in(response)
-        if tracker is not None:
-            return tracker
+        found = object_of(response, "a distribution") if response.body.strip() else {}
+        if found.get("id") is not None:
+            return str(found["id"])
         if not new and not was_sent():
             raise without_effect(self._doing, "it lists no new tracker")
         return new[-1]
@@ -379,7 +371,7 @@ class ReleaseBundleDistributeOperation:
 
         :param tracker: id of the tracker
         """
-        self._bundle.unlock()
+        self._bundle.task.unlock()
         last: list[Tracker] = []
 
         def status() -> Progress:
@@ -404,11 +396,3 @@ class ReleaseBundleDistributeOperation:
                 f"{self._doing}: the server reports the status {last[0].progress.reported}",
             )
         return last[0].as_dict()
-
-
-def _id_in(response: Response) -> str | None:
-    """Return the tracker id in the response to a distribution request; `None` without a body."""
-    if not response.body.strip():
-        return None
-    identity = object_of(response, "a distribution").get("id")
-    return None if identity is None else str(identity)

@@ -13,8 +13,7 @@ from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Plan, ReadOnly, unchanged, without_none
-from ..client import repository_key
-from ..interface import LIFECYCLE, PlatformClient
+from ..client import LIFECYCLE, PlatformClient, repository_key
 from ..service import SERVICE
 from .lifecycle import Bundle, BundleOptions, pages, require_name
 from .release_bundle_promote import read_promotions
@@ -59,9 +58,6 @@ class ReleaseBundleInfoOperation(ReadOnly):
             return unchanged({"bundles": self._names()})
         if version is None:
             return unchanged({"bundles": self._versions(name)})
-        return unchanged({"bundles": [self._version(name, version)]})
-
-    def _version(self, name: str, version: str) -> dict[str, Any]:
         options = BundleOptions(
             name=name,
             version=version,
@@ -72,13 +68,13 @@ class ReleaseBundleInfoOperation(ReadOnly):
         found = bundle.state()
         if found is None:
             raise ToolchainError("not_found", f"there is no {bundle.label.removeprefix('the ')}")
-        messages = {"messages": list(found.messages)}
-        if found.running or found.status == "DELETING":
-            return {**bundle.shown(found.status), **messages, "promotions": []}
-        promotions = [promotion.as_dict() for promotion in read_promotions(bundle)]
-        promotions.sort(key=lambda promotion: -promotion["created_millis"])
-        shown = bundle.shown(found.status, bundle.record())
-        return {**shown, **messages, "promotions": promotions}
+        shown = {**bundle.shown(found.status), "messages": list(found.messages), "promotions": []}
+        if not (found.running or found.status == "DELETING"):
+            promotions = [promotion.as_dict() for promotion in read_promotions(bundle)]
+            promotions.sort(key=lambda promotion: -promotion["created_millis"])
+            whole = bundle.shown(found.status, bundle.record())
+            shown |= {**whole, "promotions": promotions}
+        return unchanged({"bundles": [shown]})
 
     def _versions(self, name: str) -> list[dict[str, Any]]:
         path = f"api/v2/release_bundle/records/{address.path(name)}"

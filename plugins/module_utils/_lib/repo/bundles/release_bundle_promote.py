@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.errors import ToolchainError
@@ -24,6 +24,7 @@ from .lifecycle import (
     BundleWaitOptions,
     Progress,
     SigningKey,
+    pages,
     progress_of,
 )
 
@@ -60,26 +61,15 @@ class BundlePromotion:
             "included_repositories": list(self.included or []),
         }
 
-    def with_details(self, bundle: Bundle) -> BundlePromotion:
-        """Return the promotion with its repositories; send a request if they are unknown."""
-        if self.included is not None:
-            return self
-        path = bundle.path("promotion/records", str(self.millis))
-        found = object_of(bundle.read("reading a promotion", path), "a promotion")
-        return replace(
-            self,
-            included=_keys(found.get("included_repository_keys")),
-            excluded=_keys(found.get("excluded_repository_keys")),
-        )
-
 
 def read_promotions(bundle: Bundle) -> list[BundlePromotion]:
     """Return all promotions of a version to any environment.
 
     Raises `not_found` if the version does not exist.
     """
-    path, purpose = bundle.path("promotion/records"), "reading the promotions"
-    return [_promotion(*row) for row in bundle.pages(purpose, path, "promotions", include="MSG")]
+    purpose, query = f"reading the promotions of {bundle.label}", {**bundle.query, "include": "MSG"}
+    path = bundle.path("promotion/records")
+    return [_promotion(*row) for row in pages(bundle.client, purpose, path, "promotions", query)]
 
 
 def _promotion(response: Response, row: Mapping[str, Any]) -> BundlePromotion:
@@ -166,15 +156,20 @@ class ReleaseBundlePromoteOperation:
         options = self._options
         if options.included_repositories is None and options.excluded_repositories is None:
             return True
-        recorded = newest.with_details(self._bundle)
-        for wanted, current in (
-            (options.included_repositories, recorded.included),
-            (options.excluded_repositories, recorded.excluded),
-        ):
-            # server fact [repo-33]: even the details of a promotion may lack the repositories
-            if wanted is not None and current is not None and set(wanted) != set(current):
-                return False
-        return True
+        included, excluded = newest.included, newest.excluded
+        if included is None:
+            path = self._bundle.path("promotion/records", str(newest.millis))
+            found = object_of(self._bundle.read("reading a promotion", path), "a promotion")
+            included = _keys(found.get("included_repository_keys"))
+            excluded = _keys(found.get("excluded_repository_keys"))
+        # server fact [repo-33]: even the details of a promotion may lack the repositories
+        return all(
+            wanted is None or current is None or set(wanted) == set(current)
+            for wanted, current in (
+                (options.included_repositories, included),
+                (options.excluded_repositories, excluded),
+            )
+        )
 
     def _planned(self, newest: BundlePromotion | None) -> Plan:
         """Return the plan for a new promotion. Raises `not_found` for an unknown repository."""
@@ -236,8 +231,11 @@ class ReleaseBundlePromoteOperation:
             verify=lambda: self._newest_unknown(known) is not None,
             json=body,
         )
-        millis = _millis_in(response)
-        millis = self._newest_unknown(known) if millis is None else millis
+        found = object_of(response, "a promotion") if response.body.strip() else {}
+        sent = found.get("created_millis")
+        if isinstance(sent, (int, str)) and str(sent).isdigit():
+            return int(sent)
+        millis = self._newest_unknown(known)
         if millis is None:
             raise without_effect(self._doing, "it lists no new promotion")
         return millis
@@ -253,7 +251,7 @@ class ReleaseBundlePromoteOperation:
         """Wait until the promotion with these `created_millis` has ended; return the return value
         `promotion`.
         """
-        self._bundle.unlock()
+        self._task.unlock()
         path = self._bundle.path("promotion/statuses", str(number))
 
         def status() -> Progress:
@@ -275,11 +273,3 @@ class ReleaseBundlePromoteOperation:
         raise ToolchainError(
             "failed", f"{self._doing}: the server no longer has a record of the promotion"
         )
-
-
-def _millis_in(response: Response) -> int | None:
-    """Return `created_millis` in the response to a promotion request; `None` without a body."""
-    if not response.body.strip():
-        return None
-    millis = object_of(response, "a promotion").get("created_millis")
-    return int(millis) if isinstance(millis, (int, str)) and str(millis).isdigit() else None
