@@ -12,10 +12,7 @@ import pytest
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
     ToolchainError,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.images import (
-    pagination,
-    registry,
-)
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.images import registry
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.images.docker_promote import (
     DockerPromoteOperation,
 )
@@ -184,7 +181,7 @@ def test_malformed_list_is_an_error(server: Server, body: dict[str, Any]) -> Non
 
 
 def test_endless_list_is_an_error(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pagination, "_MAX_PAGES", 5)
+    monkeypatch.setattr(registry, "_MAX_PAGES", 5)
 
     def response(seen: Seen) -> Reply:
         link = f'</v2/x?n=1&last={len(server.asked)}>; rel="next"'

@@ -5,20 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from ...core.concurrency import bounded, first_alone
 from ...core.errors import ToolchainError
 from .. import aql
 from ..client import RepoClient
-from ..image_names import ImageReference, subject_of
+from ..image_names import UNTAGGED, ImageReference, subject_of
 from . import registry
 from .registry import PRESENT, ManifestContent
 
 _NAMED = 3
-#: Prefixes of the folders of manifests without a tag [repo-34].
-_UNTAGGED = ("sha256:", "sha256__")
 #: Maximum number of manifests that are read to find referrers without the endpoint for them.
 _MOST = 100
 
@@ -139,13 +136,30 @@ class Attachments:
                     f" were not promoted: name them in tags, such as {others[0]}"
                 )
             return []
-        belonging = list(bounded(self._client.connections, self._belonging, images))
+
+        def belonging_to(state: TagState) -> set[str]:
+            """Return the digests of a tag, of what it lists, and of the tags attached to these."""
+            if state.source is not None:
+                return self._closure(state.source, self._content(state.tag)[1])
+            if state.target is None:
+                return set()
+            # the tag has been moved already, but what is attached to it may still be in the source
+            moved = registry.content(self._client, self._target, state.target_tag)
+            return self._closure(state.target, moved[1] if moved else ManifestContent())
+
+        belonging = list(bounded(self._client.connections, belonging_to, images))
         digests: set[str] = set().union(*belonging)
         subjects = {tag: subject_of(tag) or "" for tag in self._attached}
         subjects.update(self._tagged_referrers(digests, known, warn))
         names = [tag for tag, each in subjects.items() if each in digests and tag not in known]
-        leaving = {*known, *subjects}
-        needed = self._needed_by_others(leaving) if names and not self._copy else set()
+        needed: set[str] = set()  # digests that belong to tags that stay in the source
+        if names and not self._copy:
+            staying = [tag for tag in self._tags if tag not in known and tag not in subjects]
+            for digest, content in bounded(self._client.connections, self._content, staying):
+                needed |= set() if digest is None else self._closure(digest, content)
+        source = {tag: digest for tag in names if (digest := self._content(tag)[0]) is not None}
+        target = registry.manifests_of(self._client, self._target.repo, self._target.name, names)
+        states = states_of({tag: tag for tag in names}, source, target, copy=self._copy)
         return [
             replace(
                 state,
@@ -156,7 +170,7 @@ class Attachments:
                     if subjects[state.tag] in own
                 ),
             )
-            for state in self._read(names)
+            for state in states
         ]
 
     def marked(self, states: Sequence[TagState]) -> list[TagState]:
@@ -164,21 +178,18 @@ class Attachments:
 
         Signatures of the target, for example, are added to the same tag.
         """
-        return list(bounded(self._client.connections, self._marked, states))
 
-    def _marked(self, state: TagState) -> TagState:
-        if subject_of(state.tag) is None or state.is_same or None in (state.source, state.target):
-            return state
-        own = self._content(state.tag)[1].parts
-        found = registry.content(self._client, self._target, state.target_tag)
-        if not own or found is None or not own < found[1].parts:
-            return state
-        return replace(state, copy=True, is_extended=True)
+        def marked(state: TagState) -> TagState:
+            ends = (state.source, state.target)
+            if subject_of(state.tag) is None or state.is_same or None in ends:
+                return state
+            own = self._content(state.tag)[1].parts
+            found = registry.content(self._client, self._target, state.target_tag)
+            if not own or found is None or not own < found[1].parts:
+                return state
+            return replace(state, copy=True, is_extended=True)
 
-    def _read(self, names: Sequence[str]) -> list[TagState]:
-        source = {tag: digest for tag in names if (digest := self._content(tag)[0]) is not None}
-        target = registry.manifests_of(self._client, self._target.repo, self._target.name, names)
-        return states_of({tag: tag for tag in names}, source, target, copy=self._copy)
+        return list(bounded(self._client.connections, marked, states))
 
     def _content(self, reference: str) -> tuple[str | None, ManifestContent]:
         """Return digest and content of a manifest in the source, which is read once."""
@@ -186,16 +197,6 @@ class Attachments:
             found = registry.content(self._client, self._source, reference)
             self._contents[reference] = found or (None, ManifestContent())
         return self._contents[reference]
-
-    def _belonging(self, state: TagState) -> set[str]:
-        """Return the digests of a tag, of what it lists, and of the tags attached to these."""
-        if state.source is not None:
-            return self._closure(state.source, self._content(state.tag)[1])
-        if state.target is None:
-            return set()
-        # the tag has been moved already, but what is attached to it may still be in the source
-        moved = registry.content(self._client, self._target, state.target_tag)
-        return self._closure(state.target, moved[1] if moved else ManifestContent())
 
     def _closure(self, digest: str, content: ManifestContent) -> set[str]:
         digests, left = {digest, *content.lists}, set(self._attached)
@@ -206,18 +207,6 @@ class Attachments:
             for own, attached in map(self._content, new):
                 digests.update(attached.lists if own is None else (own, *attached.lists))
             left.difference_update(new)
-
-    def _needed_by_others(self, leaving: Collection[str]) -> set[str]:
-        """Return the digests that belong to tags that stay in the source.
-
-        :param leaving: tags that are moved, or attached to other tags
-        """
-        others = [tag for tag in self._tags if tag not in leaving]
-        needed: set[str] = set()
-        for digest, content in bounded(self._client.connections, self._content, others):
-            if digest is not None:
-                needed |= self._closure(digest, content)
-        return needed
 
     def _tagged_referrers(
         self, digests: set[str], known: Collection[str], warn: Callable[[str], None]
@@ -264,25 +253,9 @@ class Attachments:
         return {referrer: digest for digest, found in pairs for referrer in found}
 
     def _stored_referrers(self, image: ImageReference, digests: set[str]) -> dict[str, str]:
-        """Return the untagged referrers among the stored manifests of an image, like `_referrers`.
+        """Return the untagged referrers among the stored manifests of an image [repo-34].
 
         Warn if the server does not show the manifests of the source, or has too many of them.
-        """
-        stored = self._stored_manifests(image)
-        unknown = sorted(digest for digest in stored or () if digest not in digests)
-        if image == self._source and (stored is None or len(unknown) > _MOST):
-            self._client.warn(
-                f"the server cannot list what is attached to '{image}': manifests without a tag"
-                " may stay there, copy them with a container client"
-            )
-        read = bounded(self._client.connections, partial(self._subject, image), unknown[:_MOST])
-        found = zip(unknown, read, strict=False)
-        return {digest: subject for digest, subject in found if subject in digests}
-
-    def _stored_manifests(self, image: ImageReference) -> list[str] | None:
-        """Return the digests of the manifests without a tag; `None` if they are unknown [repo-34].
-
-        The result only serves a warning, so an error must not prevent the promotion.
         """
         path = {"$match": f"{image.name}/*"}
         criteria = {"repo": image.repo, "path": path, "name": {"$match": "*manifest.json"}}
@@ -290,16 +263,24 @@ class Attachments:
         try:
             rows = aql.ask_if_supported(self._client, purpose, criteria, ["path"])
         except ToolchainError:
-            return None
+            rows = None  # the result only serves a warning
         # the manifest of a promoted tag is there, so no rows mean that the server shows none
         tags = [str(row.get("path")).removeprefix(f"{image.name}/") for row in rows or ()]
-        digests = [tag.replace("__", ":") for tag in tags if tag.startswith(_UNTAGGED)]
-        return digests if tags else None
+        stored = {tag.replace("__", ":"): None for tag in tags if tag.startswith(UNTAGGED)}
+        unknown = sorted(stored.keys() - digests)
+        if image == self._source and (not tags or len(unknown) > _MOST):
+            self._client.warn(
+                f"the server cannot list what is attached to '{image}': manifests without a tag"
+                " may stay there, copy them with a container client"
+            )
 
-    def _subject(self, image: ImageReference, digest: str) -> str | None:
-        """Return the digest to which a manifest is attached; `None` without one, or if unknown."""
-        try:
-            found = registry.content(self._client, image, digest)
-        except ToolchainError:
-            return None
-        return None if found is None else found[1].subject
+        def subject(digest: str) -> str | None:
+            try:
+                content = registry.content(self._client, image, digest)
+            except ToolchainError:
+                return None
+            return None if content is None else content[1].subject
+
+        read = bounded(self._client.connections, subject, unknown[:_MOST])
+        found = zip(unknown, read, strict=False)
+        return {digest: owner for digest, owner in found if owner in digests}

@@ -26,15 +26,22 @@ _EXPECTED = "(not pushed yet)"
 _SELECTIONS = ("tag", "tags", "all_tags")
 
 
-@dataclass(frozen=True)
-class PromotionRequest:
-    """A promotion request for a single tag, or for all tags of the image if `tag` is `None`.
+@dataclass
+class Attempt:
+    """A promotion request and its outcome.
 
+    :param tag: the tag to promote; `None` means all tags of the image
     :param states: states of the tags that the request promotes
+    :param message: the server's message
+    :param after: states of the tags after the promotion
     """
 
+    name: str
     tag: str | None
     states: Sequence[TagState]
+    message: str = ""
+    after: Sequence[TagState] = ()
+    error: ToolchainError | None = None
 
     @property
     def copy(self) -> bool:
@@ -44,21 +51,6 @@ class PromotionRequest:
     def owners(self) -> tuple[str, ...]:
         """Return the tags of the images to which the tag is attached."""
         return () if self.tag is None else self.states[0].owners
-
-
-@dataclass
-class Attempt:
-    """A promotion request with its outcome.
-
-    :param message: the server's message
-    :param after: states of the tags after the promotion
-    """
-
-    request: PromotionRequest
-    name: str
-    message: str = ""
-    after: Sequence[TagState] = ()
-    error: ToolchainError | None = None
 
 
 @dataclass(frozen=True)
@@ -115,18 +107,31 @@ class DockerPromoteOperation:
         absent = self._absent(states)
         if absent is not None:
             return self._expected(states, absent)
-        self._require_digest(states)
+        if self._digest is not None:
+            (state,) = states
+            found = state.source if state.source is not None else state.target
+            name = f"'{self._source}:{state.tag}'"
+            if found == registry.PRESENT:
+                message = f"cannot check whether {name} has {self._digest}"
+                raise ToolchainError("rejected", f"{message}: the server does not return digests")
+            if found != self._digest:
+                message = f"{name} has {found}, but image specifies {self._digest}"
+                raise ToolchainError("conflict", f"{message}: nothing was promoted")
         if self._options.attached and states and self._source != self._target:
             attachments = Attachments(self._client, self._source, self._target, copy=self._copy)
             states += attachments.states(states, self._task.warn)
             states = states if self._options.force else attachments.marked(states)
-        pending = [state for state in states if self._is_pending(state)]
+        force = self._options.force
+        pending = [
+            each for each in states if each.source is not None and (force or not each.is_done)
+        ]
         if not pending:
             return Plan({}, {}, result=self._result(states, {}))
-        requests = [PromotionRequest(state.tag, [state]) for state in pending]
+        requests: list[tuple[str | None, list[TagState]]]
+        requests = [(state.tag, [state]) for state in pending]
         if is_image and not any(state.is_extended for state in states):
             # a single request for the image promotes all of its tags
-            pending, requests = states, [PromotionRequest(None, states)]
+            pending, requests = states, [(None, states)]
         if not any(state.target for state in pending):
             repositories.require_shown(self._client, self._target.repo)
         for state in pending:
@@ -165,11 +170,6 @@ class DockerPromoteOperation:
 
     def _some_tags(self, image: ImageReference, tags: Sequence[str]) -> dict[str, str]:
         return registry.manifests_of(self._client, image.repo, image.name, tags)
-
-    def _is_pending(self, state: TagState) -> bool:
-        if state.source is None:
-            return False
-        return self._options.force or not state.is_done
 
     def _expected(self, states: Sequence[TagState], absent: ToolchainError) -> Plan:
         """Return the plan for tags that will be pushed later; its `apply()` raises `absent`.
@@ -210,21 +210,6 @@ class DockerPromoteOperation:
             result={"tags": [_shown_tag(tag_state, {}, tags) for tag_state in states]},
         )
 
-    def _require_digest(self, states: Sequence[TagState]) -> None:
-        """Raise `conflict` if the option `image` contains a digest and the tag has another one."""
-        if self._digest is None:
-            return
-        (state,) = states
-        found = state.source if state.source is not None else state.target
-        if found == registry.PRESENT:
-            message = f"cannot check whether '{self._source}:{state.tag}' has {self._digest}"
-            raise ToolchainError("rejected", f"{message}: the server does not return digests")
-        if found != self._digest:
-            message = (
-                f"'{self._source}:{state.tag}' has {found}, but image specifies {self._digest}"
-            )
-            raise ToolchainError("conflict", f"{message}: nothing was promoted")
-
     def _warn_of_overwriting(self, state: TagState) -> None:
         if state.overwritten is not None:
             digest = "" if state.is_named_only else f", which has {state.overwritten}"
@@ -248,17 +233,17 @@ class DockerPromoteOperation:
             raise plan.data
         states: list[TagState]
         states, requests = plan.data
-        attempts = [Attempt(request, f"'{self._source}:{request.tag}'") for request in requests]
+        attempts = [Attempt(f"'{self._source}:{tag}'", tag, some) for tag, some in requests]
 
         def work(attempt: Attempt) -> None:
-            owners = attempt.request.owners
+            owners = attempt.owners
             if owners and _failed(attempts).keys() >= set(owners):
                 message = f"promoting {attempt.name}: its image was not promoted"
                 raise ToolchainError("failed", message)
-            attempt.message, attempt.after = self._promote(attempt.request)
+            attempt.message, attempt.after = self._promote(attempt)
 
         for attached in (False, True):
-            some = [each for each in attempts if bool(each.request.owners) == attached]
+            some = [each for each in attempts if bool(each.owners) == attached]
             attempt_each(work, some, self._client.connections)
         done = {state.tag: state for each in attempts for state in each.after}
         tags = [_shown_tag(state, done, _failed(attempts)) for state in states]
@@ -267,9 +252,22 @@ class DockerPromoteOperation:
             raise failure
         return self._result(states, done, "; ".join(dict.fromkeys(e.message for e in attempts)))
 
-    def _promote(self, request: PromotionRequest) -> tuple[str, list[TagState]]:
-        """Send a promotion and verify it; return the server's message and the new tag states."""
-        body = self._body(request)
+    def _promote(self, request: Attempt) -> tuple[str, list[TagState]]:
+        """Send a promotion; return the server's message and the new tag states.
+
+        Raises `failed` if a tag is missing in the target, or still in the source after a move.
+        """
+        target_tags = [state.target_tag for state in request.states if state.tag == request.tag]
+        body = without_none(  # the server rejects empty values [repo-25]
+            {
+                "targetRepo": self._target.repo,
+                "dockerRepository": self._source.name,
+                "targetDockerRepository": self._options.target_image and self._target.name,
+                "tag": request.tag,
+                "targetTag": next((tag for tag in target_tags if tag != request.tag), None),
+                "copy": request.copy,
+            }
+        )
         try:
             message = registry.promote(
                 self._client, self._source.repo, body, lambda: self._is_done(request)
@@ -279,23 +277,20 @@ class DockerPromoteOperation:
                 error.with_hint(_HINT_NOT_FOUND)
             raise
         after, left = self._read_after(request)
-        self._check(after, left, message)
-        return message, after
+        missing = [f"{self._target}:{state.target_tag}" for state in after if not state.is_same]
+        if missing:
+            reason = f"{', '.join(missing)} does not have the manifest of the source"
+        elif left:
+            names = ", ".join(f"{self._source}:{tag}" for tag in left)
+            reason = f"{names} still exists in the source"
+        else:
+            return message, after
+        reported = f" (the server reported: {message})" if message else ""
+        failure = without_effect(f"promoting '{self._source}'", f"{reason}{reported}")
+        failure.detail = message or None
+        raise failure
 
-    def _body(self, request: PromotionRequest) -> dict[str, object]:
-        """Return the request body [W2.1]. The server rejects empty values [repo-25]."""
-        target_tags = [state.target_tag for state in request.states if state.tag == request.tag]
-        body = {
-            "targetRepo": self._target.repo,
-            "dockerRepository": self._source.name,
-            "targetDockerRepository": self._options.target_image and self._target.name,
-            "tag": request.tag,
-            "targetTag": next((tag for tag in target_tags if tag != request.tag), None),
-            "copy": request.copy,
-        }
-        return without_none(body)
-
-    def _read_after(self, request: PromotionRequest) -> tuple[list[TagState], list[str]]:
+    def _read_after(self, request: Attempt) -> tuple[list[TagState], list[str]]:
         """Read the tags of a request again.
 
         Returns the states with the current target, and the tags that still exist in the source
@@ -306,7 +301,7 @@ class DockerPromoteOperation:
         after = [replace(state, target=target.get(state.target_tag)) for state in request.states]
         return after, [] if request.copy else list(self._some_tags(self._source, list(names)))
 
-    def _is_done(self, request: PromotionRequest) -> bool | None:
+    def _is_done(self, request: Attempt) -> bool | None:
         """Return whether the server carried out a request whose response was lost.
 
         Returns `None` if that is unknown: the target already had equal tags before a copy, or only
@@ -326,31 +321,11 @@ class DockerPromoteOperation:
             return None
         return reported[0]
 
-    def _check(self, after: Sequence[TagState], left: Sequence[str], message: str) -> None:
-        """Raise `failed` if a tag is missing in the target, or still in the source after a move.
-
-        :param after: states of the tags after the promotion
-        :param left: tags that still exist in the source after a move
-        :param message: the server's message
-        """
-        missing = [f"{self._target}:{state.target_tag}" for state in after if not state.is_same]
-        if missing:
-            reason = f"{', '.join(missing)} does not have the manifest of the source"
-        elif left:
-            names = ", ".join(f"{self._source}:{tag}" for tag in left)
-            reason = f"{names} still exists in the source"
-        else:
-            return
-        error_message = f" (the server reported: {message})" if message else ""
-        error = without_effect(f"promoting '{self._source}'", f"{reason}{error_message}")
-        error.detail = message or None
-        raise error
-
 
 def _failed(attempts: Sequence[Attempt]) -> dict[str, ToolchainError]:
     """Return the errors of the failed tags, by tag."""
-    failed = [(each.request, each.error) for each in attempts if each.error is not None]
-    return {state.tag: error for request, error in failed for state in request.states}
+    failed = [(each.states, each.error) for each in attempts if each.error is not None]
+    return {state.tag: error for states, error in failed for state in states}
 
 
 def _shown_tag(
