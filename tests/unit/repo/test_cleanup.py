@@ -20,7 +20,6 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo impor
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.cleanup import (
     artifact_cleanup,
     rules,
-    versions,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.cleanup.artifact_cleanup import (
     ArtifactCleanupOperation,
@@ -166,7 +165,7 @@ def judged(given: Mapping[str, Any], *found: Mapping[str, Any]) -> list[CleanupV
     selected = parts.selectable(
         item for item in known.values() if artifact_cleanup.matches_rule(one, item)
     )
-    found_versions = versions.versions_of(one, known, selected)
+    found_versions = rules.versions_of(one, known, selected)
     return artifact_cleanup.verdicts(one, found_versions, NOW, parts)
 
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo import layouts
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.cleanup.artifact_cleanup import (
     ArtifactCleanupOperation,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.items import layouts
 from tests.unit.repo.conftest import Server
 from tests.unit.repo.test_cleanup import DATE, QUERY, REPOSITORIES, params, paths, row, rows
 from tests.unit.stub import Reply, Seen

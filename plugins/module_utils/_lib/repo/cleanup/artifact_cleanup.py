@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, ClassVar
@@ -19,10 +20,10 @@ from ...core.module.typed_options import NotNegative, Positive
 from ...core.operations.objects import attempt_each, failure_of
 from ...core.plan import Plan
 from ...core.progress import ProgressCounter
-from .. import aql, layouts, repositories
+from .. import aql, repositories
 from ..client import RepoClient, item_path
-from ..computed_files import index_test
-from ..items import listing
+from ..items import layouts, listing
+from ..items.layouts import index_test
 from ..service import SERVICE
 from .image_parts import ImageParts, ImageReader, complete_rows, rows_at
 from .rules import (
@@ -30,14 +31,16 @@ from .rules import (
     CleanupItem,
     CleanupRule,
     CleanupVerdict,
+    ItemVersion,
     RuleOptions,
     folders_above,
     items_in,
     matches,
+    needed_by_newer,
     paths_in,
     rules_of,
+    versions_of,
 )
-from .versions import ItemVersion, left_alone, needed_by_newer, versions_of
 
 #: Maximum number of paths in an error message.
 _NAMED = 3
@@ -94,10 +97,22 @@ class ArtifactCleanupOperation:
         selected, kept = _merge(found)
         going, kept = _merge([*self._parts.complete(selected), *kept])
         self._check_parts(going)
-        self._warn_of_left(going)
+        left = sorted(self._left.keys() - {verdict.name for verdict in going})
+        if left:
+            stay = f"{len(left)} files stay" if left[1:] else "1 file stays"
+            more = f" and {len(left) - 1} more" if left[1:] else ""
+            self._warn(
+                f"{stay}, because the server computes them or they belong to a"
+                f" file that no rule matches: '{left[0]}'{more}. To delete such a file, set name to"
+                " its exact name"
+            )
         counted = {each.version_key: each for each in going if not each.after}
         if len(counted) > self._max_deletions:
-            raise self._too_many(list(counted.values()))
+            named = ", ".join(f"'{verdict.name}'" for verdict in list(counted.values())[:_NAMED])
+            raise invalid(
+                f"the rules would delete {len(counted)} items, more than max_deletions"
+                f" ({self._max_deletions}), so nothing was deleted. The first are {named}"
+            )
         return _plan_of(going, [_shown(verdict) for verdict in kept])
 
     def parts(self, plan: Plan) -> list[PlannedChange]:
@@ -106,12 +121,13 @@ class ArtifactCleanupOperation:
 
     def authors(self, plan: Plan) -> list[Author]:
         """Return who modified the items last."""
-        return authors_of(self._author, plan.data)
 
-    def _author(self, verdict: CleanupVerdict) -> Author:
-        route = f"api/storage/{item_path(verdict.item.repo, verdict.item.path)}"
-        shown = self._client.transport.read(f"reading '{verdict.name}'", route).json()
-        return author([member(shown, "modifiedBy")], member(shown, "lastModified"))
+        def read(verdict: CleanupVerdict) -> Author:
+            route = f"api/storage/{item_path(verdict.item.repo, verdict.item.path)}"
+            shown = self._client.transport.read(f"reading '{verdict.name}'", route).json()
+            return author([member(shown, "modifiedBy")], member(shown, "lastModified"))
+
+        return authors_of(read, plan.data)
 
     def leave_out(self, plan: Plan, places: Collection[int]) -> Plan:
         """Return the plan without the deletions at these positions in `parts()`."""
@@ -133,16 +149,17 @@ class ArtifactCleanupOperation:
         found: list[CleanupVerdict] = []
         empty: dict[str, None] = {}
         for rule in self._rules:
-            selected = self._select(rule)
+            selected = self._verdicts(rule)
+            if selected is None:
+                empty[rule.repo] = None
             found += selected or ()
-            empty.update({} if selected is not None else {rule.repo: None})
             count.add()
         if empty:
             # the query of a missing or virtual repository returns no rows of it, and no error
             repositories.require_stored(self._client, list(empty))
         return found
 
-    def _select(self, rule: CleanupRule) -> list[CleanupVerdict] | None:
+    def _verdicts(self, rule: CleanupRule) -> list[CleanupVerdict] | None:
         """Send the query of a rule; return its verdicts, or `None` if there are no items."""
         if rule.without_properties and not self._client.dialect.query_by_property:
             raise ToolchainError(
@@ -153,42 +170,50 @@ class ArtifactCleanupOperation:
         purpose = f"searching for items that match rule {rule.number} in '{rule.repo}'"
         found = complete_rows(self._client, purpose, rule.query())
         rows = [row for row in found.rows if row["repo"] == rule.repo]
-        try:
-            return self._validate(rule, rows, found.moment) if rows else None
-        except ValueError:
-            raise ToolchainError(
-                "protocol",
-                f"{purpose}: the server does not return its time in the header Date, which"
-                " created_before requires",
-            ) from None
-
-    def _validate(
-        self, rule: CleanupRule, rows: list[dict[str, Any]], now: datetime | None
-    ) -> list[CleanupVerdict]:
+        if not rows:
+            return None
         self._reader.check_type(rule, rows)
         known = items_of(rule, rows, self._parts)
         matching, complete = self._matching(rule, known), set[str]()
         while True:
             selected = self._parts.selectable(matching)
             versions = versions_of(rule, known, selected)
-            judged = verdicts(rule, versions, now, self._parts)
+            try:
+                judged = verdicts(rule, versions, found.moment, self._parts)
+            except ValueError:
+                raise ToolchainError(
+                    "protocol",
+                    f"{purpose}: the server does not return its time in the header Date, which"
+                    " created_before requires",
+                ) from None
             # further files may belong to the versions, and manifests to the images
             if not (
                 self._complete(rule, known, judged, complete) or self._reader.read(rule, judged)
             ):
                 break
-        self._note_left(left_alone(versions, selected))
+        # signatures and checksums whose file no version contains
+        contained = {item.path for version in versions for item in version.items}
+        self._note_left([item for item in selected if item.path not in contained])
         judged = _keep_for_newer(rule, known, judged)
+        self._warn_of_globs(rule, judged, rows, known)
+        return judged
+
+    def _warn_of_globs(
+        self,
+        rule: CleanupRule,
+        judged: Sequence[CleanupVerdict],
+        rows: Collection[Mapping[str, Any]],
+        known: Collection[str],
+    ) -> None:
+        """Warn of globs that match nothing, as `path` and `exclude` with a typo do."""
         going = {path for verdict in judged if verdict.goes for path in verdict.item.paths}
         if going:
             for warning in rule.check_exclude(going, {*paths_in(rows), *known}):
                 self._warn(warning)
         elif not judged and rule.path is not None:
-            folders = {path.rpartition("/")[0] for path in paths_in(rows)}
-            note = hint(rule.path, sorted(folders))
+            note = hint(rule.path, sorted({path.rpartition("/")[0] for path in paths_in(rows)}))
             if note:
                 self._warn(f"rule {rule.number}: path: {note}")
-        return judged
 
     def _matching(self, rule: CleanupRule, known: Mapping[str, CleanupItem]) -> list[CleanupItem]:
         """Return the items that match a rule, without files that the server computes."""
@@ -254,25 +279,6 @@ class ArtifactCleanupOperation:
             more = f" and {len(orphans) - _NAMED} more" if len(orphans) > _NAMED else ""
             self._warn(f"{named}{more} stay, because the image to which they belong does not exist")
 
-    def _warn_of_left(self, going: Iterable[CleanupVerdict]) -> None:
-        """Warn of matching files that only go with the file to which they belong."""
-        left = sorted(self._left.keys() - {verdict.name for verdict in going})
-        if left:
-            stay = f"{len(left)} files stay" if left[1:] else "1 file stays"
-            more = f" and {len(left) - 1} more" if left[1:] else ""
-            self._warn(
-                f"{stay}, because the server computes them or they belong to a"
-                f" file that no rule matches: '{left[0]}'{more}. To delete such a file, set name to"
-                " its exact name"
-            )
-
-    def _too_many(self, going: Sequence[CleanupVerdict]) -> ToolchainError:
-        named = ", ".join(f"'{verdict.name}'" for verdict in going[:_NAMED])
-        return invalid(
-            f"the rules would delete {len(going)} items, more than max_deletions"
-            f" ({self._max_deletions}), so nothing was deleted. The first are {named}"
-        )
-
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         count = ProgressCounter(self._show_progress, "deleting items", len(plan.data))
         deletions = {verdict.name: Deletion(verdict) for verdict in plan.data}
@@ -305,10 +311,13 @@ class ArtifactCleanupOperation:
         try:
             listing.delete(self._client, item.repo, item.path)
         except ToolchainError as error:
-            deletion.is_gone = error.status == 404 and self._is_gone(item)
-            if deletion.is_gone:
-                return
             if error.status == 404:
+                # if that cannot be read, report the error of the deletion, not that of the read
+                with suppress(ToolchainError):
+                    is_gone = listing.is_gone(self._client, item.repo, item.path)
+                    deletion.is_gone = is_gone is not False
+                if deletion.is_gone:
+                    return
                 error.with_hint(
                     "the item exists, but the account lacks the permission to delete it"
                 )
@@ -316,13 +325,6 @@ class ArtifactCleanupOperation:
                 # server fact [repo-22]: the server deletes a folder file by file
                 error.with_hint("a part of the folder may have been deleted")
             raise
-
-    def _is_gone(self, item: CleanupItem) -> bool:
-        """Return whether an item does not exist, or the server cannot show whether it exists."""
-        try:
-            return listing.is_gone(self._client, item.repo, item.path) is not False
-        except ToolchainError:
-            return False  # report the error of the deletion, not that of the read
 
 
 def _merge(found: Iterable[CleanupVerdict]) -> tuple[list[CleanupVerdict], list[CleanupVerdict]]:
@@ -442,7 +444,14 @@ def _judged(
         if version.name not in protected
         and listed.keys().isdisjoint(item.path for item in version.items)
     ]
-    newest = _newest(rule, counted, parts)
+    newest: set[str] = set()  # the names of the newest versions of each folder or image
+    if rule.keep_last is not None:
+        groups: dict[str, list[ItemVersion]] = {}
+        ranks = [(version.rank(max(map(parts.rank, version.main))), version) for version in counted]
+        for _rank, version in sorted(ranks, key=lambda pair: pair[0], reverse=True):
+            groups.setdefault(version.folder, []).append(version)
+        for group in groups.values():
+            newest.update(version.name for version in group[: rule.keep_last])
     found = []
     for version in versions:
         old = [item for item in version.matched if not _is_young(rule, item, now)]
@@ -513,16 +522,6 @@ def _reason_to_keep(rule: CleanupRule, version: ItemVersion, now: datetime | Non
         if len(version.items) > 1 and _is_young(rule, item, now):
             return f"version with '{item.path}', younger than {rule.age_text}"
     return None
-
-
-def _newest(rule: CleanupRule, versions: Sequence[ItemVersion], parts: ImageParts) -> set[str]:
-    """Return the names of the newest `keep_last` versions of each folder or image."""
-    if rule.keep_last is None:
-        return set()
-    groups: dict[str, list[ItemVersion]] = {}
-    for version in sorted(versions, key=lambda version: version.rank(parts), reverse=True):
-        groups.setdefault(version.folder, []).append(version)
-    return {version.name for group in groups.values() for version in group[: rule.keep_last]}
 
 
 def _reason_to_delete(rule: CleanupRule, folder: str) -> str:

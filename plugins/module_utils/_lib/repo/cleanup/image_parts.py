@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import Any
 
 from ...core.concurrency import bounded
@@ -20,10 +20,11 @@ from ...core.http.messages import unexpected_body
 from ...core.progress import ProgressCounter
 from .. import aql, repositories
 from ..client import RepoClient, item_path
-from ..image_names import subject_of
+from ..image_names import INDEX, MANIFESTS, UNTAGGED, subject_of
 from ..images import registry
 from .rules import (
     FILE_FIELDS,
+    NO_TIME,
     ROOT,
     CleanupItem,
     CleanupRule,
@@ -31,13 +32,6 @@ from .rules import (
     folders_above,
     items_in,
 )
-
-#: Names of files that mark a folder as the tag of an image.
-INDEX = "list.manifest.json"
-MANIFESTS = ("manifest.json", INDEX)
-NO_TIME = datetime.min.replace(tzinfo=timezone.utc)
-#: Prefixes of folders whose manifest has no tag.
-_UNTAGGED = ("sha256:", "sha256__")
 
 
 @dataclass(eq=False)
@@ -64,16 +58,11 @@ class Manifest:
 
     @property
     def has_tag(self) -> bool:
-        return not self.item.name.startswith(_UNTAGGED)
+        return not self.item.name.startswith(UNTAGGED)
 
     @property
     def is_index(self) -> bool:
         return self.file.name == INDEX
-
-    @property
-    def is_leaf(self) -> bool:
-        """Return whether the name of the tag tells everything that the content would."""
-        return not self.is_index and None not in (self.subject, self.digest)
 
     @property
     def is_part(self) -> bool:
@@ -155,11 +144,8 @@ def image_of(item: CleanupItem) -> str | None:
     else:
         marked, folder = item.name in MANIFESTS, item.parent
     image, _slash, tag = folder.rpartition("/")
-    return (image or None) if marked or _is_marked(tag) else None
-
-
-def _is_marked(tag: str) -> bool:
-    return tag.startswith(_UNTAGGED) or subject_of(tag) is not None
+    marked = marked or tag.startswith(UNTAGGED) or subject_of(tag) is not None
+    return image or None if marked else None
 
 
 class ImageParts:
@@ -358,13 +344,9 @@ def rows_at(
         places = [{"path": folder or ROOT} for folder in some]
         criteria = {"repo": repo, "type": "file", "$or": places}
         rows = complete_rows(client, purpose, aql.items(criteria, fields)).rows
-        wanted = set(some)
-        found += [row for row in rows if _row_folder(row) in wanted]
+        wanted = {folder or ROOT for folder in some}
+        found += [row for row in rows if row["path"] in wanted]
     return found
-
-
-def _row_folder(row: Mapping[str, Any]) -> str:
-    return "" if row["path"] == ROOT else str(row["path"])
 
 
 class ImageReader:
@@ -393,15 +375,13 @@ class ImageReader:
         count = ProgressCounter(self._show_progress, "reading the manifests of images", len(images))
         news = False
         for image in images:
-            every = self._manifests(rule, image)
+            if self._parts.image(rule.repo, image) is None:
+                self._search(rule, image)
+            every = self._parts.image(rule.repo, image) or []
             unread = [manifest for manifest in every if not manifest.is_read]
             self._read(every, unread)
             news = news or bool(unread)
             count.add()
-        self._warn_of_blocked()
-        return news
-
-    def _warn_of_blocked(self) -> None:
         if self._blocked:
             more = f" and {len(self._blocked) - 1} more" if self._blocked[1:] else ""
             self._client.warn(
@@ -409,24 +389,27 @@ class ImageReader:
                 " blocks counts as an image, even if it is attached to another image"
             )
         self._blocked.clear()
+        return news
 
     def _may_have_images(self, repo: str) -> bool:
         kind = repositories.package_type(self._client, repo)
         return kind is None or kind in _CONTAINERS
 
-    def _manifests(self, rule: CleanupRule, image: str) -> Sequence[Manifest]:
-        repo = rule.repo
+    def _search(self, rule: CleanupRule, image: str) -> None:
         fields = [*FILE_FIELDS, "property"] if rule.reads_properties else FILE_FIELDS
-        if self._parts.image(repo, image) is None:
-            purpose = f"searching for the manifests of '{repo}/{image}'"
-            criteria = {"repo": repo, "type": "file", "path": {"$match": f"{image}/*"}}
-            rows = complete_rows(self._client, purpose, aql.items(criteria, fields)).rows
-            self._parts.learn(items_in(repo, rows).values(), lambda folder: folder == image)
-        return self._parts.image(repo, image) or []
+        purpose = f"searching for the manifests of '{rule.repo}/{image}'"
+        criteria = {"repo": rule.repo, "type": "file", "path": {"$match": f"{image}/*"}}
+        rows = complete_rows(self._client, purpose, aql.items(criteria, fields)).rows
+        self._parts.learn(items_in(rule.repo, rows).values(), lambda folder: folder == image)
 
     def _read(self, every: Sequence[Manifest], unread: Sequence[Manifest]) -> None:
         """Read manifests of an image: first indexes and tags, then those that no index lists."""
-        first = [one for one in unread if one.is_index or (one.has_tag and not one.is_leaf)]
+        # the name of a tag with a subject tells everything that the content would
+        first = [
+            one
+            for one in unread
+            if one.is_index or (one.has_tag and None in (one.subject, one.digest))
+        ]
         self._read_contents(first)
         listed = {digest for manifest in every for digest in manifest.lists}
         rest = [one for one in unread if not (one.is_index or one.has_tag)]

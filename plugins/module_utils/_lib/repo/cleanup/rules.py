@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Parse the rules of a cleanup, and build their queries.
+"""Parse the rules of a cleanup, build their queries, and group items into versions [C2.4].
+
+A version is kept or deleted as a whole.
 
 Server fact [repo-17]: `*` in AQL also matches slashes, so that a query may find too many items. The
 globs of the rule are applied to its result.
@@ -9,8 +11,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
 from typing import Annotated, Any, Literal
 
 from ...core.errors import invalid
@@ -20,8 +22,10 @@ from ...core.times import age_of, moment_of
 from .. import aql
 from ..client import refuse_matrix, repository_key
 from ..image_names import refuse_plus
+from ..items import layouts
 from ..properties import Properties, texts_of
 
+NO_TIME = datetime.min.replace(tzinfo=timezone.utc)
 #: Path of a repository's root in AQL.
 ROOT = "."
 #: Fields of the files of an image.
@@ -84,6 +88,20 @@ class CleanupRule:
     reads_properties: bool = False
 
     @property
+    def is_restricted(self) -> bool:
+        """Return whether a rule does not match everything in its repository.
+
+        If a rule selects folders, the root (`.` or depth 1) is no restriction.
+        """
+        globs = [glob for glob in (self.path, self.name) if glob and glob.strip("*?/")]
+        depth = self.depth
+        if self.kind in ("folder", "any"):
+            globs = [glob for glob in globs if glob != ROOT]
+            depth = None if depth == 1 else depth
+        others = (depth, self.age, self.properties, self.keep_last, self.released_in)
+        return bool(globs) or any(value is not None for value in others)
+
+    @property
     def takes_folders(self) -> bool:
         return self.kind != "file"
 
@@ -115,7 +133,10 @@ class CleanupRule:
         """
         criteria: dict[str, Any] = {"repo": self.repo}
         content_type = "any" if self.reads_properties else "file"
-        below = {"type": content_type, **self._content_criteria()}
+        # at least all files in the folders of the rule
+        below: dict[str, Any] = {"type": content_type}
+        if self._start:
+            below["path"] = {"$match": f"{self._start}*"}
         if self.kind == "image":
             criteria.update(below)
         elif self.takes_folders:
@@ -140,10 +161,6 @@ class CleanupRule:
             for value in wanted
         ]
         return {**found, "$and": values} if values else found
-
-    def _content_criteria(self) -> dict[str, Any]:
-        """Return criteria that match at least all files in the folders of the rule."""
-        return {"path": {"$match": f"{self._start}*"}} if self._start else {}
 
     @property
     def _start(self) -> str:
@@ -226,36 +243,33 @@ def rules_of(rules: Iterable[RuleOptions], *, force: bool) -> list[CleanupRule]:
     """
     given = list(rules)
     reads_properties = any(options.without_properties for options in given)
-    return [
-        replace(_rule(number, options, force), reads_properties=reads_properties)
-        for number, options in enumerate(given, 1)
-    ]
-
-
-def _rule(number: int, options: RuleOptions, force: bool) -> CleanupRule:
-    _check(number, options)
-    age = options.created_before
-    rule = CleanupRule(
-        number=number,
-        repo=repository_key(f"rule {number}: repo", options.repo),
-        kind="image" if options.keep_last_by == "image" else options.type_ or "file",
-        path=_glob(f"rule {number}: path", options.path),
-        name=_name(f"rule {number}: name", options),
-        depth=options.depth,
-        age=None if age is None else age_of(f"rule {number}: created_before", age),
-        age_text=age or "",
-        properties=_properties(f"rule {number}: properties", options.properties),
-        keep_last=options.keep_last,
-        exclude=tuple(with_content(glob.lstrip("/")) for glob in options.exclude or ()),
-        without_properties=tuple(options.without_properties or ()),
-        released_in=options.released_in,
-    )
-    if not (force or _is_restricted(rule)):
-        raise invalid(
-            f"rule {number} would delete everything in the repository '{rule.repo}': restrict it,"
-            " or set force=true to allow that"
+    found = []
+    for number, options in enumerate(given, 1):
+        _check(number, options)
+        place, age = f"rule {number}", options.created_before
+        rule = CleanupRule(
+            number=number,
+            repo=repository_key(f"{place}: repo", options.repo),
+            kind="image" if options.keep_last_by == "image" else options.type_ or "file",
+            path=_folder_glob(f"{place}: path", options.path),
+            name=options.name,
+            depth=options.depth,
+            age=None if age is None else age_of(f"{place}: created_before", age),
+            age_text=age or "",
+            properties=_properties(f"{place}: properties", options.properties),
+            keep_last=options.keep_last,
+            exclude=tuple(with_content(glob.lstrip("/")) for glob in options.exclude or ()),
+            without_properties=tuple(options.without_properties or ()),
+            released_in=options.released_in,
+            reads_properties=reads_properties,
         )
-    return rule
+        if not (force or rule.is_restricted):
+            raise invalid(
+                f"rule {number} would delete everything in the repository '{rule.repo}': restrict"
+                " it, or set force=true to allow that"
+            )
+        found.append(rule)
+    return found
 
 
 def _check(number: int, options: RuleOptions) -> None:
@@ -280,9 +294,17 @@ def _check(number: int, options: RuleOptions) -> None:
             )
     if not all(glob.strip("/") for glob in options.exclude or ()):
         raise invalid(f"rule {number}: the entry '/' of exclude matches nothing: remove it")
+    name = options.name
+    if options.keep_last_by == "image":
+        refuse_plus(f"rule {number}: name", name)
+    if name is not None and "/" in name:
+        raise invalid(
+            f"rule {number}: name is '{name}': set path to the folder, and name to a pattern for"
+            " its content"
+        )
 
 
-def _glob(place: str, option: str | None) -> str | None:
+def _folder_glob(place: str, option: str | None) -> str | None:
     """Return a glob without leading and trailing slashes.
 
     Raises `invalid` for a glob that consists of slashes, or that no path can match.
@@ -301,17 +323,6 @@ def _glob(place: str, option: str | None) -> str | None:
     return glob
 
 
-def _name(place: str, options: RuleOptions) -> str | None:
-    option = options.name
-    if options.keep_last_by == "image":
-        refuse_plus(place, option)
-    if option is not None and "/" in option:
-        raise invalid(
-            f"{place} is '{option}': set path to the folder, and name to a pattern for its content"
-        )
-    return option
-
-
 def _properties(place: str, option: Mapping[str, Any] | None) -> Properties | None:
     """Return the property values that an item must have; values may be globs.
 
@@ -328,22 +339,6 @@ def _properties(place: str, option: Mapping[str, Any] | None) -> Properties | No
                 " or remove the property"
             )
     return found or None
-
-
-def _is_restricted(rule: CleanupRule) -> bool:
-    """Return whether a rule does not match everything in its repository.
-
-    If a rule selects folders, the root (`.` or depth 1) is no restriction.
-    """
-    globs = [glob for glob in (rule.path, rule.name) if glob is not None and glob.strip("*?/")]
-    depth = rule.depth
-    if rule.kind in ("folder", "any"):
-        globs = [glob for glob in globs if glob != ROOT]
-        depth = None if depth == 1 else depth
-    return bool(globs) or any(
-        value is not None
-        for value in (depth, rule.age, rule.properties, rule.keep_last, rule.released_in)
-    )
 
 
 @dataclass
@@ -465,3 +460,112 @@ def folders_above(path: str) -> Iterator[str]:
     while "/" in path:
         path = path.rpartition("/")[0]
         yield path
+
+
+@dataclass(frozen=True)
+class ItemVersion:
+    """A folder, or the files of a version.
+
+    :param items: all items, sorted by path
+    :param matched: the items that match the rule
+    :param main: the items without signatures and checksums
+    """
+
+    items: list[CleanupItem]
+    matched: list[CleanupItem]
+    main: list[CleanupItem]
+
+    @property
+    def name(self) -> str:
+        """Return the path that identifies the version."""
+        return self.main[0].path
+
+    @property
+    def folder(self) -> str:
+        return self.main[0].parent
+
+    def rank(self, newest: tuple[datetime, bool, str]) -> tuple[datetime, bool, int, str]:
+        """Return the sort key: unique snapshots are ordered by the time and number in their name,
+        other versions by their newest item.
+
+        :param newest: time of the newest item, whether it is an index with tags, and its path
+        """
+        moment, is_index, path = newest
+        found = None if self.main[0].folder else layouts.snapshot_of(self.main[0].path)
+        if found is None or not found.time:
+            return moment, is_index, 0, path
+        return layouts.unique_time(found.time) or NO_TIME, is_index, found.number, path
+
+
+def versions_of(
+    rule: CleanupRule, known: Mapping[str, CleanupItem], selected: Collection[CleanupItem]
+) -> list[ItemVersion]:
+    """Return the versions of the selected items.
+
+    A signature or checksum goes with its file. It does not select the file, and can only be
+    selected by its exact name.
+
+    :param known: all items that the query found, by path
+    """
+    files = {path for path, item in known.items() if not item.folder}
+    matched: dict[object, list[CleanupItem]] = {}
+    alone: list[ItemVersion] = []
+    for item in selected:
+        if item.folder or (_is_dependant(item.path, files) and rule.name == item.name):
+            alone.append(ItemVersion([item], [item], [item]))
+        elif not _is_dependant(item.path, files):
+            matched.setdefault(_key(item.path, files), []).append(item)
+    members: dict[object, list[CleanupItem]] = {}
+    for path in files:
+        key = _key(path, files)
+        if key in matched:
+            members.setdefault(key, []).append(known[path])
+    for key, found in matched.items():
+        items = sorted(members[key], key=lambda item: item.path)
+        main = [item for item in items if not _is_dependant(item.path, files)]
+        alone.append(ItemVersion(items, found, main))
+    return alone
+
+
+def needed_by_newer(
+    known: Mapping[str, CleanupItem], going: Collection[str]
+) -> dict[tuple[str, str, int], str]:
+    """Return the snapshots without which kept newer ones would be incomplete.
+
+    A deployment of a changed jar need not repeat an unchanged POM: then that of an older snapshot
+    is still in use. Files with a classifier are optional.
+
+    :param going: paths of the files to delete
+    :returns: the path of a file that newer snapshots lack, by version
+    """
+    found: dict[str, dict[tuple[str, int], dict[str, str]]] = {}
+    for path, item in known.items():
+        file = None if item.folder else layouts.snapshot_of(path)
+        if file is not None and file.time and file.is_main:
+            versions = found.setdefault(file.start, {})
+            versions.setdefault((file.time, file.number), {})[file.rest] = path
+    needed: dict[tuple[str, str, int], str] = {}
+    for start, versions in found.items():
+        kept: set[str] = set()
+        for version in sorted(versions, reverse=True):
+            files = versions[version]
+            if all(path in going for path in files.values()):
+                lacking = sorted(files.keys() - kept) if kept else []
+                if not lacking:
+                    continue
+                time, number = version
+                needed[start, time, number] = files[lacking[0]]
+            kept |= files.keys()
+    return needed
+
+
+def _is_dependant(path: str, files: Collection[str]) -> bool:
+    """Return whether a file is the signature or checksum of another file."""
+    return layouts.owner_of(path, files) is not None
+
+
+def _key(path: str, files: Collection[str]) -> object:
+    """Return the key of the version to which a file belongs."""
+    owner = layouts.owner_of(path, files) or path
+    found = layouts.snapshot_of(owner)
+    return found.version if found is not None and found.time else owner
