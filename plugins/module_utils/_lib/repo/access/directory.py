@@ -18,8 +18,15 @@ from ...core.http.writes import Verify
 from ...core.module.task import Task
 from ...core.operations.objects import Item, ItemKind
 from ...core.plan import Plan, plan, remaining, unordered
-from ..client import RepoClient, listed_objects, object_of, objects_of
-from ..interface import ACCESS, InterfaceMissing, PlatformClient
+from ..client import (
+    ACCESS,
+    InterfaceMissing,
+    PlatformClient,
+    RepoClient,
+    listed_objects,
+    object_of,
+    objects_of,
+)
 
 #: Maximum number of objects that are read without the list of names, which saves requests for
 #: objects that do not exist.
@@ -152,24 +159,21 @@ class Directory:
         return self._read_with(partial(self._object, name))
 
     def _object(self, name: str, old: bool) -> Mapping[str, Any] | None:
-        response = self._response(name, old=old, expect=(200, 404))
+        response = self.response(name, old=old, expect=(200, 404))
         if response.status == 404:
             # raises if the server lacks this API, so that the 404 says nothing about the object
             self._rows(old)
             return None
         return object_of(response, f"a {self._kind.noun}")
 
-    def _response(self, name: str, *, old: bool, expect: Collection[int] = (200,)) -> Response:
+    def response(self, name: str, *, old: bool, expect: Collection[int] = (200,)) -> Response:
+        """Return the response to the read of an object with Access, or with the older API."""
         purpose = f"reading the {self._kind.noun} '{name}'"
         if not old:
             path = f"{self._kind.new}/{address.path(name)}"
             return self._access.read(purpose, path, expect=expect)
         path, query = f"{self._kind.old}/{address.path(name)}", dict(self._kind.query)
         return self._repo.transport.read(purpose, path, query=query, expect=expect)
-
-    def read_older(self, name: str) -> Mapping[str, Any]:
-        """Read an object with the older API, for fields that Access may leave out."""
-        return object_of(self._response(name, old=True), f"a {self._kind.noun}")
 
     def read_many(self, names: Sequence[str]) -> dict[str, Mapping[str, Any] | None]:
         """Return objects by name; `None` for those that do not exist.
@@ -236,15 +240,6 @@ class Directory:
         purpose = f"changing the {self._kind.noun} '{name}'"
         method = "POST" if self.is_old else "PATCH"
         self.write(purpose, method, f"/{address.path(name)}", verify, body, repeatable=True)
-
-    def change_links(self, name: str, part: str, change: Mapping[str, Any], verify: Verify) -> None:
-        """Add and remove members of a group, or groups of a user; only Access has this request.
-
-        :param change: names to `add` and to `remove`
-        """
-        purpose = f"changing the {part} of the {self._kind.noun} '{name}'"
-        path = f"/{address.path(name)}/{part}"
-        self.write(purpose, "PATCH", path, verify, change, repeatable=True)
 
     def delete(self, name: str) -> None:
         """Delete an object; a missing object counts as deleted."""
@@ -358,7 +353,9 @@ class AccountKind(ItemKind[Entry, Fields]):
             return
         old, new = set(before), set(after)
         change = {"add": sorted(new - old), "remove": sorted(old - new)}
-        self._directory.change_links(item.name, self.links, change, verify)
+        purpose = f"changing the {self.links} of the {self.noun} '{item.name}'"
+        path = f"/{address.path(item.name)}/{self.links}"
+        self._directory.write(purpose, "PATCH", path, verify, change, repeatable=True)
 
     def predict(self, item: Item[Entry, Fields]) -> None:
         self._task.predictions.follow(self.noun, item.name, item.plan.action)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
@@ -15,6 +15,7 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.operations.objects import Item, Objects, entries_of
 from ...core.plan import Plan, plan, without_none
+from ..client import object_of
 from ..service import SERVICE
 from .directory import GROUPS, USERS, AccountKind, Directory, Fields, Mode, merged
 
@@ -81,29 +82,22 @@ class Groups(AccountKind[RepoGroupEntry]):
         if entry.members is not None:
             members = (current or {}).get("members", [])
             wanted["members"] = merged(members, entry.members, entry.members_mode)
-            self._require_changeable(item, wanted["members"])
+            before, realm = (current or {}).get("members", []), (current or {}).get("realm", "")
+            if set(before) != set(wanted["members"]) and realm.lower() not in OWN_REALMS:
+                raise invalid(
+                    f"the members of the group '{item.name}' come from the realm '{realm}': omit"
+                    " members, and change them there"
+                )
+            new = [member for member in wanted["members"] if member not in before]
+            Directory(self._task, USERS).require_known("members", new)
         found = plan(self.shown(current), wanted, self._comparisons)
         if found.after.get("auto_join") and found.after.get("admin_privileges"):
-            raise invalid(_exclusive_flags(item.name))
+            raise invalid(
+                f"the group '{item.name}' cannot have both auto_join and admin_privileges: every"
+                " new user would be an administrator"
+            )
         blank = self.shown(group_of(item.name, {}, old=False)) or {}
         return found.with_result(group={**blank, **found.after})
-
-    def _require_changeable(
-        self, item: Item[RepoGroupEntry, Fields], members: Sequence[str]
-    ) -> None:
-        """Raise `invalid` if an external directory manages the members of the group.
-
-        Raise `not_found` if a new member does not exist.
-        """
-        current = item.state or {"members": [], "realm": ""}
-        before, realm = set(current["members"]), current["realm"]
-        if before != set(members) and realm.lower() not in OWN_REALMS:
-            raise invalid(
-                f"the members of the group '{item.name}' come from the realm '{realm}': omit"
-                " members, and change them there"
-            )
-        new = [member for member in members if member not in before]
-        Directory(self._task, USERS).require_known("members", new)
 
     def write(self, item: Item[RepoGroupEntry, Fields]) -> None:
         name, before = item.name, item.plan.before
@@ -127,7 +121,8 @@ def with_members(directory: Directory, name: str, row: Mapping[str, Any]) -> Map
     """Return a group with its members, which some versions of Access leave out [repo-41]."""
     if directory.is_old or "members" in row:
         return row
-    return {**row, "members": directory.read_older(name).get("userNames") or []}
+    older = object_of(directory.response(name, old=True), "a group")
+    return {**row, "members": older.get("userNames") or []}
 
 
 def group_of(name: str, row: Mapping[str, Any], *, old: bool) -> dict[str, Any]:
@@ -146,13 +141,6 @@ def group_of(name: str, row: Mapping[str, Any], *, old: bool) -> dict[str, Any]:
         "members": sorted(map(str, read["members"] or [])),
         "realm": str(row.get("realm") or "internal"),
     }
-
-
-def _exclusive_flags(name: str) -> str:
-    return (
-        f"the group '{name}' cannot have both auto_join and admin_privileges: every new user would"
-        " be an administrator"
-    )
 
 
 class RepoGroupOperation(Objects[RepoGroupEntry, Fields]):

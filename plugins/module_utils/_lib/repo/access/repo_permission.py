@@ -10,7 +10,6 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from ...core import address
 from ...core.errors import ToolchainError, invalid
-from ...core.json_text import as_text
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.rules import Rule
 from ...core.module.task import Task
@@ -19,20 +18,25 @@ from ...core.operations.objects import Item, ItemKind, Objects, entries_of
 from ...core.plan import Change, Plan, plan
 from ...core.verification import DOING
 from ..client import RepoClient
-from ..repositories import kind_of, listed
+from ..repositories import kinds_of, listed
 from ..service import SERVICE
-from .directory import GROUPS, PERMISSIONS, USERS, Directory
-from .permission_store import (
-    ACTIONS,
-    RESOURCES,
-    Part,
-    changed,
-    from_access,
-    from_older,
-    to_access,
-    to_older,
-)
+from .directory import GROUPS, PERMISSIONS, USERS, Directory, Mode
 
+#: A resource: `targets` is a list of dicts with `repo`, `includes` and `excludes`; `users` and
+#: `groups` are dicts of lists of actions, by name.
+Part = dict[str, Any]
+#: Managed resources: their names in Access, and in the older API.
+RESOURCES = {"artifact": "repo", "build": "build", "release_bundle": "releaseBundle"}
+#: Actions, and their names in the older API.
+_OLD_ACTIONS = {
+    **{name: name for name in ("read", "write", "annotate", "delete", "manage")},
+    "scan": "managedXrayMeta",
+    "execute": "distribute",
+}
+_NEW_ACTIONS = {old.lower(): new for new, old in _OLD_ACTIONS.items()}
+ACTIONS = tuple(_OLD_ACTIONS)
+_ALL = ["**"]
+_EMPTY: Part = {"targets": [], "users": {}, "groups": {}}
 #: Targets that mean all repositories of a class.
 SPECIAL = ("ANY", "ANY LOCAL", "ANY REMOTE", "ANY DISTRIBUTION")
 Row: TypeAlias = Mapping[str, Any]
@@ -54,13 +58,8 @@ class RepositoryKeys:
         self._client, self._predictions = RepoClient(task), task.predictions
 
     @cached_property
-    def _kinds(self) -> dict[str, str]:
-        _response, rows = listed(self._client)
-        return {as_text(row.get("key")): kind_of(row) for row in rows}
-
-    def is_in(self, key: str, special: str) -> bool:
-        """Return whether a special target such as `ANY LOCAL` includes a repository."""
-        return self._kinds.get(key) in _CLASSES.get(special, ())
+    def kinds(self) -> dict[str, str]:
+        return kinds_of(listed(self._client)[1])
 
     def require(self, option: str, keys: Sequence[str]) -> None:
         """Raise `not_found` if a repository does not exist, and no earlier task would create it.
@@ -68,7 +67,7 @@ class RepositoryKeys:
         :param option: name of the option for the message
         """
         unknown = [key for key in keys if not self._predictions.get("repository", key.lower())]
-        unknown = [key for key in unknown if key not in self._kinds] if unknown else []
+        unknown = [key for key in unknown if key not in self.kinds] if unknown else []
         if unknown:
             names = "', '".join(unknown)
             raise ToolchainError("not_found", f"{option}: there is no repository '{names}'")
@@ -109,7 +108,7 @@ class RepoPermissionEntry:
 
     name: str
     resources: PermissionResources | None = None
-    mode: Literal["exact", "add", "remove"] = "exact"
+    mode: Mode = "exact"
     state: Literal["present", "absent"] = "present"
 
     def managed(self) -> dict[str, Any]:
@@ -126,21 +125,180 @@ class RepoPermissionEntry:
         for name, resource in self.managed().items():
             for kind in ("users", "groups"):
                 for principal, actions in (resource[kind] or {}).items():
-                    _require_actions(f"resources.{name}.{kind}.{principal}", actions, self.mode)
+                    place = f"resources.{name}.{kind}.{principal}"
+                    is_list = isinstance(actions, list)
+                    if not is_list or not all(isinstance(action, str) for action in actions):
+                        raise invalid(
+                            f"{place} is not a list of actions: write it as [read, write]"
+                        )
+                    if not actions and self.mode != "exact":
+                        raise invalid(f"{place} is empty: list the actions")
+                    wrong = [action for action in actions if action.lower() not in ACTIONS]
+                    if wrong:
+                        named = ", ".join(ACTIONS)
+                        raise invalid(f"{place}: '{wrong[0]}' is not an action: use one of {named}")
             repos = [target["repo"] for target in resource["targets"] or ()]
             twice = sorted({repo for repo in repos if repos.count(repo) > 1})
             if twice:
                 raise invalid(f"resources.{name}.targets lists '{twice[0]}' twice")
 
 
-def _require_actions(place: str, actions: Any, mode: str) -> None:
-    if not isinstance(actions, list) or not all(isinstance(action, str) for action in actions):
-        raise invalid(f"{place} is not a list of actions: write it as [read, write]")
-    if not actions and mode != "exact":
-        raise invalid(f"{place} is empty: list the actions")
-    for action in actions:
-        if action.lower() not in ACTIONS:
-            raise invalid(f"{place}: '{action}' is not an action: use one of {', '.join(ACTIONS)}")
+def from_access(row: Mapping[str, Any]) -> dict[str, Part]:
+    """Return the managed resources of a permission in a response of Access, by name."""
+    return {
+        name: {
+            "targets": _targets(
+                (repo, target.get("include_patterns"), target.get("exclude_patterns"))
+                for repo, target in _mapping(found.get("targets")).items()
+            ),
+            **_principals(found.get("actions")),
+        }
+        for name, found in _mapping(row.get("resources")).items()
+        if name in RESOURCES and isinstance(found, Mapping)
+    }
+
+
+def from_older(row: Mapping[str, Any]) -> dict[str, Part]:
+    """Return the managed resources of a permission in a response of the older API, by name."""
+    found = {name: row.get(old) for name, old in RESOURCES.items()}
+    return {
+        name: {
+            "targets": _targets(
+                (repo, resource.get("include-patterns"), resource.get("exclude-patterns"))
+                for repo in resource.get("repositories") or ()
+            ),
+            **_principals(resource.get("actions")),
+        }
+        for name, resource in found.items()
+        if isinstance(resource, Mapping)
+    }
+
+
+def to_access(part: Part) -> dict[str, Any]:
+    """Return a resource in the format of Access."""
+    actions = {
+        kind: {name: [action.upper() for action in names] for name, names in part[kind].items()}
+        for kind in ("users", "groups")
+    }
+    targets = {
+        target["repo"]: {
+            "include_patterns": target["includes"],
+            "exclude_patterns": target["excludes"],
+        }
+        for target in part["targets"]
+    }
+    return {"actions": actions, "targets": targets}
+
+
+def to_older(name: str, part: Part) -> dict[str, Any]:
+    """Return a resource in the format of the older API.
+
+    Raises `invalid` if its targets have different patterns, which that API cannot store.
+
+    :param name: name of the resource for the message
+    """
+    first, *others = part["targets"]
+    patterns = (first["includes"], first["excludes"])
+    if any((other["includes"], other["excludes"]) != patterns for other in others):
+        raise invalid(
+            f"resources.{name}.targets have different patterns, which the older API of this server"
+            " cannot store: create separate permissions"
+        )
+    actions = {
+        kind: {
+            principal: [_OLD_ACTIONS.get(action, action) for action in names]
+            for principal, names in part[kind].items()
+        }
+        for kind in ("users", "groups")
+    }
+    return {
+        "include-patterns": first["includes"],
+        "exclude-patterns": first["excludes"],
+        "repositories": [target["repo"] for target in part["targets"]],
+        "actions": actions,
+    }
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _targets(rows: Iterable[tuple[str, Any, Any]]) -> list[dict[str, Any]]:
+    """Return targets, sorted by repository.
+
+    :param rows: repository, include patterns and exclude patterns. The server returns `**` if no
+        include pattern is set
+    """
+    found = {
+        repo: {
+            "repo": repo,
+            "includes": sorted(set(includes or [])) or _ALL,
+            "excludes": sorted({exclude for exclude in excludes or [] if exclude}),
+        }
+        for repo, includes, excludes in rows
+    }
+    return [found[repo] for repo in sorted(found)]
+
+
+def _principals(actions: Any) -> Part:
+    found = _mapping(actions)
+    return {kind: _actions_by_name(_mapping(found.get(kind))) for kind in ("users", "groups")}
+
+
+def _actions_by_name(rows: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return sorted actions by the name of the user or group; names without actions are dropped."""
+    every = {
+        name: {
+            _NEW_ACTIONS.get(str(action).lower(), str(action).lower()) for action in actions or ()
+        }
+        for name, actions in rows.items()
+    }
+    return {name: sorted(every[name]) for name in sorted(every) if every[name]}
+
+
+def changed(current: Part | None, options: Mapping[str, Any], mode: str) -> Part | None:
+    """Return a resource after the change; `None` if it has no targets, users and groups left.
+
+    :param current: the resource before the change; `None` if the permission does not have it
+    :param options: wanted `targets`, `users` and `groups`; those that are `None` are not changed
+    :param mode: `exact` replaces them, `add` and `remove` change their entries
+    """
+    before = current or _EMPTY
+    after = dict(before)
+    if options.get("targets") is not None:
+        after["targets"] = _changed_targets(before["targets"], options["targets"], mode)
+    for kind in ("users", "groups"):
+        if options.get(kind) is None:
+            continue
+        named = options[kind]
+        if kind == "users":  # the server stores their names in lower case
+            named = {name.lower(): actions for name, actions in named.items()}
+        by_name = {} if mode == "exact" else {key: set(has) for key, has in before[kind].items()}
+        for name, actions in _actions_by_name(named).items():
+            known = by_name.get(name, set())
+            by_name[name] = known.difference(actions) if mode == "remove" else known.union(actions)
+        after[kind] = _actions_by_name(by_name)
+    return after if after["targets"] or after["users"] or after["groups"] else None
+
+
+def _changed_targets(
+    before: list[dict[str, Any]], options: Iterable[Mapping[str, Any]], mode: str
+) -> list[dict[str, Any]]:
+    targets = {} if mode == "exact" else {record["repo"]: record for record in before}
+    for record in options:
+        repo = record["repo"]
+        if mode == "remove":
+            targets.pop(repo, None)
+            continue
+        known = targets.get(repo)
+        includes, excludes = list(record.get("includes") or ()), list(record.get("excludes") or ())
+        if known is not None:
+            includes += known["includes"] if includes else ()
+            includes, excludes = includes or known["includes"], [*excludes, *known["excludes"]]
+        targets[repo] = {"repo": repo, "includes": includes, "excludes": excludes}
+    return _targets(
+        (record["repo"], record["includes"], record["excludes"]) for record in targets.values()
+    )
 
 
 @dataclass(frozen=True)
@@ -150,7 +308,7 @@ class RepoPermissionOptions(RepoPermissionEntry):
     entries: Annotated[list[RepoPermissionEntry] | None, Option(empty=False)] = None
 
 
-class _Permissions(ItemKind[RepoPermissionEntry, Row]):
+class Permissions(ItemKind[RepoPermissionEntry, Row]):
     """Compare and write permissions. Writes do not change resources that are not managed."""
 
     noun = "permission"
@@ -225,18 +383,15 @@ class _Permissions(ItemKind[RepoPermissionEntry, Row]):
                 continue
             for target in before["targets"]:
                 same = {**target, "repo": special["repo"]} == special
-                if (
-                    same
-                    and target["repo"] not in repos
-                    and self._keys.is_in(target["repo"], special["repo"])
-                ):
-                    extra.append(target)
+                classes = _CLASSES.get(special["repo"], ())
+                if same and target["repo"] not in repos:
+                    extra += [target] if self._keys.kinds.get(target["repo"]) in classes else []
         targets = sorted([*after["targets"], *extra], key=lambda target: str(target["repo"]))
         return {**after, "targets": targets}
 
     def _require_known(self, resource: str, before: Part | None, after: Part) -> None:
         """Raise `not_found` if a user, group or repository that is added does not exist."""
-        current = before or {"targets": [], "users": {}, "groups": {}}
+        current = before or _EMPTY
         place = f"resources.{resource}"
         new = {kind: _new(current[kind], after[kind]) for kind in ("users", "groups")}
         self._users.require_known(f"{place}.users", new["users"])
@@ -253,7 +408,12 @@ class _Permissions(ItemKind[RepoPermissionEntry, Row]):
             self._directory.delete(item.name)
         elif self._directory.is_old:
             purpose = f"{DOING[item.plan.action]} {self.title(item)}"
-            method, row = "POST" if create else "PUT", self._older_row(item)
+            row, wanted = dict(item.state or {"name": item.name}), item.plan.result["permission"]
+            for resource, old in RESOURCES.items():  # the server deletes missing ones [repo-43]
+                row.pop(old, None)
+                if resource in wanted["resources"]:
+                    row[old] = to_older(resource, wanted["resources"][resource])
+            method = "POST" if create else "PUT"
             self._directory.write(purpose, method, path, verify, row, repeatable=not create)
         elif create:
             wanted = item.plan.result["permission"]["resources"]
@@ -275,15 +435,6 @@ class _Permissions(ItemKind[RepoPermissionEntry, Row]):
                 body,
                 repeatable=True,
             )
-
-    def _older_row(self, item: Item[RepoPermissionEntry, Row]) -> dict[str, Any]:
-        """Return the whole permission, because the server deletes missing resources [repo-43]."""
-        row, wanted = dict(item.state or {"name": item.name}), item.plan.result["permission"]
-        for resource, old in RESOURCES.items():
-            row.pop(old, None)
-            if resource in wanted["resources"]:
-                row[old] = to_older(resource, wanted["resources"][resource])
-        return row
 
     def _has(self, item: Item[RepoPermissionEntry, Row], change: Change) -> bool:
         """Read a permission again, and return whether a resource has its new value."""
@@ -336,4 +487,4 @@ class RepoPermissionOperation(Objects[RepoPermissionEntry, Row]):
     )
 
     def __init__(self, task: Task, options: RepoPermissionOptions) -> None:
-        super().__init__(_Permissions(task), *entries_of(options, RepoPermissionEntry))
+        super().__init__(Permissions(task), *entries_of(options, RepoPermissionEntry))

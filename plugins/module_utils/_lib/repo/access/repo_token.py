@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from functools import cached_property, partial
 from typing import Annotated, Any, ClassVar
 
 from ...core import address
@@ -27,8 +27,7 @@ from ...core.operations.named_tokens import (
     token_rules,
 )
 from ...core.plan import Plan, without_none
-from ..client import object_of
-from ..interface import ACCESS, InterfaceMissing, PlatformClient
+from ..client import ACCESS, InterfaceMissing, PlatformClient, object_of
 from ..service import SERVICE
 
 _LONGEST_SCOPES, _LONGEST_USER = 500, 255
@@ -58,9 +57,15 @@ class AccessTokens(NamedTokens):
         tokens = shown.get("tokens", "")
         rows = reader.rows([] if tokens is None else tokens)
         reader.require_whole(shown, rows)
-        return [_token(row, reader) for row in rows]
+        found = []
+        for row in rows:
+            ends = (_seconds(row, key) for key in ("issued_at", "expiry"))
+            issued, expires = (reader.time(seconds, _moment) for seconds in ends)
+            mark = str(row.get("description") or "")
+            found.append(Token(reader.id(row.get("token_id")), mark, issued, expires, _user(row)))
+        return found
 
-    @functools.cached_property
+    @cached_property
     def own(self) -> Token | None:
         """Return the token with which the task logs in.
 
@@ -94,17 +99,14 @@ class AccessTokens(NamedTokens):
         if not (isinstance(value, str) and value):
             return None
         reader = TokenReader.of(response)
+        start = self.now().timestamp()
         try:
             number = reader.id(row.get("token_id"))
-            expires = reader.time(_seconds(row, "expires_in"), self._end)
+            expires = reader.time(_seconds(row, "expires_in"), partial(_moment, start=start))
         except ToolchainError:  # without its id, nobody can revoke it later
             return None
         token = Token(number, mark, self.now(), expires)
         return NewToken(token, value, refresh if isinstance(refresh, str) else None)
-
-    def _end(self, seconds: Any) -> datetime | None:
-        """Return the expiry time of a lifetime in seconds that begins now."""
-        return _moment(seconds, self.now().timestamp())
 
     def send_revocation(self, purpose: str, token: Token, verify: Verify) -> Response:
         return self._client.write(
@@ -115,12 +117,6 @@ class AccessTokens(NamedTokens):
             verify=verify,
             repeatable=True,
         )
-
-
-def _token(row: Mapping[str, Any], reader: TokenReader) -> Token:
-    issued, expires = (reader.time(_seconds(row, key), _moment) for key in ("issued_at", "expiry"))
-    mark = str(row.get("description") or "")
-    return Token(reader.id(row.get("token_id")), mark, issued, expires, _user(row))
 
 
 def _user(row: Mapping[str, Any]) -> str:

@@ -67,7 +67,7 @@ class RepoUserOptions(RepoUserEntry):
     entries: Annotated[list[RepoUserEntry] | None, Option(empty=False)] = None
 
 
-class _Users(AccountKind[RepoUserEntry]):
+class Users(AccountKind[RepoUserEntry]):
     """Compare and write users. The server stores their names in lower case [repo-42]."""
 
     noun, kind, old, links = "user", USERS, _OLD, "groups"
@@ -84,8 +84,15 @@ class _Users(AccountKind[RepoUserEntry]):
             if current is not None:
                 self._protect(entry, name, "is deleted")
             return self.removal(current)
-        if current is None:
-            _require_complete(entry, name)
+        # what the server requires of a new user
+        if current is None and not entry.email:
+            raise invalid(f"the user '{name}' does not exist yet, and email is missing")
+        has_password = entry.user_password is not None or entry.internal_password_disabled
+        if current is None and not has_password:
+            raise invalid(
+                f"the user '{name}' does not exist yet: set user_password, or set"
+                " internal_password_disabled"
+            )
         wanted = {"name": name, **without_none(vars(entry), ("email", *_FLAGS))}
         if entry.groups is not None:
             groups = (current or {}).get("groups", [])
@@ -97,7 +104,18 @@ class _Users(AccountKind[RepoUserEntry]):
         # the server chooses the other settings of a new user
         unknown = dict.fromkeys(user_of(name, {}, old=False))
         found = found.with_result(user={**unknown, **found.after})
-        return _with_password(found, entry)
+        if entry.user_password is None:
+            return found
+        is_new = found.action == "create"
+        if not is_new and entry.update_password != "always":
+            return found.with_unknown("user_password")  # no server returns it
+        change = Change("user_password", None, _SECRET)
+        return replace(
+            found,
+            action="create" if is_new else "update",
+            after={**found.after, "user_password": _SECRET},
+            changes=(*found.changes, change),
+        )
 
     def _refuse_lockout(self, entry: RepoUserEntry, name: str, found: Plan) -> None:
         """Raise `invalid` for mutually exclusive flags, and for flags that lock out a protected
@@ -165,34 +183,6 @@ def user_of(name: str, row: Mapping[str, Any], *, old: bool) -> dict[str, Any]:
     return {"name": name, "email": str(read["email"] or ""), **flags, "groups": groups}
 
 
-def _require_complete(entry: RepoUserEntry, name: str) -> None:
-    """Raise `invalid` if a new user lacks options that the server requires."""
-    if not entry.email:
-        raise invalid(f"the user '{name}' does not exist yet, and email is missing")
-    if entry.user_password is None and not entry.internal_password_disabled:
-        raise invalid(
-            f"the user '{name}' does not exist yet: set user_password, or set"
-            " internal_password_disabled"
-        )
-
-
-def _with_password(found: Plan, entry: RepoUserEntry) -> Plan:
-    """Return the plan with a change of the password if the task sends the password.
-
-    Otherwise the password is unknown, because no server returns it.
-    """
-    if entry.user_password is None:
-        return found
-    if found.action != "create" and entry.update_password != "always":
-        return found.with_unknown("user_password")
-    return replace(
-        found,
-        action="create" if found.action == "create" else "update",
-        after={**found.after, "user_password": _SECRET},
-        changes=(*found.changes, Change("user_password", None, _SECRET)),
-    )
-
-
 class RepoUserOperation(Objects[RepoUserEntry, Fields]):
     """Create, update or delete a user, or the users of `entries`."""
 
@@ -208,4 +198,4 @@ class RepoUserOperation(Objects[RepoUserEntry, Fields]):
     )
 
     def __init__(self, task: Task, options: RepoUserOptions) -> None:
-        super().__init__(_Users(task), *entries_of(options, RepoUserEntry))
+        super().__init__(Users(task), *entries_of(options, RepoUserEntry))
