@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
+from math import inf
 from typing import Any, ClassVar
 
 from ...core import address
@@ -15,9 +16,7 @@ from ...core.http.writes import Verify
 from ...core.json_text import as_text
 from ...core.module.task import Task
 from ...core.progress import PollInterval, PollTimeout
-from ..client import RepoClient, object_of, objects
-from ..error_text import lacks_licence
-from ..interface import ACCESS, PlatformClient
+from ..client import ACCESS, PlatformClient, RepoClient, lacks_licence, object_of, objects
 from ..repositories import listed
 from .entry import project_of
 
@@ -98,7 +97,9 @@ class RepositoryCatalogue:
         every = self.all()
         keys = self.known_keys() if every is None else frozenset(every)
         found: dict[str, Config | None] = dict(every or {})
-        unreadable = [key for key, config in (every or {}).items() if _is_unreadable(config)]
+        unreadable = [
+            key for key, config in (every or {}).items() if config["rclass"] in _SERVER_CLASSES
+        ]
         found.update(self.complete(sorted(keys.difference(unreadable))))
         return found
 
@@ -110,27 +111,22 @@ class RepositoryCatalogue:
         if len(keys) > 1 and self._client.transport.memory.get(_HAS_BATCH) is not False:
             found: dict[str, Config | None] = {}
             for part in _parts(keys):
-                batch = self._batch(part)
-                if batch is None:
+                response = self._client.transport.read(
+                    f"reading {len(part)} repositories",
+                    _BATCH,
+                    query={"names": part},
+                    expect=(200, 400, 404, 405),
+                )
+                self._client.transport.memory[_HAS_BATCH] = response.status == 200
+                if response.status != 200:
+                    self._refuse_edition(response)
                     break
-                found.update({key: batch.get(key) for key in part})
+                batch = object_of(response, "repositories")
+                rows = ((key, batch.get(key)) for key in part)
+                found |= {key: row if isinstance(row, Mapping) else None for key, row in rows}
             else:
                 return found
         return dict(zip(keys, bounded(self._client.connections, self.read, keys), strict=True))
-
-    def _batch(self, keys: Sequence[str]) -> dict[str, Config] | None:
-        response = self._client.transport.read(
-            f"reading {len(keys)} repositories",
-            _BATCH,
-            query={"names": list(keys)},
-            expect=(200, 400, 404, 405),
-        )
-        self._client.transport.memory[_HAS_BATCH] = response.status == 200
-        if response.status != 200:
-            self._refuse_edition(response)
-            return None
-        decoded = object_of(response, "repositories")
-        return {str(key): config for key, config in decoded.items() if isinstance(config, Mapping)}
 
     def read(self, key: str) -> Config | None:
         """Return the configuration of a repository; `None` if it does not exist.
@@ -163,17 +159,6 @@ class RepositoryCatalogue:
         """Raise an error if the server rejected the request because of its licence."""
         if lacks_licence(response):
             raise self._client.transport.failure(response)
-
-    def require_administrator(self) -> None:
-        """Raise `permission` if the account cannot read the list of configurations.
-
-        Such an account is not an administrator, so it cannot change repositories.
-        """
-        self.all()
-
-
-def _is_unreadable(config: Config) -> bool:
-    return config["rclass"] in _SERVER_CLASSES
 
 
 def _config(response: Response) -> Config:
@@ -254,7 +239,7 @@ class Writer:
             config = self._catalogue.read(key)
             return False if config is None else (not left(config) or None)
 
-        self._send(f"creating the repository '{key}'", "PUT", key, body, done)
+        self._send(f"creating the repository '{key}'", "PUT", key, done, json=body)
 
     def update(self, key: str, body: Mapping[str, Any], left: Left) -> None:
         """Change the fields in `body`; other fields keep their values."""
@@ -266,16 +251,15 @@ class Writer:
                 return None if missing is None else True
             return None if len(missing) < len(body) else False
 
-        self._send(f"updating the repository '{key}'", "POST", key, body, done)
+        self._send(f"updating the repository '{key}'", "POST", key, done, json=body)
 
     def delete(self, key: str) -> None:
         """Delete a repository and its content."""
 
-        def gone() -> bool:
+        def done() -> bool:
             return self._catalogue.read(key) is None
 
-        purpose, path = f"deleting the repository '{key}'", _path(key)
-        self._retried(lambda: self._client.write(purpose, "DELETE", path, verify=gone), gone)
+        self._send(f"deleting the repository '{key}'", "DELETE", key, done)
 
     def create_batch(self, bodies: Sequence[Mapping[str, Any]]) -> bool | None:
         """Create repositories in batches.
@@ -283,6 +267,12 @@ class Writer:
         Returns `True` if all were created, `False` if no request was sent, and `None` after a
         failure, when some may have been created.
         """
+
+        def are_there(keys: Sequence[str]) -> bool | None:
+            found = self._catalogue.complete(keys)
+            there = {found[key] is not None for key in keys}
+            return None if len(there) == 2 else True in there
+
         memory = self._client.transport.memory
         if memory.get(_PUTS_BATCH) is False or len(bodies) < 2:
             return False
@@ -294,7 +284,7 @@ class Writer:
                     "PUT",
                     "api/v2/repositories/batch",
                     json=part,
-                    verify=partial(self._are_there, [str(body["key"]) for body in part]),
+                    verify=partial(are_there, [str(body["key"]) for body in part]),
                 )
             except ToolchainError as error:
                 if error.status not in _NOT_AS_BATCH and not error.outcome_unknown:
@@ -302,11 +292,6 @@ class Writer:
                 memory[_PUTS_BATCH] = error.status not in (404, 405, 501)
                 return None
         return True
-
-    def _are_there(self, keys: Sequence[str]) -> bool | None:
-        found = self._catalogue.complete(keys)
-        there = {found[key] is not None for key in keys}
-        return None if len(there) == 2 else True in there
 
     def attach(self, key: str, project: str, *, moves: bool) -> None:
         """Assign a repository to a project, or remove it from its project.
@@ -353,25 +338,17 @@ class Writer:
             except PollTimeout:
                 return config
 
-    def _send(
-        self, purpose: str, method: str, key: str, body: Mapping[str, Any], done: Verify
-    ) -> None:
-        path = _path(key)
-        self._retried(
-            lambda: self._client.write(purpose, method, path, json=body, verify=done), done
-        )
-
-    def _retried(self, send: Callable[[], Any], done: Verify) -> None:
+    def _send(self, purpose: str, method: str, key: str, done: Verify, **parts: Any) -> None:
         """Send a change, and repeat it if it collided with another change of the configuration.
 
         Server fact [repo-60]: a request that collided had no effect.
 
         :param done: returns whether the server already has the change
         """
-        polls = PollInterval(float("inf"), self.interval)
+        path, polls = f"api/repositories/{address.path(key)}", PollInterval(inf, self.interval)
         for attempt in range(_MAX_ATTEMPTS + 1):
             try:
-                send()
+                self._client.write(purpose, method, path, verify=done, **parts)
                 return
             except ToolchainError as error:
                 if error.status != 400 or _CONTENTION not in str(error.detail).lower():
@@ -383,7 +360,3 @@ class Writer:
             polls.pause("waiting for other changes")
             if done():
                 return
-
-
-def _path(key: str) -> str:
-    return f"api/repositories/{address.path(key)}"

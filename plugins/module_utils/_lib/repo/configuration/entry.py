@@ -152,7 +152,10 @@ def state_of(config: Mapping[str, Any], names: Mapping[str, Any]) -> dict[str, A
 
 def payload_of(state: Mapping[str, Any]) -> dict[str, Any]:
     """Return fields with the names and formats of the server's API."""
-    return {server_name(name): _for_server(name, value) for name, value in state.items()}
+    patterns = {name: ",".join(state[name]) for name in ("includes", "excludes") if name in state}
+    if patterns.get("includes") == "":
+        patterns["includes"] = _EVERYTHING
+    return {server_name(name): value for name, value in {**state, **patterns}.items()}
 
 
 def project_of(config: Mapping[str, Any] | None) -> str:
@@ -178,12 +181,6 @@ def _from_server(name: str, value: Any) -> Any:
     if value is None and name in _EMPTY_TEXTS:
         return ""
     return [] if value is None and name in ("environments", "repositories") else value
-
-
-def _for_server(name: str, value: Any) -> Any:
-    if name == "includes":
-        return ",".join(value) or _EVERYTHING
-    return ",".join(value) if name == "excludes" else value
 
 
 def _included(current: Any, desired: Any) -> tuple[bool, Any]:

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from ...core.errors import ToolchainError, invalid
@@ -14,8 +15,8 @@ from ...core.module.task import Task
 from ...core.operations.service_export import PASSWORD, ExportOptions, ServiceExport, ServiceState
 from ...core.secret import is_secret_name
 from ..access.directory import GROUPS, PERMISSIONS, USERS, Directory
-from ..access.permission_store import from_access, from_older
 from ..access.repo_group import OWN_REALMS, group_of, with_members
+from ..access.repo_permission import from_access, from_older
 from ..access.repo_user import user_of
 from ..client import RepoClient
 from ..service import SERVICE
@@ -36,23 +37,18 @@ _NOT_EXPORTED = (
 )
 
 
-def exported_groups(task: Task, _state: ServiceState) -> list[dict[str, Any]]:
-    """Return all groups as entries for `repo_group`, without members.
+def exported_groups(
+    task: Task, _state: ServiceState, *, members: bool = False
+) -> list[dict[str, Any]]:
+    """Return all groups as entries for `repo_group`.
 
-    The entries of the users, which are applied later, list their groups.
+    :param members: otherwise only the entries of the users, which are applied later, list their
+        groups
     """
-    return _groups(Directory(task, GROUPS), ("members", "realm"))
-
-
-def exported_groups_with_members(task: Task, _state: ServiceState) -> list[dict[str, Any]]:
-    """Return all groups as entries for `repo_group`."""
-    return _groups(Directory(task, GROUPS), ("realm",))
-
-
-def _groups(directory: Directory, left_out: Collection[str]) -> list[dict[str, Any]]:
-    found = []
+    directory, found = Directory(task, GROUPS), []
+    left_out = ("realm",) if members else ("members", "realm")
     for name, row in directory.read_all().items():
-        whole = row if "members" in left_out else with_members(directory, name, row)
+        whole = with_members(directory, name, row) if members else row
         entry = group_of(name, whole, old=directory.is_old)
         found.append({key: value for key, value in entry.items() if key not in left_out})
     return found
@@ -104,7 +100,13 @@ def exported_repositories(task: Task, state: ServiceState) -> list[dict[str, Any
     found = RepositoryCatalogue(RepoClient(task)).everything()
     entries = []
     for key, config in sorted(found.items()):
-        reason = _unmanageable(config)
+        reason = ""
+        if config is None:
+            reason = "it was deleted during the export"
+        else:
+            rclass, package = str(config.get("rclass")), str(config.get("packageType"))
+            if rclass.lower() not in _CLASSES or package.lower() in _OWN_TYPES:
+                reason = f"the server manages it itself ({rclass}, {package})"
         entry = None if reason else _entry(key, config or {}, state)
         try:
             if entry is not None:
@@ -115,16 +117,6 @@ def exported_repositories(task: Task, state: ServiceState) -> list[dict[str, Any
         if reason:
             state.leave_out("repository", key, reason)
     return entries
-
-
-def _unmanageable(config: Config | None) -> str:
-    """Return why a repository cannot be exported; "" if it can."""
-    if config is None:
-        return "it was deleted during the export"
-    rclass, package = str(config.get("rclass")), str(config.get("packageType"))
-    if rclass.lower() not in _CLASSES or package.lower() in _OWN_TYPES:
-        return f"the server manages it itself ({rclass}, {package})"
-    return ""
 
 
 def _entry(key: str, config: Config, state: ServiceState) -> dict[str, Any]:
@@ -152,21 +144,17 @@ def _settings(key: str, config: Config, state: ServiceState) -> dict[str, Any]:
         plain = (name in _OPTIONS and name != "password") or is_known(settings_name(name))
         reason = "it is a secret" if not plain and _has_secret(name, value) else ""
         if name not in _OPTIONS and value is not None and not reason:
-            found[name] = value
-            reason = _unexportable(name, value, config)
+            try:
+                checked = checked_settings({name: value}).get(name)
+                found[name] = value
+                if not _is_same(settings_name(name), checked, config):
+                    reason = "it has an unknown format"
+            except ToolchainError as error:
+                reason = error.message
         if reason:
             found.pop(name, None)
             state.leave_out("field", f"{key}: {name}", reason)
     return found
-
-
-def _unexportable(name: str, value: Any, config: Config) -> str:
-    """Return why a setting cannot be exported; "" if it can."""
-    try:
-        checked = checked_settings({name: value}).get(name)
-    except ToolchainError as error:
-        return error.message
-    return "" if _is_same(settings_name(name), checked, config) else "it has an unknown format"
 
 
 def _is_same(name: str, value: Any, config: Config) -> bool:
@@ -220,7 +208,7 @@ class RepoExportOperation(ServiceExport):
         super().__init__(task, options)
         self._kinds = {name: kind for name, kind in _KINDS.items() if getattr(options, name)}
         if options.members and options.groups:
-            self._kinds["groups"] = exported_groups_with_members
+            self._kinds["groups"] = partial(exported_groups, members=True)
         if not self._kinds:
             raise invalid(f"there is nothing to export: set one of {', '.join(_KINDS)} to true")
 

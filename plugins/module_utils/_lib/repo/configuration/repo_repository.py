@@ -66,7 +66,8 @@ class Repositories(ItemKind[RepositoryEntry, Config]):
 
     def __init__(self, task: Task, wanted: Collection[str]) -> None:
         super().__init__(task)
-        self._wanted, self._client = wanted, RepoClient(task)
+        self._wanted = wanted
+        self._client = RepoClient(task)
         self._catalogue = RepositoryCatalogue(self._client)
         self._writer = Writer(task, self._client, self._catalogue)
 
@@ -96,8 +97,17 @@ class Repositories(ItemKind[RepositoryEntry, Config]):
             entry.require_class(canonical(str(config["rclass"])))
             current = {name: as_text(config.get(json)) for name, json in _IDENTITY.items()}
             current |= state_of(config, wanted)
-            wanted = self._with_password(entry, current, wanted)
-        self._require_environment(entry, config)
+            # the password cannot be compared: it counts as changed if `update_password` is `always`
+            wanted.pop("remote_password", None)
+            if entry.update_password == "always":
+                current["remote_password"], wanted["remote_password"] = _SECRET, _NEW_SECRET
+        project = project_of(config) if entry.project is None else entry.project
+        if entry.environments and not project:  # servers ignore them [repo-60]
+            raise ToolchainError(
+                "rejected",
+                f"environments of the repository '{entry.key}': the server ignores them without a"
+                " project: set project as well",
+            )
         comparisons = {name: comparison(name, value) for name, value in wanted.items()}
         found = plan(current, wanted, comparisons)
         if config is not None and (found.changed or set(wanted) - set(current or {})):
@@ -105,19 +115,11 @@ class Repositories(ItemKind[RepositoryEntry, Config]):
         self._require_members(entry, found)
         if config is not None and entry.remote_password and entry.update_password != "always":
             found = found.with_unknown("remote_password")
-        return found.with_result(repository=_predicted(entry, config, found))
-
-    def _with_password(
-        self, entry: RepositoryEntry, current: dict[str, Any], wanted: dict[str, Any]
-    ) -> dict[str, Any]:
-        """Return the fields to compare for an existing repository.
-
-        The password cannot be compared. It counts as changed if `update_password` is `always`.
-        """
-        fields = {name: value for name, value in wanted.items() if name != "remote_password"}
-        if entry.update_password == "always":
-            current["remote_password"], fields["remote_password"] = _SECRET, _NEW_SECRET
-        return fields
+        # without defaults that the server adds
+        managed = {name: value for name, value in found.after.items() if name not in _IDENTITY}
+        identity = {"key": entry.key, "rclass": entry.rclass, "packageType": entry.package_type}
+        predicted = without_secrets({**(config or identity), **payload_of(managed)})
+        return found.with_result(repository=predicted)
 
     def _removal(self, entry: RepositoryEntry, config: Config | None) -> Plan:
         if config is None:
@@ -136,16 +138,6 @@ class Repositories(ItemKind[RepositoryEntry, Config]):
                     " force=true to allow that",
                 )
         return plan(before, None).with_result(repository=None)
-
-    def _require_environment(self, entry: RepositoryEntry, config: Config | None) -> None:
-        """Raise `rejected` for environments without a project, which servers ignore [repo-60]."""
-        project = project_of(config) if entry.project is None else entry.project
-        if entry.environments and not project:
-            raise ToolchainError(
-                "rejected",
-                f"environments of the repository '{entry.key}': the server ignores them without a"
-                " project: set project as well",
-            )
 
     def _require_members(self, entry: RepositoryEntry, found: Plan) -> None:
         """Raise `not_found` if a virtual repository refers to a repository that does not exist."""
@@ -171,18 +163,29 @@ class Repositories(ItemKind[RepositoryEntry, Config]):
         # an administrator of a project may create its repositories, although the server does not
         # return all configurations to such an account
         if item.plan.action == "create" and not item.entry.project:
-            self._catalogue.require_administrator()
+            self._catalogue.all()  # raises for an account that cannot read the list
 
     def write_all(self, items: Sequence[RepositoryItem]) -> None:
         """Create members before the virtual repositories that refer to them, and delete last."""
         done: list[RepositoryItem] = []
-        for group in _in_creation_order([item for item in items if item.plan.action == "create"]):
+        new = [item for item in items if item.plan.action == "create"]
+        while new:
+            # a group refers to repositories of earlier groups only, unless they refer to each other
+            names = {item.name for item in new}
+            ready = [item for item in new if not names & set(item.entry.repositories or [])]
+            group = ready or new
             is_sent = not stopping_errors(done) and self._create_together(group)
             todo = [item for item in group if item.error is None]
             attempt_each(partial(self._finish_created, is_sent=is_sent), todo, earlier=done)
             done += group
+            new = [item for item in new if item not in group]
+
+        def order(item: RepositoryItem) -> int:  # virtual repositories are deleted first
+            is_virtual = item.plan.before.get("rclass") == "virtual"
+            return 0 if item.plan.action == "update" else 1 if is_virtual else 2
+
         existing = [item for item in items if item.plan.action != "create"]
-        attempt_each(self.finish, sorted(existing, key=_write_order), earlier=done)
+        attempt_each(self.finish, sorted(existing, key=order), earlier=done)
 
     def _create_together(self, items: Sequence[RepositoryItem]) -> bool:
         """Create repositories in batches, and read them. Return whether all were created."""
@@ -227,7 +230,12 @@ class Repositories(ItemKind[RepositoryEntry, Config]):
         if body:
             self._writer.update(entry.key, body, left)
         if changes.get("default_deployment_repo") == "":
-            self._remove_deployment_repo(entry)
+            # some servers ignore an empty value; the key of a repository that does not exist
+            # removes the value [repo-60]
+            config = self._catalogue.now(entry.key)
+            if config is not None and config.get("defaultDeploymentRepo"):
+                body = {"defaultDeploymentRepo": f"{entry.key}-no-deployments"}
+                self._writer.update(entry.key, body, left)
 
     def _create(self, item: RepositoryItem) -> None:
         self._writer.create(item.name, _body(item), partial(self._left, item.entry))
@@ -238,16 +246,6 @@ class Repositories(ItemKind[RepositoryEntry, Config]):
         project = item.entry.project
         if project and project_of(self._catalogue.now(item.name)) != project:
             self._writer.attach(item.name, project, moves=False)
-
-    def _remove_deployment_repo(self, entry: RepositoryEntry) -> None:
-        """Remove `defaultDeploymentRepo` from a server that ignores an empty value.
-
-        Server fact [repo-60]: the key of a repository that does not exist removes the value.
-        """
-        config = self._catalogue.now(entry.key)
-        if config is not None and config.get("defaultDeploymentRepo"):
-            body = {"defaultDeploymentRepo": f"{entry.key}-no-deployments"}
-            self._writer.update(entry.key, body, partial(self._left, entry))
 
     def left(self, item: RepositoryItem) -> Plan | None:
         if item.plan.action == "delete":
@@ -337,33 +335,6 @@ def _body(item: RepositoryItem) -> dict[str, Any]:
     body |= payload_of(fields)
     password = entry.remote_password
     return body if password is None else {**body, "password": password}
-
-
-def _predicted(entry: RepositoryEntry, config: Config | None, found: Plan) -> dict[str, Any]:
-    """Return the predicted return value `repository`, without defaults that the server adds."""
-    managed = {name: value for name, value in found.after.items() if name not in _IDENTITY}
-    identity = {"key": entry.key, "rclass": entry.rclass, "packageType": entry.package_type}
-    return without_secrets({**(config or identity), **payload_of(managed)})
-
-
-def _in_creation_order(
-    objects: Sequence[RepositoryItem],
-) -> list[list[RepositoryItem]]:
-    """Divide new repositories into groups that only refer to repositories of earlier groups."""
-    groups: list[list[RepositoryItem]] = []
-    left = list(objects)
-    while left:
-        names = {item.name for item in left}
-        ready = [item for item in left if not names & set(item.entry.repositories or [])]
-        groups.append(ready or left)
-        left = [item for item in left if ready and item not in ready]
-    return groups
-
-
-def _write_order(item: RepositoryItem) -> int:
-    """Return the sort key of updates and deletions: virtual repositories are deleted first."""
-    virtual = item.plan.before.get("rclass") == "virtual"
-    return 0 if item.plan.action == "update" else 1 if virtual else 2
 
 
 def file_count(client: RepoClient, key: str, rclass: str) -> int | None:

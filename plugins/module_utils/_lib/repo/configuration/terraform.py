@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from ...core.errors import ToolchainError, invalid
+from ...core.json_text import member
 from ...core.module import typed_options
 from .entry import RepositoryEntry, is_known, settings_name
 
@@ -102,7 +103,12 @@ def repositories_of(
             " show -json` for a state or a plan"
         )
     for resource, _rclass, _name in found:
-        _warn_of_headers(resource, ignore, warn)
+        headers = member(resource, "values", _HEADERS)
+        if headers and _HEADERS not in ignore:
+            warn(
+                f"{resource.get('address')} has {_HEADERS}, which are left out, because their"
+                " values may be secret: the repository keeps the headers that it has"
+            )
     return [_entry(resource, rclass, name, ignore) for resource, rclass, name in found]
 
 
@@ -114,18 +120,6 @@ def _resources(module: Any) -> Iterator[Mapping[str, Any]]:
     )
     for child in module.get("child_modules") or []:
         yield from _resources(child)
-
-
-def _warn_of_headers(
-    resource: Mapping[str, Any], ignore: Collection[str], warn: Callable[[str], None]
-) -> None:
-    """Warn if a resource has HTTP headers, which the entry leaves out."""
-    values = resource.get("values")
-    if isinstance(values, Mapping) and values.get(_HEADERS) and _HEADERS not in ignore:
-        warn(
-            f"{resource.get('address')} has {_HEADERS}, which are left out, because their values"
-            " may be secret: the repository keeps the headers that it has"
-        )
 
 
 def _entry(
@@ -183,16 +177,13 @@ def _special(attribute: str, value: Any, entry: dict[str, Any], settings: dict[s
             for member in value
         ]
     elif value:
-        settings["contentSynchronisation"] = _synchronisation(value[0])
-
-
-def _synchronisation(block: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "enabled": bool(block.get("enabled")),
-        "statistics": {"enabled": bool(block.get("statistics_enabled"))},
-        "properties": {"enabled": bool(block.get("properties_enabled"))},
-        "source": {"originAbsenceDetection": bool(block.get("source_origin_absence_detection"))},
-    }
+        on = {name: bool(flag) for name, flag in value[0].items()}
+        settings["contentSynchronisation"] = {
+            "enabled": on.get("enabled", False),
+            "statistics": {"enabled": on.get("statistics_enabled", False)},
+            "properties": {"enabled": on.get("properties_enabled", False)},
+            "source": {"originAbsenceDetection": on.get("source_origin_absence_detection", False)},
+        }
 
 
 def setting_of(attribute: str, rclass: str) -> str | None:
