@@ -450,6 +450,8 @@ def test_age_is_converted_without_loss(number: int, unit: str) -> None:
         ({"name": "x", "properties": {"stage": None}}, "properties.stage"),
         ({"properties": {"stage": []}}, "properties.stage"),
         ({"name": "x", "type": "file", "keep_last_by": "image"}, "keep_last_by"),
+        ({"name": "1.0+7", "keep_last_by": "image"}, "Helm stores this version as '1.0_7'"),
+        ({"name": "a/b"}, "name is 'a/b': set path to the folder"),
     ],
 )
 def test_dangerous_rule_is_rejected_before_any_request(

@@ -177,6 +177,14 @@ def test_files_are_selected_by_properties(server: Server, tmp_path: Path) -> Non
     assert '"$and": [{"@k": "v"}, {"@k": "w"}]' in query
 
 
+def test_query_whose_files_are_excluded_is_not_repeated(server: Server, tmp_path: Path) -> None:
+    server.on[QUERY] = rows({"a/1": "x"})
+    given = asked_for(tmp_path, path="a/", properties={"k": "v"}, exclude=["1"], allow_empty=True)
+    _plan, values = server.run(Operation, given)
+    assert values["files"] == []
+    assert server.asked == [QUERY]
+
+
 def test_properties_in_a_virtual_repository_are_read_per_file(
     server: Server, tmp_path: Path
 ) -> None:

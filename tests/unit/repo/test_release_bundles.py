@@ -373,6 +373,19 @@ def test_sources_of_all_kinds_are_sent(server: Server) -> None:
     ]
 
 
+def test_default_project_has_the_build_records_outside_projects(server: Server) -> None:
+    absent(server)
+    server.on["GET /api/build/app/7?project=default"] = Reply(
+        body={"buildInfo": {"name": "app", "number": "7"}}
+    )
+    create = f"POST {API}/release_bundle?async=true"
+    server.on |= {create: Reply(202, {}), STATUS: status("COMPLETED"), RECORD: record()}
+    build = {"build_name": "app", "build_number": "7", "project": "default"}
+    server.run(ReleaseBundleOperation, bundle(sources={"builds": [build]}))
+    (sent,) = server.bodies(create)[0]["source"]["builds"]
+    assert sent["build_repository"] == "artifactory-build-info"
+
+
 def test_query_is_not_compared(server: Server) -> None:
     completed(server, OLD, NEW)
     given = bundle(sources={"aql": 'items.find({"repo": "dev"})'}, repository_key="own")

@@ -250,6 +250,14 @@ def test_cleaning_a_whole_repository_needs_force(server: Server) -> None:
     assert values["changed"] is True
 
 
+def test_repository_may_be_listed_again_after_cleaning(server: Server) -> None:
+    """Another client may have deleted further items meanwhile."""
+    server.on[TRASH] = trash("r")
+    server.on["DELETE /api/trash/clean/r"] = Reply(204)
+    _plan, values = server.run(ArtifactTrashOperation, params("clean", repo="r", force=True))
+    assert values == {"changed": True, "children": ["r"]}
+
+
 @pytest.mark.parametrize(
     "given",
     [
