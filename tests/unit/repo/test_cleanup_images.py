@@ -141,6 +141,8 @@ def test_signatures_are_not_counted(image: Image, kind: str) -> None:
     assert result["reclaimed_bytes"] == 5 * 1010
     assert image.deleted[0] == "team/app/1.1"
     assert image.server.warnings == []
+    # their tags tell everything that their manifests would
+    assert not [each for each in image.server.asked if ".sig/manifest.json" in each]
 
 
 def test_excluded_tag_keeps_its_signature(image: Image) -> None:
