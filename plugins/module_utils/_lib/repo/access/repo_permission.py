@@ -51,28 +51,6 @@ _CLASSES = {
 }
 
 
-class RepositoryKeys:
-    """The repositories of a server, read on first use."""
-
-    def __init__(self, task: Task) -> None:
-        self._client, self._predictions = RepoClient(task), task.predictions
-
-    @cached_property
-    def kinds(self) -> dict[str, str]:
-        return kinds_of(listed(self._client)[1])
-
-    def require(self, option: str, keys: Sequence[str]) -> None:
-        """Raise `not_found` if a repository does not exist, and no earlier task would create it.
-
-        :param option: name of the option for the message
-        """
-        unknown = [key for key in keys if not self._predictions.get("repository", key.lower())]
-        unknown = [key for key in unknown if key not in self.kinds] if unknown else []
-        if unknown:
-            names = "', '".join(unknown)
-            raise ToolchainError("not_found", f"{option}: there is no repository '{names}'")
-
-
 @dataclass(frozen=True)
 class PermissionTarget:
     """The suboptions of `targets`: a repository, and the paths in it."""
@@ -317,10 +295,15 @@ class Permissions(ItemKind[RepoPermissionEntry, Row]):
         super().__init__(task)
         self._directory = Directory(task, PERMISSIONS)
         self._users, self._groups = Directory(task, USERS), Directory(task, GROUPS)
-        self._keys = RepositoryKeys(task)
+        self._client = RepoClient(task)
 
     def name(self, entry: RepoPermissionEntry) -> str:
         return entry.name
+
+    @cached_property
+    def _kinds(self) -> dict[str, str]:
+        """Return the types of the repositories of the server."""
+        return kinds_of(listed(self._client)[1])
 
     def load(self, items: Sequence[Item[RepoPermissionEntry, Row]]) -> None:
         rows = self._directory.read_many([item.name for item in items])
@@ -385,7 +368,7 @@ class Permissions(ItemKind[RepoPermissionEntry, Row]):
                 same = {**target, "repo": special["repo"]} == special
                 classes = _CLASSES.get(special["repo"], ())
                 if same and target["repo"] not in repos:
-                    extra += [target] if self._keys.kinds.get(target["repo"]) in classes else []
+                    extra += [target] if self._kinds.get(target["repo"]) in classes else []
         targets = sorted([*after["targets"], *extra], key=lambda target: str(target["repo"]))
         return {**after, "targets": targets}
 
@@ -399,7 +382,15 @@ class Permissions(ItemKind[RepoPermissionEntry, Row]):
         known = [target["repo"] for target in current["targets"]]
         repos = _new(known, (target["repo"] for target in after["targets"]))
         if resource == "artifact":  # builds and bundles have repositories that are not listed
-            self._keys.require(f"{place}.targets", [key for key in repos if key not in SPECIAL])
+            get = self._task.predictions.get
+            keys = [
+                key for key in repos if key not in SPECIAL and not get("repository", key.lower())
+            ]
+            unknown = [key for key in keys if key not in self._kinds]
+            if unknown:
+                names = "', '".join(unknown)
+                message = f"{place}.targets: there is no repository '{names}'"
+                raise ToolchainError("not_found", message)
 
     def write(self, item: Item[RepoPermissionEntry, Row]) -> None:
         path, create = f"/{address.path(item.name)}", item.plan.action == "create"

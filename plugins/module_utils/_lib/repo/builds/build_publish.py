@@ -202,9 +202,9 @@ class BuildPublishOperation:
         sends = there is None or bool(differences)
         record = publication.record(there) if sends else dict(there or {})
         unmarked: dict[Place, Any] = {}
-        build = self._build_properties(record)
         if self._options.mark_artifacts:
             artifacts = [file for module in self._modules for file in module.artifacts]
+            build = self._build_properties(record)
             unmarked = build.missing([known[file.place] for file in artifacts])
         marked = ["/".join(place) for place in unmarked]
         result = {"build": shown_record(record), "marked": marked, "withheld": self._withheld}
@@ -214,7 +214,7 @@ class BuildPublishOperation:
         # the existing record may have secrets, which the diff must not show
         before, after = (PublicValues().properties("", side) for side in data.sides())
         if marked:
-            wanted = dict(build.wanted)
+            wanted = dict(self._build_properties(record).wanted)
             if there is None and publication.started is None:
                 del wanted["build.timestamp"]  # the task uses the current time
             current = {

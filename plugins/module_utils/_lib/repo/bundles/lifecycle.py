@@ -45,13 +45,7 @@ class BundleOptions:
     repository_key: Annotated[str | None, Option(secret=False)] = None
 
     def check(self) -> None:
-        """Raise `invalid` for a name or version that the server does not accept."""
-        for option, longest in _LONGEST.items():
-            require_name(option, getattr(self, option), longest)
-        for option in ("project", "repository_key"):
-            value = getattr(self, option)
-            if value is not None:
-                repository_key(option, value)
+        check_names(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,12 +103,19 @@ def progress_of(response: Response, row: Mapping[str, Any] | None = None) -> Pro
     return Progress(upper, tuple(filter(None, texts)))
 
 
-def require_name(option: str, value: str, longest: int) -> None:
-    if _NAME.fullmatch(value) is None or len(value) > longest:
-        raise invalid(
-            f"{option} is '{value}', but must have at most {longest} letters, digits, '_', '.' and"
-            " '-', and not begin with '.' or '-'"
-        )
+def check_names(options: Any) -> None:
+    """Raise `invalid` for names, versions and keys that the server does not accept."""
+    for option, longest in _LONGEST.items():
+        value = getattr(options, option)
+        if value is not None and (_NAME.fullmatch(value) is None or len(value) > longest):
+            raise invalid(
+                f"{option} is '{value}', but must have at most {longest} letters, digits, '_', '.'"
+                " and '-', and not begin with '.' or '-'"
+            )
+    for option in ("project", "repository_key"):
+        value = getattr(options, option)
+        if value is not None:
+            repository_key(option, value)
 
 
 class Bundle:

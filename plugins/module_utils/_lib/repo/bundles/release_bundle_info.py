@@ -13,9 +13,9 @@ from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Plan, ReadOnly, unchanged, without_none
-from ..client import LIFECYCLE, PlatformClient, repository_key
+from ..client import LIFECYCLE, PlatformClient
 from ..service import SERVICE
-from .lifecycle import Bundle, BundleOptions, pages, require_name
+from .lifecycle import Bundle, BundleOptions, check_names, pages
 from .release_bundle_promote import read_promotions
 
 
@@ -40,12 +40,7 @@ class ReleaseBundleInfoOperation(ReadOnly):
     )
 
     def __init__(self, task: Task, options: ReleaseBundleInfoOptions) -> None:
-        for option, longest in (("name", 128), ("version", 32)):
-            if (value := getattr(options, option)) is not None:
-                require_name(option, value, longest)
-        for option in ("project", "repository_key"):
-            if (value := getattr(options, option)) is not None:
-                repository_key(option, value)
+        check_names(options)
         self._task, self._options = task, options
         self._client = PlatformClient(task, LIFECYCLE)
         self._query = without_none(

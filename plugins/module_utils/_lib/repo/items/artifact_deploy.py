@@ -34,7 +34,7 @@ from ..repositories import deployment_target
 from ..service import SERVICE
 from . import listing
 from .layouts import CHECKSUMS, index_test, is_checksum, left_out, owners_of, stored_paths
-from .listing import StoredItem
+from .listing import Digests, StoredItem
 from .sources import (
     FileSource,
     LocalFile,
@@ -403,15 +403,17 @@ class FileDeployment:
         return self._renamed.get(file.wanted.path, file.path)
 
     def _artifact(self, file: FileAction, action: str) -> dict[str, Any]:
-        digests, path = file.wanted.digests, self._stored_path(file)
-        return {
-            "repo": file.repo,
-            "path": path,
-            "size": digests.size,
-            "sha256": digests.sha256,
-            "action": action,
-            "url": self._client.transport.url(item_path(file.repo, path)),
-        }
+        path = self._stored_path(file)
+        return _shown(self._client, file.repo, path, action, file.wanted.digests)
+
+
+def _shown(
+    client: RepoClient, repo: str, path: str, action: str, content: Digests | StoredItem | None
+) -> dict[str, Any]:
+    """Return the entry of an item in the return value `artifacts`."""
+    size, sha256 = (None, None) if content is None else (content.size, content.sha256)
+    shown = {"repo": repo, "path": path, "size": size, "sha256": sha256, "action": action}
+    return {**shown, "url": client.transport.url(item_path(repo, path))}
 
 
 class ArchiveDeployment(FileDeployment):
@@ -486,7 +488,9 @@ class ItemRemoval:
     def plan(self) -> Plan:
         repo, stored = self._find()
         current = None if stored is None else {f"{repo}/{self._path}": stored.as_dict()}
-        result = {"artifacts": [self._artifact(repo, stored)], "uploaded_bytes": 0}
+        action = "absent" if stored is None else "deleted"
+        shown = _shown(self._client, repo, self._path, action, stored)
+        result = {"artifacts": [shown], "uploaded_bytes": 0}
         return plan(current, None).with_result(**result).with_data(repo)
 
     def _find(self) -> tuple[str, StoredItem | None]:
@@ -511,16 +515,6 @@ class ItemRemoval:
             )
         return repo, found
 
-    def _artifact(self, repo: str, stored: StoredItem | None) -> dict[str, Any]:
-        return {
-            "repo": repo,
-            "path": self._path,
-            "size": None if stored is None else stored.size,
-            "sha256": None if stored is None else stored.sha256,
-            "action": "absent" if stored is None else "deleted",
-            "url": self._client.transport.url(item_path(repo, self._path)),
-        }
-
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         try:
             listing.delete(self._client, plan.data, self._path)
@@ -528,7 +522,8 @@ class ItemRemoval:
             gone = error.status == 404 and listing.is_gone(self._client, plan.data, self._path)
             if gone is False:
                 raise
-            return {"changed": False, "artifacts": [self._artifact(plan.data, None)]}
+            shown = _shown(self._client, plan.data, self._path, "absent", None)
+            return {"changed": False, "artifacts": [shown]}
         return {}
 
 

@@ -32,6 +32,7 @@ from ..client import RepoClient, item_path, join, object_of, repository_key, seg
 from ..items.listing import UNKNOWN_ITEM, Digests, digests_of
 from ..service import SERVICE
 from .remote_files import (
+    ChosenArtifactOptions,
     FilesOfBuilds,
     Filter,
     RemoteFile,
@@ -230,11 +231,9 @@ def mode_of(text: str | None) -> int | None:
 
 
 @dataclass(frozen=True)
-class FetchedArtifactOptions:
+class FetchedArtifactOptions(ChosenArtifactOptions):
     """The suboptions of `artifacts`."""
 
-    path: str
-    repo: str | None = None
     dest: PathText | None = None
 
 
