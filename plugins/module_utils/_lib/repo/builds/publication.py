@@ -161,52 +161,36 @@ class Publication:
             **{f"{ENVIRONMENT}{name}": value for name, value in variables},
         }
 
-    def managed(self) -> dict[str, Any]:
-        """Return the managed members of a record with their wanted values."""
-        issues = None
-        if self.issues is not None:
-            affected = [{**issue, "aggregated": False} for issue in self.issues]
-            issues = {
-                "tracker": {"name": "JIRA"},
-                "aggregateBuildIssues": False,
-                "affectedIssues": affected,
-            }
-        vcs = None if self.vcs is None else list(self.vcs)
-        parts = {"url": self.url, "modules": list(self.modules), "vcs": vcs, "issues": issues}
-        return without_none(parts)
-
     def record(self, current: Mapping[str, Any] | None) -> dict[str, Any]:
-        """Return the record to send. It keeps the promotions of `current`, and the unmanaged parts
-        unless the publication is exact.
+        """Return the record to send, which replaces `current` except its start and its promotions.
 
         Server fact [repo-29]: a record with the same start time is replaced; with another start
         time, the server adds a second record.
         """
-        known = {
-            name: value
-            for name, value in (current or {}).items()
-            if not self.exact or name in ("started", "statuses")
-        }
-        properties = shown_record(known)["properties"]
-        started = moment_of(known.get("started")) or self.started or self.now
-        defaults = {
+        known = {name: (current or {}).get(name) for name in ("started", "statuses")}
+        started = moment_of(known["started"]) or self.started or self.now
+        issues = None
+        if self.issues is not None:
+            affected = [{**issue, "aggregated": False} for issue in self.issues]
+            tracker = {"tracker": {"name": "JIRA"}, "aggregateBuildIssues": False}
+            issues = {**tracker, "affectedIssues": affected}
+        record = {
             "version": "1.0.1",
             "type": "GENERIC",
             "durationMillis": 0,
             "agent": _AGENT,
             "buildAgent": _AGENT,
+            "url": self.url,
+            "modules": list(self.modules),
+            "vcs": None if self.vcs is None else list(self.vcs),
+            "issues": issues,
+            "name": self.name,
+            "number": self.number,
+            "started": known["started"] or as_started(started),
+            "statuses": known["statuses"],
+            "properties": self._properties(),
         }
-        record = {**defaults, **known, **self.managed(), "name": self.name, "number": self.number}
-        record["started"] = known.get("started") or as_started(started)
-        # a record stores environment variables among its properties: if one of the two options is
-        # not set, its current properties are kept
-        others = {
-            name: value
-            for name, value in properties.items()
-            if (self.environment if name.startswith(ENVIRONMENT) else self.properties) is None
-        }
-        record["properties"] = {**others, **self._properties()}
-        return record
+        return without_none(record)
 
 
 @dataclass(frozen=True)
@@ -231,8 +215,7 @@ class PublicationPlan:
         if not self.sends:
             return {}, {}
         wanted, there = self.publication, self.there
-        names = ["url", "modules", "vcs", "issues"] if wanted.exact else list(wanted.managed())
-        names.append("properties")
+        names = ["url", "modules", "vcs", "issues", "properties"]
         if wanted.started is not None:
             names.append("started")
         after = {name: self.record[name] for name in names if self.record.get(name)}
