@@ -427,6 +427,13 @@ def test_artifacts_are_deleted_only_on_request(server: Server) -> None:
     assert writes(server) == [f"{query}&artifacts=1"]
 
 
+def test_rejected_deletion_of_a_single_build_is_an_error(server: Server) -> None:
+    store = Store(server, "1")
+    store.on["DELETE /api/build/app?buildNumbers=1"] = Reply(400, "no such parameter")
+    error = server.fails(BuildRecordOperation, removal("1"))
+    assert (error.kind, error.status) == ("rejected", 400)
+
+
 def test_absent_builds_cause_no_write(server: Server) -> None:
     server.on[REPOSITORIES] = Reply(body=b"[]")
     plan, values = server.run(BuildRecordOperation, removal("1"))

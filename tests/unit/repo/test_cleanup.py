@@ -548,6 +548,15 @@ def test_item_deleted_by_another_client_is_returned_as_gone(deleting: Server) ->
     assert (values["changed"], values["deleted"]) == (False, [])
 
 
+def test_item_that_no_read_shows_is_returned_as_gone(deleting: Server) -> None:
+    deleting.on[QUERY] = rows(row("a/1"))
+    deleting.on["DELETE /r/a/1"] = Reply(404)
+    deleting.on[LISTING] = Reply(405)
+    deleting.on["HEAD /r/a/1"] = Reply(405)
+    _plan, values = deleting.run(ArtifactCleanupOperation, params({"path": "a"}))
+    assert paths(values["gone"]) == ["a/1"]
+
+
 def test_hidden_item_is_not_returned_as_gone(deleting: Server) -> None:
     """Server fact [repo-22]: an item without delete permission may get a 404."""
     deleting.on[QUERY] = rows(row("a/1"))

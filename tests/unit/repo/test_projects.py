@@ -217,6 +217,12 @@ def test_trace_names_the_project(server: Server) -> None:
     assert found.build["number"] == "7"
 
 
+def test_trace_of_a_repository_is_incomplete(server: Server) -> None:
+    with pytest.raises(ToolchainError, match="'dev/' is incomplete: write repo/path"):
+        trace.origin(server.task(), "artifact:dev/")
+    assert server.asked == []
+
+
 def test_trace_of_an_item_names_the_project(server: Server) -> None:
     server.on["HEAD /dev/a.zip"] = Reply(headers={"X-Checksum-Sha1": MINE})
     marks = {"build.name": ["app"], "build.number": ["7"]}

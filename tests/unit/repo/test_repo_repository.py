@@ -143,6 +143,14 @@ def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalogue.Writer, "interval", 0.001)
 
 
+def test_empty_includes_mean_everything(server: Server) -> None:
+    manager = Manager(server)
+    given = {"key": "a", "rclass": "local", "package_type": "maven", "includes": [], "excludes": []}
+    server.run(Operation, given)
+    (sent,) = manager.bodies()
+    assert (sent["includesPattern"], sent["excludesPattern"]) == ("**/*", "")
+
+
 def test_repository_is_created_and_then_unchanged(server: Server) -> None:
     manager = Manager(server)
     given = {

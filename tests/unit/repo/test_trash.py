@@ -103,6 +103,13 @@ def test_lost_response_to_emptying_is_verified(server: Server, left: tuple[str, 
     assert server.asked == [TRASH, EMPTY, *looks]
 
 
+def test_lost_response_to_emptying_stays_unknown_if_the_content_is_new(server: Server) -> None:
+    server.on[TRASH] = [trash("r"), trash("s")]
+    server.on[EMPTY] = Reply(cut=True)
+    error = server.fails(ArtifactTrashOperation, params("empty"))
+    assert (error.outcome_unknown, error.verified_undone) == (True, False)
+
+
 def test_item_is_cleaned(server: Server) -> None:
     server.on[TRASH] = [trash("r", "s"), trash("s")]
     server.on[ITEM] = Reply(body={})
