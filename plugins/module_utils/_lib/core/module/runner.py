@@ -10,6 +10,11 @@ from typing import Any, NamedTuple, NoReturn, Protocol
 from ansible.module_utils import basic
 from ansible.module_utils.basic import missing_required_lib
 
+# before the rest, because it makes the imports below faster
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import (
+    archive_imports,  # noqa: F401 - importing it installs the finder  # pylint: disable=unused-import
+)
+
 from .. import json_text
 from ..connection.options import argument_spec, resolve
 from ..connection.service import Service
@@ -18,9 +23,6 @@ from ..http.connections import REQUESTS_MISSING
 from ..http.messages import Accounting
 from ..plan import Operation, Plan, Predicting, Preflight
 from ..secret import hidden, secrets_in_addresses, without_user_info
-
-# first, because it makes the imports below faster
-# pylint: disable-next=unused-import
 from . import diffs, typed_options
 from .ansible_internals import MODULE_MASKS_RESULTS, UNCHECKED, HookedModule
 from .authorship import Attributed
