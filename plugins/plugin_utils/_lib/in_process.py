@@ -38,7 +38,9 @@ from .report import objects, switch, writing
 _UTILS = "ansible_collections.delivery.toolchain.plugins.module_utils._lib"
 importlib.import_module(f"{_UTILS}.core.module.runner")
 with contextlib.suppress(ImportError):
-    importlib.import_module(f"{_UTILS}.core.http.connections")
+    # also what a module in a process of its own imports only if it needs it
+    for _name in ("connections", "multipart", "network_errors"):
+        importlib.import_module(f"{_UTILS}.core.http.{_name}")
 # The workers share the access tokens of short-lived logins in memory that exists before the fork.
 with contextlib.suppress(OSError):
     short_lived.shared_tokens()

@@ -5,6 +5,7 @@ unchanged.
 
 from __future__ import annotations
 
+import ast
 import builtins
 import importlib
 import sys
@@ -19,6 +20,7 @@ import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import (
     archive_imports,
+    runner,
 )
 
 FILES = {
@@ -99,3 +101,14 @@ def test_finder_is_not_installed_outside_of_an_archive() -> None:
     assert not any(
         isinstance(finder, archive_imports.ArchiveFinder) for finder in sys.meta_path[1:]
     )
+
+
+def test_runner_imports_the_finder_before_the_rest_of_the_collection() -> None:
+    tree = ast.parse(Path(runner.__file__).read_text(encoding="utf-8"))
+    own = [
+        node
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom)
+        and (node.level or str(node.module).startswith("ansible_collections"))
+    ]
+    assert [alias.name for alias in own[0].names] == ["archive_imports"]

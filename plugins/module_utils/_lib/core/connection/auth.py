@@ -7,7 +7,7 @@ import re
 from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from ..errors import invalid
 from ..secret import Secret, hidden
@@ -45,6 +45,17 @@ class Login(Protocol):
 
     def __call__(self, request: Outgoing) -> None:
         """Add the credential to the request."""
+
+
+@runtime_checkable
+class RenewedLogin(Login, Protocol):
+    """A login with a token that is renewed, see `connection/short_lived.py`."""
+
+    def prepare(self) -> object:
+        """Request a token unless there is a fresh one."""
+
+    def is_replaced(self, request: Outgoing, status: int) -> bool:
+        """Return whether a response with this status is due to a token that has been replaced."""
 
 
 class Anonymous:

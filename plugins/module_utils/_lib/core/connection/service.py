@@ -6,7 +6,6 @@ The package of a service has a file `service.py` with the only instance, `SERVIC
 
 from __future__ import annotations
 
-import netrc
 import os
 import re
 from collections.abc import Collection, Mapping
@@ -151,6 +150,8 @@ class Service:
         return Credential({"username": username, "password": password}, "the password")
 
     def _netrc(self, url: str, file: Any) -> Credential:
+        import netrc  # few logins are in a file
+
         host = urlsplit(url).hostname or ""
         path = os.path.abspath(os.path.expanduser(str(file)))
         try:

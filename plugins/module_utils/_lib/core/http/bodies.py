@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: Maximum number of decompressed bytes of a body that is held in memory.
 MAX_BODY = 256 * 1024 * 1024
+#: Files up to this size are read into memory before they are sent.
+SMALL = 64 * 1024
 #: The content encodings that are asked for.
 ACCEPTED = "gzip, deflate"
 #: Bytes that are read from a connection at once.

@@ -25,9 +25,8 @@ from ..connection.auth import Login, Outgoing
 from ..connection.connection import Connection
 from ..errors import invalid
 from ..secret import hidden, misplaced_user_info
-from .bodies import ACCEPTED, BodyError, Incoming, SlowBody
+from .bodies import ACCEPTED, SMALL, BodyError, Incoming, SlowBody
 from .messages import Accounting
-from .multipart import SMALL
 
 #: Why the library is missing; `None` if it is there. It is loaded with the first session: a task
 #: that sends nothing does not need it.

@@ -166,6 +166,17 @@ class Response:
         return error
 
 
+@dataclass(frozen=True)
+class Failure:
+    """A failed request.
+
+    :param may_repeat: the request is a read, or a write that certainly did not reach the server
+    """
+
+    error: ToolchainError
+    may_repeat: bool
+
+
 def expected(response: Response, kind: type[Found], wanted: str, *names: str) -> Found:
     """Return the JSON of a response, or a nested member of it.
 

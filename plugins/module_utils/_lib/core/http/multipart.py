@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 #: Number of bytes that are read from a file and sent at a time.
 _BLOCK = 1024 * 1024
-#: Files up to this size are read into memory before they are sent.
-SMALL = 64 * 1024
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,12 @@ import re
 import socket
 import ssl
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ..address import UnfitRequest
 from ..errors import ADDRESS_LIMIT, Kind, ToolchainError, shorten
 from ..secret import clean_url
 from .bodies import BodyError, SlowBody, Undecodable
-from .messages import Request
+from .messages import Failure, Request
 
 # By OpenSSL code (X509_V_ERR_...): certificate expired, wrong host name, wrong IP address.
 _CERTIFICATE_REMEDIES = {
@@ -34,17 +33,6 @@ _CHECK_PROXY = "check HTTP_PROXY, HTTPS_PROXY and NO_PROXY"
 _MESSAGE_LIMIT = 300
 # A closed connection is reported as lost, not as a TLS error.
 _CLOSED_TLS = (ssl.SSLEOFError, ssl.SSLZeroReturnError)
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A failed request.
-
-    :param may_repeat: the request is a read, or a write that certainly did not reach the server
-    """
-
-    error: ToolchainError
-    may_repeat: bool
 
 
 def failure_of(error: Exception, request: Request, timeout: float) -> Failure:

@@ -8,21 +8,21 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from .. import errors
 from ..address import NOWHERE, Query, encode, is_forbidden_redirect, is_login_page, origin, target
-from ..connection.auth import Anonymous, Login, Outgoing, hide
+from ..connection.auth import Anonymous, Login, Outgoing, RenewedLogin, hide
 from ..connection.connection import Connection
-from ..connection.short_lived import ShortLived
 from ..errors import ToolchainError, invalid
 from ..secret import clean_url
-from .bodies import Incoming
+from .bodies import SMALL, Incoming
 from .connections import pooled_session
-from .messages import REDIRECTS, Accounting, Request, Response, retry_after
-from .multipart import SMALL, Upload, small_body
-from .network_errors import Failure, failure_of
+from .messages import REDIRECTS, Accounting, Failure, Request, Response, retry_after
 from .writes import RETRIED_READS, Retries, Verify, Write, limit_of
+
+if TYPE_CHECKING:
+    from .multipart import Upload
 
 #: Methods that change nothing.
 _SAFE = frozenset({"GET", "HEAD"})
@@ -207,6 +207,8 @@ class Transport:
                 raise self.failure(response)
             yield incoming
         except self._session.errors as error:
+            from .network_errors import failure_of  # for errors only
+
             raise failure_of(error, request, self._timeout).error from None
         finally:
             incoming.close()
@@ -306,6 +308,8 @@ class Transport:
                     raise self._redirect_error(request, incoming.status_code, there)
                 url = there
         except self._session.errors as error:
+            from .network_errors import failure_of  # for errors only
+
             return failure_of(error, request, timeout)
         finally:
             self.accounting.add(seconds=time.monotonic() - started)
@@ -335,18 +339,19 @@ class Transport:
         if self._guard is not None and request.method not in _SAFE:
             outgoing.headers.update(self._guard.headers())
         login = self._login if at_home and not request.anonymous else Anonymous()
-        if isinstance(login, ShortLived):
+        if isinstance(login, RenewedLogin):
             login.prepare()  # before the request is counted, because it may fail
         outgoing.body = body = self._body(request)
         try:
             incoming = self._session.exchange(outgoing, login, self.accounting, timeout=timeout)
         finally:
-            # an `Upload` counts its bytes itself; `outgoing.body` may contain the login
-            sent = 0 if isinstance(body, Upload) else len(outgoing.body or b"")
+            upload = None if isinstance(body, bytes) else body
+            # an upload counts its bytes itself; `outgoing.body` may contain the login
+            sent = 0 if upload is not None else len(outgoing.body or b"")
             self.accounting.add(requests=1, writes=int(not request.reads), bytes_sent=sent)
-            if isinstance(body, Upload):
-                body.close()
-        replaced = isinstance(login, ShortLived) and login.is_replaced(
+            if upload is not None:
+                upload.close()
+        replaced = isinstance(login, RenewedLogin) and login.is_replaced(
             outgoing, incoming.status_code
         )
         if replaced and not renewed:
@@ -361,6 +366,8 @@ class Transport:
     def _body(self, request: Request) -> bytes | Upload | None:
         if request.open_body is None or request.size == 0:
             return request.body
+        from .multipart import Upload, small_body  # few modules upload files
+
         if request.size <= SMALL:
             return small_body(request.purpose, request.open_body, request.size)
         return Upload(request.purpose, request.open_body, request.size, self.accounting)

@@ -13,7 +13,6 @@ from ..connection.connection import (
     Connection,
     Exchange,
 )
-from ..connection.short_lived import ShortLived
 from ..errors import (
     ToolchainError,
     append_clause,
@@ -117,12 +116,15 @@ class Task:
         :param base: base address of another API of the service with the same login
         """
         connection = self.server if base is None else replace(self.connection, url=base)
-        exchange = connection.exchange
+        login = connection.service.login(connection, *api_key_headers)
+        if connection.exchange is not None:
+            from ..connection.short_lived import ShortLived  # few logins are exchanged
+
+            patience = longest_request(connection.settings)
+            login = ShortLived(connection.exchange, self._exchange, patience)
         return Transport(
             connection,
-            connection.service.login(connection, *api_key_headers)
-            if exchange is None
-            else ShortLived(exchange, self._exchange, longest_request(connection.settings)),
+            login,
             read_only=self.read_only,
             accounting=self.accounting,
             describe=describe,
