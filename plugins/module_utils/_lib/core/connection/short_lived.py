@@ -87,7 +87,8 @@ class SharedTokens:
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, _SIZE)
-        self._lock_file = tempfile.TemporaryFile()  # noqa: SIM115
+        self._lock_file, name = tempfile.mkstemp()  # open until the process ends
+        os.unlink(name)
         self._threads = threading.Lock()
         #: A lock of each login for the threads of a process, which share its locks on the file.
         self._logins: dict[str, threading.Lock] = {}
