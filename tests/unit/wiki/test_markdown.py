@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from ansible_collections.delivery.toolchain.plugins.filter.storage_format import storage_format
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.formats import (
+    dialects,
     document,
     front_matter,
-    templates,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.formats.parser import (
     parse,
@@ -259,11 +259,11 @@ def test_too_long_markdown_is_rejected() -> None:
     """Verify a limit: the library takes tens of seconds for some texts of this length, and hours
     for longer texts.
     """
-    assert storage_format("a" + " " * (templates.LONGEST - 1)) == "<p>a</p>"
+    assert storage_format("a" + " " * (dialects.LONGEST - 1)) == "<p>a</p>"
     with pytest.raises(
         AnsibleFilterError, match=r"has 1000001 characters, but the maximum is 1000000"
     ):
-        storage_format("[" * (templates.LONGEST + 1))
+        storage_format("[" * (dialects.LONGEST + 1))
 
 
 def test_opening_brackets_take_little_time() -> None:

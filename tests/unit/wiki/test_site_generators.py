@@ -15,7 +15,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.forma
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.formats.converter import (
     storage_format,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.formats.templates import (
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.formats.dialects import (
     part_of,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.tree.source_files import (

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
     ToolchainError,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.formats.section import (
-    find,
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.formats.parser import (
+    find_section,
     require_inside,
 )
 from tests.unit.wiki.documents import BODIES, Writer
@@ -39,7 +39,7 @@ PAGE = (
     ],
 )
 def test_section_ends_at_the_next_heading_of_its_level(heading: str, content: str) -> None:
-    section = find(PAGE, heading)
+    section = find_section(PAGE, heading)
     assert section.content == content
     assert section.replaced(content) == PAGE
     assert section.before.endswith(("</h1>", "</h2>", "</h3>"))
@@ -50,7 +50,7 @@ def test_section_ends_at_its_cell() -> None:
         "<ac:layout><ac:layout-section><ac:layout-cell><h2>A</h2><p>1</p></ac:layout-cell>"
         "<ac:layout-cell><p>2</p></ac:layout-cell></ac:layout-section></ac:layout>"
     )
-    assert find(page, "A").content == "<p>1</p>"
+    assert find_section(page, "A").content == "<p>1</p>"
 
 
 def macro(content: str, name: str = "expand") -> str:
@@ -76,7 +76,7 @@ def macro(content: str, name: str = "expand") -> str:
 )
 def test_section_ends_before_an_element_with_a_heading(neighbour: str) -> None:
     page = f"<h2>A</h2><p>1</p>{macro('<h3>a</h3>')}{neighbour}<p>3</p><h2>C</h2>"
-    section = find(page, "A")
+    section = find_section(page, "A")
     assert section.content == f"<p>1</p>{macro('<h3>a</h3>')}"
     assert section.replaced("<p>x</p>") == f"<h2>A</h2><p>x</p>{neighbour}<p>3</p><h2>C</h2>"
 
@@ -92,7 +92,7 @@ def test_section_ends_before_an_element_with_a_heading(neighbour: str) -> None:
     ],
 )
 def test_section_inside_a_macro_ends_with_it(page: str, content: str) -> None:
-    assert find(page, "A").content == content
+    assert find_section(page, "A").content == content
 
 
 @pytest.mark.parametrize("after", ["<p>1</p><h2>B</h2>", "1", macro("<p>1</p>"), "<h3>a</h3>"])
@@ -103,7 +103,7 @@ def test_section_that_goes_on_after_its_macro_is_a_conflict(after: str) -> None:
         "<div><h2>A</h2></div>",
     ):
         with pytest.raises(ToolchainError, match="move the heading out of the macro") as caught:
-            find(before + after, "A")
+            find_section(before + after, "A")
         assert caught.value.kind == "conflict"
 
 
@@ -112,7 +112,7 @@ def test_anchor_is_not_part_of_the_heading() -> None:
         '<h1><ac:structured-macro ac:name="anchor"><ac:parameter ac:name="">x</ac:parameter>'
         "</ac:structured-macro>Notes</h1><p>1</p>"
     )
-    assert find(page, "Notes").content == "<p>1</p>"
+    assert find_section(page, "Notes").content == "<p>1</p>"
 
 
 @pytest.mark.parametrize(
@@ -127,12 +127,12 @@ def test_anchor_is_not_part_of_the_heading() -> None:
 )
 def test_missing_or_repeated_heading_is_an_error(page: str, heading: str, kind: str) -> None:
     with pytest.raises(ToolchainError) as caught:
-        find(page, heading)
+        find_section(page, heading)
     assert caught.value.kind == kind
 
 
 def test_content_that_ends_its_section_is_rejected() -> None:
-    section = find(PAGE, "Three")
+    section = find_section(PAGE, "Three")
     require_inside("<p>a</p><h3>b</h3><div><h4>c</h4></div>", section)
     for level in (1, 2):
         heading = f"<h{level}>b</h{level}>"
@@ -150,7 +150,7 @@ def test_rest_of_the_page_is_kept_exactly(
     head, tail = writer.body(before), writer.body(after)
     heading = "<h1>The section: \u00e9&nbsp;&amp;</h1>"
     page = f"{head}{heading}<p>old</p><h1>The end of it</h1>{tail}"
-    section = find(page, "The section: \u00e9\u00a0&")
+    section = find_section(page, "The section: \u00e9\u00a0&")
     new = section.replaced("<p>new</p>")
     assert new == f"{head}{heading}<p>new</p><h1>The end of it</h1>{tail}"
-    assert find(new, "The section: \u00e9 &").content == "<p>new</p>"
+    assert find_section(new, "The section: \u00e9 &").content == "<p>new</p>"

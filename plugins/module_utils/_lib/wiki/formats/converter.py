@@ -10,24 +10,24 @@ from itertools import pairwise
 from urllib.parse import unquote
 
 from . import markup
+from .dialects import name_of
 from .document import MarkdownDocument, is_safe_address, loose_key, parse_markdown, target_key
 from .elements import (
     BLOCKS,
     BREAK,
     CELLS,
     CODE,
+    FOOTNOTE,
     HEADINGS,
     INLINE,
     INVISIBLE,
     NOTE,
-    REFERENCE,
     TIGHT,
     Element,
     Node,
 )
 from .front_matter import split_front_matter
 from .markup import LinkResolver, SingleText
-from .templates import name_of
 
 _TAGS = {
     **{tag: (f"<{tag}>", f"</{tag}>") for tag in ("strong", "em", "u", "sub", "sup", "code")},
@@ -94,7 +94,7 @@ class InlineRenderer:
             return "<br/>"
         if node.tag == "img":
             return self.anchors(node) + self._image(node)
-        if node.tag == REFERENCE:
+        if node.tag == FOOTNOTE:
             return self._footnote(node)
         if node.tag in BLOCKS:  # in a heading, for example
             return f" {self.anchors(node)}{self.render(node.children)} "
@@ -178,6 +178,8 @@ _SHOWN = 60
 _TASK = re.compile(r"\[([ xX])\]\s")
 _START = re.compile(r"-?[0-9]{1,9}")
 _BLANKS = " \t\r\n\f"
+_PARTS_OF_TABLE = ("thead", "tbody", "tfoot", "colgroup", "col", "tr", *CELLS)
+_SPANS = ("colspan", "rowspan")
 _SPAN = re.compile(r"[1-9][0-9]{0,2}")
 _WIDTH = re.compile(r"(?:.*\bwidth:\s*)?([1-9][0-9]{0,4}(?:\.[0-9]+)?)\s*(px|%)?\s*(?:;.*)?", re.S)
 _ALIGNMENT = re.compile(r"(?:.*\btext-align:\s*)?(left|center|right)\s*(?:;.*)?", re.S | re.I)
@@ -218,7 +220,6 @@ class StorageRenderer:
     ) -> None:
         self._document, self._resolver, self._dropped = document, resolver, dropped
         self._inline = InlineRenderer(document, resolver, linked)
-        self._tables = TableRenderer(self._inline, self._flow, self._mixed)
         self._tasks = 0
         #: Inline elements that contain the current block.
         self._around: list[Element] = []
@@ -235,29 +236,20 @@ class StorageRenderer:
             **dict.fromkeys(
                 ("dt", "dd"), lambda element: self._definitions(Element("dl", children=[element]))
             ),
-            "table": self._tables.render,
+            "table": self._table,
             **dict.fromkeys(("details", NOTE), self._titled),
         }
 
     def body(self) -> str:
+        """Return the page, with its footnotes at the end. Report what the wiki does not have."""
         for name, lines in self._document.unknown.items():
-            more = _also(lines)
             kept = "it is left out" if name in INVISIBLE else "only its text is kept"
-            self._resolver.warn(f"the wiki has no <{name}>, so {kept}{more}", lines[0])
+            self._warn(f"the wiki has no <{name}>, so {kept}", lines)
         for name, lines in self._document.components.items():
-            problem = (
-                f"the wiki has no component <{name}>, so only its content is kept{_also(lines)}"
-            )
-            self._resolver.warn(problem, lines[0])
+            self._warn(f"the wiki has no component <{name}>, so only its content is kept", lines)
         for name, lines in _by_name(self._document.templates).items():
-            problem = (
-                f"'{name}' is syntax of a site generator, so it is shown as text{_also(lines)}"
-            )
-            self._resolver.warn(problem, lines[0])
-        return self._flow(self._document.tree.children) + self._notes()
-
-    def _notes(self) -> str:
-        """Return the list of footnotes for the end of the page."""
+            self._warn(f"'{name}' is syntax of a site generator, so it is shown as text", lines)
+        content = self._flow(self._document.tree.children)
         items: list[str] = []
         # Rendering a footnote may append further footnotes to the list.
         for number, name in enumerate(self._inline.notes, 1):
@@ -265,7 +257,12 @@ class StorageRenderer:
             text = self._mixed(self._document.footnotes[name].children)
             back = markup.jump(f"{mark}-from", "\u21a9")
             items.append(f"<li>{markup.anchor(mark)}{text}<p>{back}</p></li>")
-        return f"<hr/><ol>{''.join(items)}</ol>" if items else ""
+        return content + (f"<hr/><ol>{''.join(items)}</ol>" if items else "")
+
+    def _warn(self, problem: str, lines: Sequence[int]) -> None:
+        """Report content in several lines."""
+        more = f"; also in line {', '.join(map(str, lines[1:6]))}" if lines[1:] else ""
+        self._resolver.warn(f"{problem}{more}", lines[0])
 
     # -- content ---------------------------------------------------------------------------------
 
@@ -297,7 +294,8 @@ class StorageRenderer:
         """Render inline content, within the inline elements around the block."""
         content = self._inline.render(nodes).strip(_BLANKS)
         if content and self._around:
-            has_link = any("href" in one.attributes for one in _elements(nodes))
+            elements = (node for node in nodes if isinstance(node, Element))
+            has_link = any("href" in one.attributes for node in elements for one in node.walk())
             for element in reversed(self._around):
                 if not (has_link and element.tag == "a"):
                     content = self._inline.surround(element, content)
@@ -315,25 +313,20 @@ class StorageRenderer:
             parts = self._parts(element.children)
             self._around.pop()
             return [anchors, *parts]
-        if any(not isinstance(node, str) and _is_block(node) for node in element.children):
+        elements = [node for node in element.children if isinstance(node, Element)]
+        if any(one.tag in BLOCKS or one.has_block for one in elements):
             return [anchors, *self._parts(element.children)]
-        if self._is_contents(element):
+        first = element.children[0] if element.children and not element.raw else ""
+        if isinstance(first, str) and _FOREIGN.fullmatch(first):
+            what = "TOML front matter" if first[0] == "+" else f"'{first[:40]}'"
+            problem = f"{what} is not converted, so it is shown as text; use YAML or > [!NOTE]"
+            self._resolver.warn(problem, element.line)
+        if isinstance(first, str) and first[:1] == "[" and _CONTENTS.fullmatch(element.text()):
             return [_Part(markup.macro("toc", ""))]
         content = anchors.content + self._run(element.children)
         if element.tag == TIGHT:
             return [_Part(content, is_run=True)]
-        return [_Part(f"<p{aligned(element)}>{content}</p>" if content else "")]
-
-    def _is_contents(self, paragraph: Element) -> bool:
-        """Return whether a paragraph is a table of contents. Report notes of other dialects."""
-        first = paragraph.children[0] if paragraph.children and not paragraph.raw else ""
-        if not isinstance(first, str):
-            return False
-        if _FOREIGN.fullmatch(first):
-            what = "TOML front matter" if first[0] == "+" else f"'{first[:40]}'"
-            problem = f"{what} is not converted, so it is shown as text; use YAML or > [!NOTE]"
-            self._resolver.warn(problem, paragraph.line)
-        return first[:1] == "[" and _CONTENTS.fullmatch(paragraph.text()) is not None
+        return [_Part(f"<p{_aligned(element)}>{content}</p>" if content else "")]
 
     # -- blocks ----------------------------------------------------------------------------------
 
@@ -342,7 +335,7 @@ class StorageRenderer:
             kept = self._run(list(_without_text(element)))
             return f"<p>{kept}</p>" if kept else ""
         content = self._inline.anchors(element) + self._run(element.children)
-        return f"<{element.tag}{aligned(element)}>{content}</{element.tag}>" if content else ""
+        return f"<{element.tag}{_aligned(element)}>{content}</{element.tag}>" if content else ""
 
     def _preformatted(self, element: Element) -> str:
         content = self._inline.preformatted(element.children)
@@ -400,6 +393,45 @@ class StorageRenderer:
         )
         return f"<dl>{content}</dl>" if content else ""
 
+    def _table(self, table: Element) -> str:
+        """Render a table. All its rows are in its body, as the server stores them."""
+        rows: list[str] = []
+        columns: list[Element] = []
+        #: Captions, and content outside of cells.
+        above: list[Node] = []
+        todo: list[Node] = list(reversed(table.children))
+        while todo:
+            node = todo.pop()
+            if isinstance(node, str) or node.tag not in _PARTS_OF_TABLE:
+                above.append(node)
+            elif node.tag == "col":
+                columns.append(node)
+            elif node.tag == "tr":
+                rows.append(self._row(node.children))
+            elif node.tag in CELLS:
+                rows.append(self._row([node]))
+            else:
+                todo += reversed(node.children)
+        content = "".join(f"<tr>{row}</tr>" for row in rows if row)
+        body = f"<table>{_columns(columns)}<tbody>{content}</tbody></table>" if content else ""
+        return self._flow(above) + body
+
+    def _row(self, nodes: Sequence[Node]) -> str:
+        cells: list[str] = []
+        for node in nodes:
+            if isinstance(node, Element) and node.tag in CELLS:
+                content = self._inline.anchors(node) + self._mixed(node.children)
+                spans = {name: node.attributes.get(name, "").strip() for name in _SPANS}
+                shown = "".join(
+                    f' {name}="{span}"'
+                    for name, span in spans.items()
+                    if _SPAN.fullmatch(span) and span != "1"
+                )
+                cells.append(f"<{node.tag}{shown}{_aligned(node)}>{content}</{node.tag}>")
+            elif content := self._mixed([node]):
+                cells.append(f"<td>{content}</td>")
+        return "".join(cells)
+
     def _titled(self, element: Element) -> str:
         """Render `details`, a note or a tab."""
         children = list(element.children)
@@ -418,11 +450,6 @@ class StorageRenderer:
         return markup.macro_with_body(name, self._flow(children), title)
 
 
-def _also(lines: Sequence[int]) -> str:
-    """Return the end of a warning: the lines after the first one."""
-    return f"; also in line {', '.join(map(str, lines[1:6]))}" if lines[1:] else ""
-
-
 def _by_name(templates: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
     """Return the sorted lines of tags by the first tag of each name."""
     first: dict[str, str] = {}
@@ -432,23 +459,13 @@ def _by_name(templates: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
     return {" ".join(tag.split())[:_SHOWN]: sorted(set(lines)) for tag, lines in found.items()}
 
 
-def _is_block(element: Element) -> bool:
-    return element.tag in BLOCKS or element.has_block
-
-
-def _elements(nodes: Sequence[Node]) -> Iterator[Element]:
-    for node in nodes:
-        if isinstance(node, Element):
-            yield from node.walk()
-
-
 def _without_text(element: Element) -> Iterator[Node]:
     """Yield the images, also in links, and the references of an element whose text is a title."""
     for child in element.children:
         if isinstance(child, str):
             continue
         has_image = any(one.tag == "img" for one in child.walk())
-        if child.tag in ("img", REFERENCE) or (child.tag == "a" and has_image):
+        if child.tag in ("img", FOOTNOTE) or (child.tag == "a" and has_image):
             yield child
             yield " "
         else:
@@ -477,7 +494,7 @@ def _closing(within: bool | None, tag: str) -> str:
     return "</ac:task-list>" if within else f"</{tag}>"
 
 
-def aligned(element: Element) -> str:
+def _aligned(element: Element) -> str:
     """Return the attribute for the alignment of an element, or an empty string."""
     for name in ("style", "align"):
         found = _ALIGNMENT.fullmatch(element.attributes.get(name, "").strip())
@@ -486,78 +503,17 @@ def aligned(element: Element) -> str:
     return ""
 
 
-class TableRenderer:
-    """Render tables. All rows are in the body of the table, as the server stores them.
-
-    :param flow: renders content whose text must be in blocks
-    :param mixed: renders content of text and blocks
-    """
-
-    def __init__(
-        self,
-        inline: InlineRenderer,
-        flow: Callable[[Sequence[Node]], str],
-        mixed: Callable[[Sequence[Node]], str],
-    ) -> None:
-        self._inline, self._flow, self._mixed = inline, flow, mixed
-
-    def render(self, table: Element) -> str:
-        rows: list[str] = []
-        columns: list[Element] = []
-        #: Captions, and content outside of cells.
-        above: list[Node] = []
-        todo: list[Node] = list(reversed(table.children))
-        while todo:
-            node = todo.pop()
-            if isinstance(node, str) or node.tag not in (
-                *("thead", "tbody", "tfoot", "colgroup", "col", "tr"),
-                *CELLS,
-            ):
-                above.append(node)
-            elif node.tag == "col":
-                columns.append(node)
-            elif node.tag == "tr":
-                rows.append(self._row(node.children))
-            elif node.tag in CELLS:
-                rows.append(self._row([node]))
-            else:
-                todo += reversed(node.children)
-        content = "".join(f"<tr>{row}</tr>" for row in rows if row)
-        body = f"<table>{_columns(columns)}<tbody>{content}</tbody></table>" if content else ""
-        return self._flow(above) + body
-
-    def _row(self, nodes: Sequence[Node]) -> str:
-        cells: list[str] = []
-        for node in nodes:
-            if isinstance(node, Element) and node.tag in CELLS:
-                content = self._inline.anchors(node) + self._mixed(node.children)
-                cells.append(f"<{node.tag}{_spans(node)}{aligned(node)}>{content}</{node.tag}>")
-            elif content := self._mixed([node]):
-                cells.append(f"<td>{content}</td>")
-        return "".join(cells)
-
-
-def _spans(cell: Element) -> str:
-    spans = {name: cell.attributes.get(name, "").strip() for name in ("colspan", "rowspan")}
-    return "".join(
-        f' {name}="{span}"' for name, span in spans.items() if _SPAN.fullmatch(span) and span != "1"
-    )
-
-
 def _columns(columns: Sequence[Element]) -> str:
     """Return the widths of the columns, if the table has any."""
-    widths = [_width(column) for column in columns]
-    return (
-        f"<colgroup>{''.join(widths)}</colgroup>" if any("style" in one for one in widths) else ""
-    )
-
-
-def _width(column: Element) -> str:
-    span = _SPAN.fullmatch(column.attributes.get("span", ""))
-    more = "" if span is None else f' span="{span[0]}"'
-    for name in ("style", "width"):
-        found = _WIDTH.fullmatch(column.attributes.get(name, "").strip())
-        if found is not None:
-            more += f' style="width: {found[1]}{found[2] or "px"};"'
-            break
-    return f"<col{more}/>"
+    written, has_width = "", False
+    for column in columns:
+        span = _SPAN.fullmatch(column.attributes.get("span", ""))
+        written += "<col" if span is None else f'<col span="{span[0]}"'
+        for name in ("style", "width"):
+            found = _WIDTH.fullmatch(column.attributes.get(name, "").strip())
+            if found is not None:
+                written += f' style="width: {found[1]}{found[2] or "px"};"'
+                has_width = True
+                break
+        written += "/>"
+    return f"<colgroup>{written}</colgroup>" if has_width else ""

@@ -7,30 +7,16 @@ import re
 import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache
 from typing import TYPE_CHECKING
 
 from ...core.errors import invalid
-from .elements import (
-    DEEPEST,
-    HEADINGS,
-    TIGHT,
-    Element,
-    Node,
-    TreeBuilder,
-    add_footnotes,
-    definitions_of,
-)
+from .dialects import INCLUDE, LONGEST, Include, add_dialects, footnotes_of
+from .elements import DEEPEST, HEADINGS, TIGHT, Element, TreeBuilder
 from .mdx import without_components
-from .notes import add_notes
-from .templates import INCLUDE, LONGEST, Include, add_templates
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from markdown_it import MarkdownIt
-    from markdown_it.rules_core import StateCore
-    from markdown_it.rules_inline import StateInline
+    pass
 
 try:
     import markdown_it
@@ -47,10 +33,6 @@ _ATTRIBUTE = re.compile(
     r"""(?P<sign>[#.])(?P<id>[^\s{}#="']+)"""
     r"""|(?P<name>[\w:-]+)=(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<bare>\S+))"""
 )
-_BRACKET = re.compile(r"[\[\]]")
-#: Number of open brackets from which on brackets are counted, and the maximum of that count. The
-#: library takes up to a millisecond for a bracket.
-_DEEP, _MAX_DEEP = 10, 3000
 
 
 @dataclass(frozen=True)
@@ -134,7 +116,7 @@ def parse_markdown(
     main = TreeBuilder()
     main.add(_parser().parse(text, environment))
     footnotes, unknown, templates = {}, dict(main.unknown), dict(main.templates)
-    for name, (line, note) in definitions_of(environment).items():
+    for name, (line, note) in footnotes_of(environment).items():
         builder = TreeBuilder(line)
         builder.add(_parser().parse(note, {**environment}))
         footnotes[name] = builder.root
@@ -152,10 +134,7 @@ def _parser() -> markdown_it.MarkdownIt:
     # The library silently drops content that is nested deeper than `maxNesting`, but the tree
     # rejects it before.
     parser = markdown_it.MarkdownIt("commonmark", {"maxNesting": 2 * DEEPEST})
-    add_brackets(parser)
-    add_footnotes(parser)
-    add_notes(parser)
-    add_templates(parser)
+    add_dialects(parser)
     return parser.enable(["table", "strikethrough"])
 
 
@@ -191,42 +170,29 @@ def _take_attributes(root: Element) -> None:
     """
     for element in root.walk():
         children = element.children
-        for number, child in enumerate(children):
-            if isinstance(child, Element) and child.tag in ("img", "a") and not child.raw:
-                _apply(child, children, number + 1, _ATTRIBUTES.match)
+        for at, child in enumerate(children[:-1], 1):
+            after = children[at]
+            if isinstance(child, str) or child.raw or child.tag not in ("img", "a"):
+                continue
+            found = _ATTRIBUTES.match(after) if isinstance(after, str) else None
+            if found is not None:
+                children[at] = found.string[found.end() :]
+                _set_attributes(child, found)
         if element.raw or not children:
             continue
-        if element.tag in HEADINGS:
-            _apply(element, children, len(children) - 1, _last_attributes)
-        elif element.tag in ("p", TIGHT) and children[-2:-1] in ([], ["\n"]):
-            _apply(element, children, len(children) - 1, _only_attributes)
+        last, found = children[-1], None
+        text = last.rstrip() if isinstance(last, str) else ""
+        if element.tag in HEADINGS:  # at the end of its text
+            found = _ATTRIBUTES.match(text, text.rfind("{"))
+        elif element.tag in ("p", TIGHT) and children[-2:-1] in ([], ["\n"]):  # as its last line
+            found = _ATTRIBUTES.fullmatch(text)
+        if found is not None and found.end() == len(text):
+            children[-1] = text[: found.start()].rstrip()
+            _set_attributes(element, found)
 
 
-def _only_attributes(text: str) -> re.Match[str] | None:
-    """Return the attributes that are the last line of a paragraph, or None."""
-    return _ATTRIBUTES.fullmatch(text.rstrip())
-
-
-def _last_attributes(text: str) -> re.Match[str] | None:
-    """Return the attributes at the end of a string, or None."""
-    end = text.rstrip()
-    found = _ATTRIBUTES.match(text, end.rfind("{")) if end.endswith("}") else None
-    return found if found is not None and found.end() == len(end) else None
-
-
-def _apply(
-    element: Element,
-    children: list[Node],
-    number: int,
-    find: Callable[[str], re.Match[str] | None],
-) -> None:
-    """Apply the attributes in one of the children, and remove them. Unknown ones are dropped."""
-    text = children[number] if number < len(children) else None
-    found = find(text) if isinstance(text, str) else None
-    if found is None:
-        return
-    rest = found.string[: found.start()], found.string[found.end() :]
-    children[number] = "".join(rest) if element.tag not in HEADINGS else rest[0].rstrip()
+def _set_attributes(element: Element, found: re.Match[str]) -> None:
+    """Set ids, size and alignment of an element. Other attributes are dropped."""
     for one in _ATTRIBUTE.finditer(found["list"]):
         value = one["double"] or one["single"] or one["bare"] or ""
         if one["sign"] == "#" or one["name"] == "id":
@@ -246,43 +212,3 @@ def _slug(text: str, taken: dict[str, int]) -> str:
         slug = f"{base}-{taken[base]}"
     taken[slug] = 0
     return slug
-
-
-def add_brackets(parser: MarkdownIt) -> None:
-    """Make a parser skip opening brackets that no bracket closes, and reject too many others."""
-    from markdown_it.rules_inline import image, link
-
-    parser.core.ruler.before("inline", "brackets", _require_few)
-    parser.inline.ruler.at("link", _if_closed(link))
-    parser.inline.ruler.at("image", _if_closed(image))
-
-
-def _if_closed(
-    rule: Callable[[StateInline, bool], bool],
-) -> Callable[[StateInline, bool], bool]:
-    def parse(state: StateInline, silent: bool) -> bool:
-        return state.pos < _last_closing(state.src) and rule(state, silent)
-
-    return parse
-
-
-@lru_cache(maxsize=1)
-def _last_closing(text: str) -> int:
-    return text.rfind("]")
-
-
-def _require_few(state: StateCore) -> None:
-    """Raise `invalid` for too many brackets inside others that no bracket closes at once."""
-    deep = 0
-    for token in state.tokens:
-        content = token.content if token.type == "inline" else ""
-        depth = 0
-        for found in _BRACKET.finditer(content, 0, content.rfind("]") + 1):
-            depth = depth + 1 if found[0] == "[" else max(0, depth - 1)
-            deep += found[0] == "[" and depth > _DEEP
-        if deep > _MAX_DEEP:
-            line = 1 if token.map is None else token.map[0] + 1
-            raise invalid(
-                f"line {line}: the file has more than {_MAX_DEEP} brackets '[' within others: write"
-                " \\[ for those that are no links, or use a code block"
-            )

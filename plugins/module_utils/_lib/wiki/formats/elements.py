@@ -13,9 +13,6 @@ from typing import TYPE_CHECKING, TypeAlias
 from ...core.errors import invalid
 
 if TYPE_CHECKING:
-    from markdown_it import MarkdownIt
-    from markdown_it.rules_block import StateBlock
-    from markdown_it.rules_inline import StateInline
     from markdown_it.token import Token
 
 
@@ -34,13 +31,6 @@ _CONTENT_ENDS = {tag: re.compile(rf"</{tag}\s*>|\Z", re.IGNORECASE) for tag in I
 
 
 @dataclass(frozen=True)
-class Text:
-    """Text between tags, without character references."""
-
-    content: str
-
-
-@dataclass(frozen=True)
 class Tag:
     """A start tag or an end tag. `line`: number of lines before it. `closed`: ends with `/>`."""
 
@@ -51,16 +41,24 @@ class Tag:
     attributes: dict[str, str] = field(default_factory=dict)
 
 
-def split_html(source: str) -> Iterator[Text | Tag]:
-    """Yield the text and the tags of raw HTML, without comments, scripts and styles."""
+def split_html(source: str) -> Iterator[str | Tag]:
+    """Yield the text and the tags of raw HTML, without comments, scripts and styles.
+
+    The text has no character references.
+    """
     at = line = 0
     while (found := _MARKUP.search(source, at)) is not None:
         if found.start() > at:
-            yield Text(html.unescape(source[at : found.start()]))
+            yield html.unescape(source[at : found.start()])
         line += source.count("\n", at, found.start())
         at = found.start()
         if found["tag"] is not None:
-            tag = _tag(found, line)
+            name, rest = found["tag"].lower(), found["rest"].strip()
+            parser = _Attributes()
+            if rest not in ("", "/") and not found["end"]:
+                parser.feed(found[0])
+            closed = rest == "/" or (not found["end"] and _CLOSED.search(rest) is not None)
+            tag = Tag(name, line, bool(found["end"]), closed, parser.found)
             yield tag
             if tag.name in INVISIBLE and not (tag.ends or tag.closed):
                 line += source.count("\n", at, found.end())
@@ -69,16 +67,7 @@ def split_html(source: str) -> Iterator[Text | Tag]:
         line += source.count("\n", at, found.end())
         at = found.end()
     if at < len(source):
-        yield Text(html.unescape(source[at:]))
-
-
-def _tag(found: re.Match[str], line: int) -> Tag:
-    name, rest = found["tag"].lower(), found["rest"].strip()
-    if found["end"] or rest in ("", "/"):
-        return Tag(name, line, bool(found["end"]), rest == "/")
-    parser = _Attributes()
-    parser.feed(found[0])
-    return Tag(name, line, closed=_CLOSED.search(rest) is not None, attributes=parser.found)
+        yield html.unescape(source[at:])
 
 
 class _Attributes(HTMLParser):
@@ -93,73 +82,8 @@ class _Attributes(HTMLParser):
             self.found.setdefault(name, value or "")
 
 
-#: Token type of a reference. Its `content` is the name of the footnote.
-REFERENCE = "footnote_reference"
-_DEFINITIONS = "footnotes"
-_NAME = r"\[\^(?P<name>[^\]\s\[]{1,100})\]"
-_REFERENCE = re.compile(_NAME)
-_DEFINITION = re.compile(rf"{_NAME}:[ \t]*")
-_INDENT = 4
-
-
-def add_footnotes(parser: MarkdownIt) -> None:
-    """Make a parser collect footnote definitions in its environment and recognize references."""
-    parser.block.ruler.before(
-        "reference", "footnote_definition", _define, {"alt": ["paragraph", "blockquote", "list"]}
-    )
-    parser.inline.ruler.before("link", REFERENCE, _refer)
-
-
-def definitions_of(environment: dict[str, object]) -> dict[str, tuple[int, str]]:
-    """Return the number of lines before each collected footnote and its Markdown, by name."""
-    found = environment.get(_DEFINITIONS)
-    return dict(found) if isinstance(found, dict) else {}
-
-
-def _define(state: StateBlock, begin: int, end: int, silent: bool) -> bool:
-    """Parse a definition: its line, and the lines below that are indented or follow directly."""
-    if state.level or state.is_code_block(begin):
-        return False
-    found = _DEFINITION.match(line_text(state, begin))
-    if found is None:
-        return False
-    if silent:
-        return True
-    lines = [line_text(state, begin)[found.end() :]]
-    after = begin + 1
-    while after < end and _continues(state, after, end):
-        lines.append("" if state.isEmpty(after) else line_text(state, after))
-        after += 1
-    known = state.env.setdefault(_DEFINITIONS, {})
-    known.setdefault(found["name"], (begin, "\n".join(lines)))
-    state.line = after
-    return True
-
-
-def _continues(state: StateBlock, line: int, end: int) -> bool:
-    if not state.isEmpty(line):
-        is_new = _DEFINITION.match(line_text(state, line)) is not None
-        return state.sCount[line] >= _INDENT or (not state.isEmpty(line - 1) and not is_new)
-    after = line + 1
-    return after < end and not state.isEmpty(after) and state.sCount[after] >= _INDENT
-
-
-def line_text(state: StateBlock, line: int) -> str:
-    """Return a line without its indentation."""
-    return state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]]
-
-
-def _refer(state: StateInline, silent: bool) -> bool:
-    found = _REFERENCE.match(state.src, state.pos)
-    if found is None:
-        return False
-    if not silent:
-        token = state.push(REFERENCE, "", 0)
-        token.content = found["name"]
-    state.pos = found.end()
-    return True
-
-
+#: Type of the token for a reference to a footnote. Its `content` is the name of the footnote.
+FOOTNOTE = "footnote_reference"
 #: Type of the token for a tag of a site generator.
 TEMPLATE = "template"
 #: Maximum nesting depth of elements, in Markdown and raw HTML.
@@ -246,22 +170,20 @@ class Element:
 
     def text(self) -> str:
         """Return the text without formatting, on a single line."""
-        return " ".join("".join(_texts(self)).split())
+        words: list[str] = []
+        todo: list[Node] = [self]
+        while todo:
+            node = todo.pop()
+            if isinstance(node, str):
+                words.append(node)
+                continue
+            separates = node is not self and (node.tag in BLOCKS or node.tag == "br")
+            blank = [" "] if separates else []
+            todo += [*blank, *reversed(node.children), *blank]
+        return " ".join("".join(words).split())
 
 
 Node: TypeAlias = "Element | str"
-
-
-def _texts(element: Element) -> Iterator[str]:
-    for child in element.children:
-        if isinstance(child, str):
-            yield child
-        elif child.tag in BLOCKS or child.tag == "br":
-            yield " "
-            yield from _texts(child)
-            yield " "
-        else:
-            yield from _texts(child)
 
 
 class TreeBuilder:
@@ -315,9 +237,9 @@ class TreeBuilder:
 
     def _raw(self, source: str) -> None:
         for part in split_html(source):
-            if isinstance(part, Text):
+            if isinstance(part, str):
                 is_code = any(element.tag == "pre" for element in self._open)
-                self._append(part.content if is_code else _BLANKS.sub(" ", part.content))
+                self._append(part if is_code else _BLANKS.sub(" ", part))
             elif part.ends:
                 self._end_tag(part.name)
             else:
@@ -329,7 +251,12 @@ class TreeBuilder:
         ids = list(dict.fromkeys(name for name in names if name.split() == [name]))
         element = Element(tag.name, tag.attributes, [], self._line + tag.line, True, ids)
         if tag.name not in _KNOWN:
-            self._transparent(tag.name, element)
+            if tag.name not in _TRANSPARENT:
+                self.unknown.setdefault(tag.name, []).append(element.line)
+            if tag.name in _BREAKING:
+                self._break()
+            if ids:
+                self._append(Element("a", ids=ids))
         elif tag.name == "a" and any(one.tag == "a" and not one.raw for one in self._open):
             self._append(Element("a", ids=ids))  # a link of Markdown contains no other link
         elif tag.closed or tag.name in _EMPTY:
@@ -337,14 +264,6 @@ class TreeBuilder:
             self._append(element)
         else:
             self._start(element)
-
-    def _transparent(self, name: str, element: Element) -> None:
-        if name not in _TRANSPARENT:
-            self.unknown.setdefault(name, []).append(element.line)
-        if name in _BREAKING:
-            self._break()
-        if element.ids:
-            self._append(Element("a", ids=element.ids))
 
     def _end_tag(self, name: str) -> None:
         if name in _BREAKING:
@@ -404,8 +323,8 @@ def _element(token: Token, line: int) -> Element:
     if token.type == "image":
         attributes = {name: str(value) for name, value in token.attrs.items()}
         return Element("img", {**attributes, "alt": _alternative(token)}, [], line)
-    if token.type == REFERENCE:
-        return Element(REFERENCE, {"name": token.content}, [], line)
+    if token.type == FOOTNOTE:
+        return Element(FOOTNOTE, {"name": token.content}, [], line)
     tag = TIGHT if token.type == "paragraph_open" and token.hidden else token.tag
     attributes = {name: str(value) for name, value in token.attrs.items()}
     content: list[Node] = [token.content] if token.type == "code_inline" else []

@@ -12,7 +12,7 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import islice, starmap
 
-from .canonical import MARKER
+from .comparison import MARKER
 from .parser import Malformed, StorageElement, parse
 
 #: Inline elements, whose tags do not interrupt a passage.
@@ -242,11 +242,17 @@ class Passages:
         old, new = self._segment(begin)
         rank = bisect_left(here, begin) - bisect_left(here, old.start)
         rank += bisect_left(there, new.start)
+        block = self._old.blocks[self._old.number(begin)]
+
+        def may_move(at: int) -> bool:
+            """Return whether the passage may move to a position of the new text."""
+            number = self._new.number(at)
+            return number not in self._unchanged or self._new.blocks[number] == block
+
         places = (
             there[number]
             for number in _outwards(rank, len(there))
-            if self._may_move(begin, there[number])
-            and self._free(there[number], len(wanted)) is not None
+            if may_move(there[number]) and self._free(there[number], len(wanted)) is not None
         )
         best = max(
             islice(places, _MAX_COMPARED),
@@ -277,12 +283,6 @@ class Passages:
     def _free(self, at: int, length: int) -> int | None:
         """Return the position if its range is not occupied, else None."""
         return None if any(self._used[at : at + length]) else at
-
-    def _may_move(self, position: int, at: int) -> bool:
-        """Return whether a passage may move to a position of the new text."""
-        number = self._new.number(at)
-        own = self._old.blocks[self._old.number(position)]
-        return number not in self._unchanged or self._new.blocks[number] == own
 
 
 class _BlockText:
@@ -414,21 +414,21 @@ def _matches(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int]
                 own += 1
             reach[diagonal] = own
             if own >= len(old) and own - diagonal >= len(new):
-                yield from _backwards(trail, len(old), len(new))
-                return
+                break
+        else:
+            continue
+        own, other = len(old), len(new)
+        for number, reach in reversed(list(enumerate(trail))):
+            before = _before(reach, own - other, number)
+            begin = reach[before]
+            while own > begin and other > begin - before:
+                own, other = own - 1, other - 1
+                yield own, other
+            own, other = begin, begin - before
+        return
 
 
 def _before(reach: dict[int, int], diagonal: int, edits: int) -> int:
     """Return the diagonal from which an edit leads farthest on a diagonal."""
     adds = diagonal == -edits or (diagonal != edits and reach[diagonal - 1] < reach[diagonal + 1])
     return diagonal + 1 if adds else diagonal - 1
-
-
-def _backwards(trail: Sequence[dict[int, int]], own: int, other: int) -> Iterator[tuple[int, int]]:
-    for edits, reach in reversed(list(enumerate(trail))):
-        before = _before(reach, own - other, edits)
-        begin = reach[before]
-        while own > begin and other > begin - before:
-            own, other = own - 1, other - 1
-            yield own, other
-        own, other = begin, begin - before

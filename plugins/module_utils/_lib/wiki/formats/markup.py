@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 from urllib.parse import unquote
 
+from .dialects import REFERENCE
 from .document import target_key
-from .templates import REFERENCE
 
 
 def attachment_key(name: str) -> str:

@@ -33,17 +33,12 @@ def without_components(source: str) -> tuple[str, dict[str, list[int]]]:
     reader = _Reader(source)
     reader.read()
     lines = "".join(reader.parts).split("\n")
-    for begin, end in sorted(reader.blocks):
-        _dedent(lines, begin, end)
+    for begin, end in sorted(reader.blocks):  # without their common indentation
+        inner = [line for line in lines[begin:end] if line.strip()]
+        indent = min((len(line) - len(line.lstrip(" \t")) for line in inner), default=0)
+        for number in range(begin, end):
+            lines[number] = lines[number][indent:] if lines[number].strip() else ""
     return "\n".join(lines), reader.components
-
-
-def _dedent(lines: list[str], begin: int, end: int) -> None:
-    """Remove the common indentation of the lines of a component."""
-    inner = [line for line in lines[begin:end] if line.strip()]
-    indent = min((len(line) - len(line.lstrip(" \t")) for line in inner), default=0)
-    for number in range(begin, end):
-        lines[number] = lines[number][indent:] if lines[number].strip() else ""
 
 
 @dataclass
@@ -83,27 +78,22 @@ class _Reader:
         text = self.source[self.at : end]
         fence = _FENCE.match(text)
         if fence is not None and "`" not in text[fence.end() :]:
-            self._keep(self._end_of_code(end, fence["mark"]))
-            return self._follow(blank=False)
+            mark = fence["mark"]
+            closing = re.compile(rf"\n[ \t>]*{re.escape(mark[0])}{{{len(mark)},}}[ \t]*(?=\n|\Z)")
+            found = closing.search(self.source, end)
+            end = len(self.source) if found is None else found.end()
+            self._keep(min(end + 1, len(self.source)))
+            self._follows_blank = False
+            return True
         if self._follows_blank and _MODULE.match(text):
             self._drop(self._end_of_module())
             return True
         self._follows_blank = not text.strip()
         return False
 
-    def _follow(self, *, blank: bool) -> bool:
-        self._follows_blank = blank
-        return True
-
     def _end_of_line(self, at: int) -> int:
         end = self.source.find("\n", at)
         return len(self.source) if end < 0 else end
-
-    def _end_of_code(self, at: int, mark: str) -> int:
-        closing = re.compile(rf"\n[ \t>]*{re.escape(mark[0])}{{{len(mark)},}}[ \t]*(?=\n|\Z)")
-        found = closing.search(self.source, at)
-        end = len(self.source) if found is None else found.end()
-        return min(end + 1, len(self.source))
 
     def _end_of_module(self) -> int:
         """Return the end of a module: the first empty line outside of its brackets."""
@@ -131,19 +121,16 @@ class _Reader:
             self._keep(self.at + (2 if escapes else 1))
             return True
         if character == "`":
-            return self._code_span()
+            end = self.at + 1
+            while self.source[end : end + 1] == "`":
+                end += 1
+            ticks = self.source[self.at : end]
+            closing = re.compile(rf"(?<!`){ticks}(?!`)|\n[ \t\r]*\n").search(self.source, end)
+            self._keep(closing.end() if closing is not None and closing[0] == ticks else end)
+            return True
         if character == "{":
             return self._expression()
         return character == "<" and self._tag()
-
-    def _code_span(self) -> bool:
-        run = re.compile("`+").match(self.source, self.at)
-        ticks = "`" if run is None else run[0]
-        closing = re.compile(rf"(?<!`){ticks}(?!`)|\n[ \t\r]*\n")
-        found = closing.search(self.source, self.at + len(ticks))
-        is_closed = found is not None and found[0] == ticks
-        self._keep(found.end() if found is not None and is_closed else self.at + len(ticks))
-        return True
 
     def _expression(self) -> bool:
         """Drop a comment. A string of blanks is a blank."""
@@ -177,7 +164,9 @@ class _Reader:
             self.line += tag.count("\n")
             return True
         self._drop(end)
-        is_block = self._is_alone(begin, end)
+        before = self.source[self.source.rfind("\n", 0, begin) + 1 : begin]
+        after = self.source[end : self._end_of_line(end)]
+        is_block = not before.strip() and not after.strip()
         if found["end"]:
             self._close(name, line, is_block=is_block)
         else:
@@ -187,10 +176,6 @@ class _Reader:
                 self._open.append((name, self.line if is_block else -1))
         self._follows_blank = self._follows_blank or is_block
         return True
-
-    def _is_alone(self, begin: int, end: int) -> bool:
-        before = self.source[self.source.rfind("\n", 0, begin) + 1 : begin]
-        return not before.strip() and not self.source[end : self._end_of_line(end)].strip()
 
     def _close(self, name: str, line: int, *, is_block: bool) -> None:
         while self._open:

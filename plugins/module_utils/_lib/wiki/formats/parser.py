@@ -1,46 +1,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Parse storage format, the XHTML dialect of the wiki, with the standard library only."""
+"""Parse storage format, the XHTML dialect of the wiki, and find the sections of a page in it."""
 
 from __future__ import annotations
 
 import html.entities
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeAlias
 from xml.parsers import expat
 
+from ...core.errors import ToolchainError, invalid
 
-def excerpt(name: str, old: str, new: str) -> tuple[str, str]:
-    """Return the lines that differ, with a line of context, below the name of the page."""
-    before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
-    start = _common_lines(before, after)
-    end = _common_lines(before[start:][::-1], after[start:][::-1])
-    first, last = max(start - 1, 0), max(end - 1, 0)
-
-    def cut(lines: list[str]) -> str:
-        if not lines:
-            return ""
-        above, below = "...\n" if first > 0 else "", "...\n" if last > 0 else ""
-        inner = "".join(lines[first : len(lines) - last])
-        return f"{name}\n{above}{inner}{below}"
-
-    return cut(before), cut(after)
-
-
-def joined(sides: Iterable[tuple[str, str]]) -> tuple[str, str]:
-    """Return the diff of several pages as a single one."""
-    texts = list(sides)
-    return "".join(old for old, _new in texts), "".join(new for _old, new in texts)
-
-
-def _common_lines(before: Sequence[str], after: Sequence[str]) -> int:
-    """Return the number of equal lines at the start."""
-    pairs = zip(before, after, strict=False)
-    return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(before), len(after)))
-
-
+HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _ROOT = "storage-format"
 _XML_ENTITIES = ("amp", "lt", "gt", "quot", "apos")
 _DECLARED = "".join(
@@ -58,6 +31,7 @@ _NEVER_CLOSED = frozenset(
 _DEEPEST = 200
 _TAG_END = re.compile(rb"""[^>"']*(?:"[^"]*"[^>"']*|'[^']*'[^>"']*)*>""")
 _AMPERSAND = re.compile(r"&(?!#[0-9]+;|#x[0-9a-fA-F]+;|[A-Za-z][A-Za-z0-9]*;)")
+_AFTER_AMPERSAND = re.compile(r"[#A-Za-z0-9]*")
 _REFERENCE = re.compile(r"&([A-Za-z][A-Za-z0-9]*);")
 
 Node: TypeAlias = "StorageElement | Comment | str"
@@ -98,6 +72,22 @@ class StorageElement:
             yield element
             todo.extend(reversed(element.elements))
 
+    def words(self, *without: str) -> list[str]:
+        """Return the words of the text, without that in elements with the names `without`."""
+        found: list[str] = []
+        todo: list[Node] = [self]
+        while todo:
+            node = todo.pop()
+            if isinstance(node, str):
+                found.append(node)
+            elif isinstance(node, StorageElement) and node.name not in without:
+                todo.extend(reversed(node.children))
+        return "".join(found).split()
+
+    def title(self) -> str:
+        """Return the text on a single line, without that in parameters of macros."""
+        return " ".join(self.words("ac:parameter"))
+
 
 class Malformed(ValueError):
     """Error for a body that is not well-formed. `line` and `column` start at 1."""
@@ -124,6 +114,8 @@ def parse(source: str) -> StorageElement:
 
 
 class _Parser:
+    """Build the tree of a body from the events of expat. `root`: the root element."""
+
     def __init__(self, source: str) -> None:
         self._text, self._source = source, source.encode()
         self.root = StorageElement("", end=len(self._source), outer=len(self._source))
@@ -140,13 +132,12 @@ class _Parser:
             parser.Parse(_OPENING + self._source + _CLOSING, True)
         except expat.ExpatError as error:
             raise self._explained(error) from None
-        self._drop_added_line_break()
-
-    def _offset(self) -> int:
-        return self._expat.CurrentByteIndex - len(_OPENING)
+        first = self.root.children[0]
+        if isinstance(first, str):  # the line break at the end of `_OPENING`
+            self.root.children[:1] = [first[1:]] if first[1:] else []
 
     def _start(self, name: str, attributes: list[str]) -> None:
-        begin = self._offset()
+        begin = self._expat.CurrentByteIndex - len(_OPENING)
         if begin < 0:
             return
         if len(self._open) > _DEEPEST:
@@ -159,7 +150,7 @@ class _Parser:
         self._open.append(element)
 
     def _end(self, name: str) -> None:
-        offset = self._offset()
+        offset = self._expat.CurrentByteIndex - len(_OPENING)
         if len(self._open) == 1:
             if offset < len(self._source):
                 self._reject(f"</{name}> has no matching start tag")
@@ -180,27 +171,23 @@ class _Parser:
         else:
             children.append(node)
 
-    def _drop_added_line_break(self) -> None:
-        """Remove the line break at the end of `_OPENING`."""
-        first = self.root.children[0]
-        if isinstance(first, str):
-            self.root.children[:1] = [first[1:]] if first[1:] else []
-
-    # -- error messages ----------------------------------------------------------------------------
-
     def _explained(self, error: expat.ExpatError) -> Malformed:
+        """Return the error with its position in the body, and with advice if it is a usual one."""
         words = expat.errors.messages[error.code]
         lines = self._text.split("\n")
         line = min(error.lineno - 1, len(lines))
         here = lines[line - 1]
         column = min(error.offset, len(here)) if error.lineno - 1 == line else len(here)
-        if words == expat.errors.XML_ERROR_TAG_MISMATCH:
-            return self._unclosed(line, max(error.offset - 1, 1))
         if words == expat.errors.XML_ERROR_UNDEFINED_ENTITY:
-            return _unknown_entity(here, line, column)
-        return _invalid(words, here, line, column)
-
-    def _unclosed(self, line: int, column: int) -> Malformed:
+            entity = _REFERENCE.search(here, column) or _REFERENCE.search(here)
+            name = f"&{entity[1]};" if entity is not None else "the entity"
+            hint = "write the character itself, its number (such as &#8212;), or &amp; for an"
+            hint += " ampersand"
+            at = (entity.start() if entity else column) + 1
+            return Malformed(f"{name} is unknown", line, at, hint)
+        if words != expat.errors.XML_ERROR_TAG_MISMATCH:
+            return _invalid(words, here, line, column)
+        column = max(error.offset - 1, 1)
         if len(self._open) == 1:
             return Malformed("an end tag has no matching start tag", line, column)
         name = self._open[-1].name
@@ -213,17 +200,12 @@ class _Parser:
         return Malformed(reason, line, column)
 
 
-def _unknown_entity(here: str, line: int, column: int) -> Malformed:
-    found = _REFERENCE.search(here, column) or _REFERENCE.search(here)
-    name = f"&{found[1]};" if found is not None else "the entity"
-    hint = "write the character itself, its number (such as &#8212;), or &amp; for an ampersand"
-    return Malformed(f"{name} is unknown", line, (found.start() if found else column) + 1, hint)
-
-
 def _invalid(words: str, here: str, line: int, column: int) -> Malformed:
     """Explain a lexical error. Expat reports its cause or a position a few characters later."""
     for found in _AMPERSAND.finditer(here[: column + 1]):
-        if found.start() >= column - _longest_name(here, found.end()) - 1:
+        name = _AFTER_AMPERSAND.match(here, found.end())
+        longest = 0 if name is None else len(name[0])
+        if found.start() >= column - longest - 1:
             return Malformed(
                 "an ampersand is not escaped", line, found.start() + 1, "write it as &amp;"
             )
@@ -237,7 +219,119 @@ def _invalid(words: str, here: str, line: int, column: int) -> Malformed:
     return Malformed(words, line, column + 1)
 
 
-def _longest_name(here: str, start: int) -> int:
-    """Return the length of a possible entity name that begins at `start`, after an ampersand."""
-    found = re.compile(r"[#A-Za-z0-9]*").match(here, start)
-    return 0 if found is None else len(found[0])
+# -- sections ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Section:
+    """A body, split before and after the content of a section. `level`: of its heading, 1 to 6."""
+
+    before: str
+    content: str
+    after: str
+    level: int
+
+    def replaced(self, content: str) -> str:
+        """Return the whole body with the section replaced."""
+        return f"{self.before}{content}{self.after}"
+
+
+def find_section(body: str, heading: str) -> Section:
+    """Return the content below a heading, byte for byte.
+
+    The section ends before the first following sibling of the heading that is, or contains, a
+    heading of the same or a higher level: a macro, a table or a layout is never cut. Without such a
+    sibling it ends with its container. Headings are compared without formatting and with collapsed
+    whitespace. Raises `not_found` if there is no such heading, `invalid` if there are several,
+    `conflict` if the section goes on after its container, `protocol` for a malformed body.
+    """
+    try:
+        root, source = parse(body), body.encode()
+    except Malformed as error:
+        reason = (
+            f"the body of the page on the server is not well-formed, so it has no sections: {error}"
+        )
+        raise ToolchainError("protocol", reason) from None
+    wanted = " ".join(heading.split())
+    found = [path for path in _paths(root, ()) if path[-1].title() == wanted]
+    if not found:
+        raise ToolchainError("not_found", f"the page has no heading '{wanted}'")
+    if len(found) > 1:
+        raise invalid(f"the page has {len(found)} headings '{wanted}': rename all but one")
+    *above, start = found[0]
+    level = _level(start)
+    later = [element for element in above[-1].elements if element.begin >= start.end]
+    end = next((node.begin for node in later if _ends(node, level)), None)
+    if end is None:
+        if _goes_on(found[0], level):
+            raise ToolchainError(
+                "conflict",
+                f"the heading '{wanted}' is the last element of a macro or box, but its section"
+                " goes on after it: move the heading out of the macro, or the text into it",
+            )
+        end = above[-1].outer
+    parts = (source[: start.end], source[start.end : end], source[end:])
+    before, content, after = (part.decode() for part in parts)
+    return Section(before, content, after, level)
+
+
+def require_inside(content: str, section: Section) -> None:
+    """Raise `invalid` if the content has a heading that would end the section.
+
+    Everything from that heading on would be added to the page again in every run.
+    """
+    for element in parse(content).walk():
+        if element.name in HEADINGS and _level(element) <= section.level:
+            raise invalid(
+                f"the body of the section contains the heading '{element.title()}' of level"
+                f" {_level(element)}, which would end a section of level {section.level}: use"
+                " headings of lower levels"
+            )
+
+
+def _paths(
+    element: StorageElement, above: tuple[StorageElement, ...]
+) -> Iterator[tuple[StorageElement, ...]]:
+    """Yield every heading as the last item of the path to it, which begins with the root."""
+    path = (*above, element)
+    if element.name in HEADINGS:
+        yield path
+    for child in element.elements:
+        yield from _paths(child, path)
+
+
+def _goes_on(path: tuple[StorageElement, ...], level: int) -> bool:
+    """Return whether text follows the container of a heading, but not the heading inside it.
+
+    Cells of layouts and tables end their sections.
+
+    :param path: the path to the heading, which begins with the root
+    """
+    inner, is_outside = path[-1], False
+    for container in reversed(path[:-1]):
+        at = next(number for number, node in enumerate(container.children) if node is inner)
+        first = next((node for node in container.children[at + 1 :] if not _is_blank(node)), None)
+        if first is not None:
+            return is_outside and not (isinstance(first, StorageElement) and _ends(first, level))
+        if container.name in ("ac:layout-cell", "td", "th"):
+            return False
+        inner, is_outside = container, True
+    return False
+
+
+def _is_blank(node: Node) -> bool:
+    """Return whether a node shows nothing, like the empty paragraph that editors add."""
+    if isinstance(node, str):
+        return not node.strip()
+    if isinstance(node, Comment):
+        return True
+    return node.name in ("p", "br") and all(map(_is_blank, node.children))
+
+
+def _level(heading: StorageElement) -> int:
+    return HEADINGS.index(heading.name) + 1
+
+
+def _ends(element: StorageElement, level: int) -> bool:
+    """Return whether an element is, or contains, a heading that ends a section of a level."""
+    return any(inner.name in HEADINGS and _level(inner) <= level for inner in element.walk())
