@@ -14,7 +14,7 @@ from pathlib import Path
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker import (
     client as tracker,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki import scopes as wiki
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki import exchange as wiki
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "connections.md"
 _TABLE = re.compile(r"(?<=\| module \| scopes \|\n\|---\|---\|\n)(?:\|.*\n)+")

@@ -26,7 +26,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.cl
     TrackerClient,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.client import WikiClient
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.scopes import scope_of
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.exchange import scopes_of
 from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.services import SERVICES
 from tests.unit.stub import Reply, Stub, connection_to
 
@@ -213,7 +213,7 @@ def test_failure_of_a_secondary_request_is_reported() -> None:
     ],
 )
 def test_scope_of_wiki_requests(method: str, path: str, scope: str) -> None:
-    assert scope_of(method, path) == scope
+    assert scopes_of(method, path)[0] == scope
 
 
 @pytest.mark.parametrize(

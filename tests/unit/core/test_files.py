@@ -31,7 +31,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.http.
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.repo.items import (
     artifact_info,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki import attachments
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki import additions
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.pages import desired_page
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.pages.desired_page import (
     PageOptions,
@@ -222,7 +222,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "wiki_page.src": lambda path: desired_page._body(
         options_of(PageOptions, space="S", title="T", src=path)
     ),
-    "wiki_page.attachments": lambda path: attachments._file(path, "a.txt", ""),
+    "wiki_page.attachments": lambda path: additions._file(path, "a.txt", ""),
     "artifact_info.aql_file": artifact_info._content,
 }
 

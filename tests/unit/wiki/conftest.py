@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.pages import saving
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.pages import desired_page
 from tests.unit.stub import Stub, Waits
 from tests.unit.wiki.server import Wiki, page
 
@@ -26,5 +26,5 @@ def stub(wiki: Wiki) -> Iterator[Stub]:
 @pytest.fixture(autouse=True)
 def waits(monkeypatch: pytest.MonkeyPatch) -> Waits:
     found = Waits()
-    monkeypatch.setattr(saving, "sleep", found)
+    monkeypatch.setattr(desired_page, "sleep", found)
     return found

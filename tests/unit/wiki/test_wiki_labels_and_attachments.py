@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki import attachments
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki import additions
 from tests.unit.stub import Reply, Seen, Stub
 from tests.unit.wiki.running import Run, methods
 from tests.unit.wiki.server import Wiki
@@ -361,4 +361,4 @@ def test_deleted_page_needs_no_files(stub: Stub, wiki: Wiki) -> None:
 
 @pytest.mark.parametrize("body", [b"", b"OK", b"{}", b'{"results": []}', b"[1]"])
 def test_any_response_to_an_upload_is_accepted(body: bytes) -> None:
-    assert attachments._size_in(body) is None
+    assert additions._size_in(body) is None

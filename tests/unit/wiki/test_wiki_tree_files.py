@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
     ToolchainError,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki import attachments
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki import additions
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.tree.source_files import (
     read_folder,
 )
@@ -160,11 +160,11 @@ def test_two_attachments_of_one_name_in_a_task_are_invalid(tmp_path: Path) -> No
     for name in ("a.txt", "b.txt"):
         (tmp_path / name).write_text(name)
     wanted = [
-        attachments.PageAttachmentOptions(str(tmp_path / "a.txt"), "Plan.txt"),
-        attachments.PageAttachmentOptions(str(tmp_path / "b.txt"), "plan.TXT"),
+        additions.PageAttachmentOptions(str(tmp_path / "a.txt"), "Plan.txt"),
+        additions.PageAttachmentOptions(str(tmp_path / "b.txt"), "plan.TXT"),
     ]
     with pytest.raises(ToolchainError, match=r"'plan.TXT' is used twice \(also as 'Plan.txt'\)"):
-        attachments.files_of(wanted)
+        additions.files_of(wanted)
 
 
 def test_xml_file_of_another_kind_is_a_file(folder: Folder) -> None:

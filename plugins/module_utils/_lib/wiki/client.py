@@ -7,25 +7,292 @@ It uses the version of the interface that the server supports [wiki-30].
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
-from ..core import errors
 from ..core.address import path
+from ..core.errors import ToolchainError
+from ..core.http.messages import Response, json_or_none
 from ..core.http.writes import Verify
+from ..core.json_text import member
 from ..core.module.task import Task
-from . import predicted_pages
-from .exchange import WikiExchange, content_route
-from .page import Page, composed, decomposed
-from .version1 import PagesOfVersion1
+from .exchange import CONTENT, WikiExchange, content_route, results_of, space_of
+from .page import (
+    Page,
+    PredictedPages,
+    composed,
+    decomposed,
+    number,
+    page_of,
+    same_title,
+)
 from .version2 import PagesOfVersion2
 
-__all__ = ["WikiClient", "content_route"]
-
 Found = TypeVar("Found")
+
+_BODY = "body.storage"
+#: Key in `memory`: the server rejected the parameter `expand`.
+_EXPAND_REJECTED = "wiki.expand rejected"
+#: Expected statuses of a read that some servers do not support.
+_OPTIONAL_READ = (200, 400, 403, 404, 405)
+_NO_LOOKUP = (
+    "this server cannot find pages by title (the documented interface does not support it): use"
+    " page_id"
+)
+_NO_LISTING = "the documented interface of the wiki has neither labels nor attachments"
+
+
+class PagesOfVersion1:
+    """Read and write pages in version 1 of the interface, which self-hosted servers use.
+
+    The written interface has no lookup by title, no creation, no labels and no attachments. These
+    follow server facts [wiki-0].
+
+    :param expand: names of the members to expand, separated by commas
+    """
+
+    def __init__(self, exchange: WikiExchange, expand: str) -> None:
+        self._exchange, self._expand = exchange, expand
+
+    def get(self, purpose: str, page_id: str, space: str | None) -> Page | None:
+        response = self._read(purpose, content_route(page_id), {}, (200, 404))
+        if response.status == 404:
+            return None
+        return self._exchange.page(response, response.json(), space)
+
+    def find_by_id(self, purpose: str, page_id: str, space: str | None) -> Page | None:
+        response = self._read(purpose, content_route(page_id), {}, (200, 404))
+        if response.status == 200:
+            return self._exchange.page(response, response.json(), space)
+        self._require_wiki(purpose, response)
+        return None
+
+    def _require_wiki(self, purpose: str, response: Response) -> None:
+        """Raise `not_found` if a 404 does not come from a wiki."""
+        if _is_no_route(response):
+            listed = self._exchange.ask(purpose, CONTENT, {"limit": 1}, (200, 400, 404, 405))
+            if not isinstance(member(json_or_none(listed.body), "results"), list):
+                raise response.error("not_found", "there is no wiki at this address: check url")
+
+    def require(self, purpose: str, page_id: str, space: str | None) -> Page:
+        response = self._read(purpose, content_route(page_id), {}, (200,))
+        return self._exchange.page(response, response.json(), space)
+
+    def find(self, purpose: str, space: str, title: str) -> Page | None:
+        query = {"spaceKey": space, "title": title, "type": "page"}
+        try:
+            response = self._read(purpose, CONTENT, query, (200,))
+        except ToolchainError as error:
+            if error.kind == "not_found" and error.status == 404:
+                error.with_hint(_NO_LOOKUP)
+            raise
+        pages = [
+            result
+            for result in results_of(response, "a list of pages", "id", "title")
+            if result.get("type") in (None, "page") and same_title(str(result["title"]), title)
+        ]
+        pages.sort(key=lambda one: one["title"] != title)
+        if not pages:
+            return None
+        if member(pages[0], "body", "storage", "value") is None:
+            # Some servers do not expand the results of a lookup.
+            return self.get(purpose, str(pages[0]["id"]), space)
+        return self._exchange.page(response, pages[0], space)
+
+    def require_space(self, key: str) -> None:
+        response = self._space(key)
+        if response.status == 404 and not _is_no_route(response):
+            raise response.error(
+                "not_found", f"there is no space {key}, or the account cannot see it"
+            )
+
+    def parent(self, purpose: str, page_id: str) -> Page | None:
+        return self.get(purpose, page_id, None)
+
+    def ancestors(self, page: Page) -> list[str]:
+        return page.ancestors()
+
+    def is_home(self, page: Page) -> bool:
+        if page.home is None and page.space is not None:
+            response = self._space(page.space)
+            reported = response.json() if response.status == 200 else None
+            return str(member(reported, "homepage", "id")) == page.id
+        return bool(page.home)
+
+    def has_children(self, page: Page) -> bool:
+        if page.has_children is not None:
+            return page.has_children
+        purpose = f"searching for pages below the page {page.id}"
+        route = content_route(page.id, "child", "page")
+        response = self._exchange.ask(purpose, route, {"limit": 1}, _OPTIONAL_READ)
+        if response.status == 403:  # there may be some that the account cannot see
+            return True
+        return response.status == 200 and bool(results_of(response, "a list of pages"))
+
+    def children_ids(self, page: Page) -> list[str]:
+        purpose = f"listing the pages below the page {page.id}"
+        listed = self._listing(purpose, content_route(page.id, "child", "page"), "id")
+        return [str(one["id"]) for one in listed]
+
+    def home(self, key: str) -> str:
+        response = self._space(key)
+        home = member(response.json(), "homepage", "id") if response.status == 200 else None
+        if home is None:
+            raise response.error(
+                "not_found", f"the space {key} has no visible home page: set title"
+            )
+        return str(home)
+
+    def space(self, key: str) -> dict[str, Any] | None:
+        purpose, query = f"reading the space {key}", {"expand": "homepage,description.plain"}
+        response = self._exchange.ask(purpose, path("rest", "api", "space", key), query, (200, 404))
+        if response.status == 404:
+            self._require_wiki(purpose, response)
+            return None
+        shown = response.json()
+        text = member(shown, "description", "plain", "value")
+        return space_of(response, shown, member(shown, "homepage", "title"), text)
+
+    def content_of(self, purpose: str, key: str, kind: str, most: int) -> list[Any]:
+        route = path("rest", "api", "space", key, "content", kind)
+        return self._exchange.listing(purpose, route, {}, "id", "title", most=most)
+
+    def possibly_renamed(self, purpose: str, key: str, expand: str) -> list[Page]:
+        route = path("rest", "api", "space", key, "content", "page")
+        entries = self._exchange.listing(purpose, route, {"expand": f"version,{expand}"})
+        pages = [page for page in self._parsed(entries, key) if page is not None]
+        if len(pages) < len(entries):
+            message = "the server returned a page without id, title or version"
+            raise ToolchainError("protocol", f"{purpose}: {message}")
+        return pages
+
+    def _space(self, key: str) -> Response:
+        purpose, route = f"reading the space {key}", path("rest", "api", "space", key)
+        return self._exchange.ask(purpose, route, {"expand": "homepage"}, _OPTIONAL_READ)
+
+    def children(self, purpose: str, page_id: str, space: str | None) -> list[Page]:
+        """Return the children of a page, without their bodies."""
+        expand = ",".join(name for name in self._expand.split(",") if name != _BODY)
+        route = content_route(page_id, "child", "page")
+        entries = self._listing(purpose, route, "id", expand=expand)
+        return [
+            page or self.require(purpose, str(entry["id"]), space)
+            for page, entry in zip(self._parsed(entries, space), entries, strict=True)
+        ]
+
+    def _parsed(self, entries: Sequence[Any], space: str | None) -> list[Page | None]:
+        base = self._exchange.site or self._exchange.transport.connection.url
+        return [page_of(entry, space, base) for entry in entries]
+
+    # -- writes --------------------------------------------------------------------------------
+
+    def create(
+        self, purpose: str, content: Mapping[str, Any], space: str, verify: Verify
+    ) -> Page | None:
+        return self._save(purpose, "POST", CONTENT, content, verify, space=space)
+
+    def replace(
+        self, purpose: str, page: Page, content: Mapping[str, Any], verify: Verify
+    ) -> Page | None:
+        """Save a page. `expand` is only sent to servers that returned the parent when reading."""
+        route, expands = content_route(page.id), page.shows_parent
+        return self._save(purpose, "PUT", route, content, verify, space=page.space, expands=expands)
+
+    def _save(
+        self,
+        purpose: str,
+        method: str,
+        route: str,
+        content: Mapping[str, Any],
+        verify: Verify,
+        *,
+        space: str | None,
+        expands: bool = True,
+    ) -> Page | None:
+        """Save a page. Return the page in the response, or None if there is none."""
+        query = {"expand": self._expand} if expands and self._expands else {}
+        expect = (200, 201, 202, 204)
+        response = self._exchange.send(
+            purpose, method, route, expect, query=query, json=content, verify=verify
+        )
+        try:
+            return self._exchange.page(response, response.json(), space)
+        except ToolchainError:
+            return None
+
+    def trash(self, purpose: str, page_id: str, verify: Verify) -> None:
+        expect = (200, 202, 204)
+        route = content_route(page_id)
+        self._exchange.send(purpose, "DELETE", route, expect, verify=verify, repeatable=True)
+
+    # -- labels, attachments, properties -------------------------------------------------------
+
+    def labels(self, purpose: str, page_id: str) -> list[Any]:
+        return self._listing(purpose, content_route(page_id, "label"), "name")
+
+    def attachments(self, purpose: str, page_id: str) -> list[Any]:
+        route = content_route(page_id, "child", "attachment")
+        return self._listing(purpose, route, "id", "title", expand="version")
+
+    def read_property(self, purpose: str, page_id: str, key: str) -> Any:
+        route = content_route(page_id, "property", key)
+        response = self._exchange.ask(purpose, route, {}, (200, 404))
+        return response.json() if response.status == 200 else None
+
+    def write_property(
+        self, purpose: str, page_id: str, value: Mapping[str, Any], known: Any, verify: Verify
+    ) -> None:
+        below = ("property",) if known is None else ("property", str(value["key"]))
+        method = "POST" if known is None else "PUT"
+        route = content_route(page_id, *below)
+        self._exchange.send(purpose, method, route, (200, 201, 204), json=value, verify=verify)
+
+    def _listing(self, purpose: str, route: str, *needed: str, **query: str) -> list[Any]:
+        """Return all entries of a paginated list of a page.
+
+        :param needed: members of each entry, as in `results_of()`
+        """
+        try:
+            return self._exchange.listing(purpose, route, query, *needed)
+        except ToolchainError as error:
+            if error.kind == "not_found" and error.status == 404:
+                error.with_hint(_NO_LISTING)
+            raise
+
+    # -- expansion -----------------------------------------------------------------------------
+
+    def _read(
+        self, purpose: str, route: str, query: Mapping[str, str], expect: tuple[int, ...]
+    ) -> Response:
+        """Read with `expand`. Repeat the read without it if the server may have rejected it."""
+        if self._expands:
+            expanded = {**query, "expand": self._expand}
+            response = self._exchange.ask(purpose, route, expanded, (*expect, 400, 404))
+            if not (response.status == 400 or (query == {} and _is_no_route(response))):
+                if response.status not in expect:
+                    raise self._exchange.transport.failure(response)
+                return response
+        response = self._exchange.ask(purpose, route, query, expect)
+        if response.status == 200:
+            self._exchange.memory[_EXPAND_REJECTED] = True
+        return response
+
+    @property
+    def _expands(self) -> bool:
+        """Return whether to send `expand`. It is not sent again after a server rejected it."""
+        return not self._exchange.memory.get(_EXPAND_REJECTED)
+
+
+def _is_no_route(response: Response) -> bool:
+    """Return whether a 404 may report a missing route. For a missing page it has `statusCode`."""
+    return response.status == 404 and member(json_or_none(response.body), "statusCode") is None
+
 
 #: Server fact [wiki-1]: a response has body and ancestors only if they are expanded.
 _EXPAND = "body.storage,version,space,ancestors"
 _LABELS = "metadata.labels"
+#: Prefix of the member to expand for a content property, with which pages are marked [wiki-6].
+PROPERTIES = "metadata.properties"
 #: Members that show whether a page may be removed: children, and the space's home page [wiki-11].
 _OBSTACLES = "children.page,space.homepage"
 #: The operations that the account may perform on the page [wiki-18].
@@ -52,7 +319,7 @@ class WikiClient(WikiExchange):
         more: Sequence[str] = (),
         connections: int = 10,
     ) -> None:
-        self.predictions = task.predictions
+        self.predicted = PredictedPages(task.predictions)
         optional = {_LABELS: labels, _OBSTACLES: obstacles, _RIGHTS: rights and task.read_only}
         chosen = [name for name, wanted in optional.items() if wanted]
         super().__init__(task, connections)
@@ -67,7 +334,7 @@ class WikiClient(WikiExchange):
         """Call `read`. Call it again with version 2 if the server has removed version 1."""
         try:
             return read(self._pages)
-        except errors.ToolchainError as error:
+        except ToolchainError as error:
             if not self.switches(error):
                 raise
         return read(self._pages)
@@ -82,18 +349,18 @@ class WikiClient(WikiExchange):
     def find_by_id(self, purpose: str, page_id: str, space: str | None) -> Page | None:
         """Like `get()`, but raise `not_found` if there is no wiki at this address."""
         found = self._read(lambda pages: pages.find_by_id(purpose, page_id, space))
-        return None if found is None else predicted_pages.renamed(self.predictions, found)
+        return None if found is None else self.predicted.renamed(found)
 
     def require(self, purpose: str, page_id: str, space: str | None) -> Page:
         """Return the page with an id, which may be a predicted page.
 
         Raises `not_found` if it is missing or not visible.
         """
-        predicted = predicted_pages.by_id(self.predictions, page_id)
+        predicted = self.predicted.by_id(page_id)
         if predicted is not None:
             return predicted
         found = self._read(lambda pages: pages.require(purpose, page_id, space))
-        return predicted_pages.renamed(self.predictions, found)
+        return self.predicted.renamed(found)
 
     def find(self, purpose: str, space: str, title: str) -> Page | None:
         """Return the page of a space with a title, or None. In the cloud it may be archived.
@@ -101,13 +368,13 @@ class WikiClient(WikiExchange):
         The server trims titles and ignores case. Stored titles may be in NFC or NFD, so both are
         tried. Raises `not_found` if the server cannot find pages by title.
         """
-        page_id = predicted_pages.id_of(self.predictions, space, title)
+        page_id = self.predicted.renamed_to(space, title)
         if page_id is not None:
             return self.find_by_id(purpose, page_id, space)
-        for spelling in dict.fromkeys((composed(title), decomposed(title))):
-            found = self._find(purpose, space, spelling)
+        for form in dict.fromkeys((composed(title), decomposed(title))):
+            found = self._find(purpose, space, form)
             if found is not None:
-                now = predicted_pages.renamed(self.predictions, found)
+                now = self.predicted.renamed(found)
                 return found if now.title == found.title else None
         return None
 
@@ -119,7 +386,7 @@ class WikiClient(WikiExchange):
 
         Does nothing if the server has no route that reads spaces.
         """
-        if self.predictions.get("space", key.lower()) is None:
+        if not self.predicted.has_space(key):
             self._read(lambda pages: pages.require_space(key))
 
     def require_parent(self, page_id: str, space: str | None, child: str = "") -> None:
@@ -128,19 +395,19 @@ class WikiClient(WikiExchange):
         Raises `not_found` if it is missing or not visible, `conflict` if it is in another space,
         `rejected` if it is the page `child` or a descendant of that page.
         """
-        found = predicted_pages.by_id(self.predictions, page_id)
+        found = self.predicted.by_id(page_id)
         if found is None:
             purpose = f"reading the parent page {page_id}"
             found = self._read(lambda pages: pages.parent(purpose, page_id))
         if found is None or found.status != "current":
             message = f"the parent page {page_id} does not exist, or the account cannot see it"
-            raise errors.ToolchainError("not_found", f"parent_id: {message}")
+            raise ToolchainError("not_found", f"parent_id: {message}")
         if space and found.space and space.lower() != found.space.lower():
             message = f"the page {page_id} is in the space {found.space}, not in {space}"
-            raise errors.ToolchainError("conflict", f"parent_id: {message}")
+            raise ToolchainError("conflict", f"parent_id: {message}")
         if child and child in (found.id, *self.ancestors(found)):
             message = f"the page {page_id} cannot be the parent: it is the page itself, or below it"
-            raise errors.ToolchainError("rejected", f"parent_id: {message}")
+            raise ToolchainError("rejected", f"parent_id: {message}")
 
     def ancestors(self, page: Page) -> list[str]:
         """Return the ids of the ancestors of a page."""
@@ -151,7 +418,7 @@ class WikiClient(WikiExchange):
         if self._read(lambda pages: pages.is_home(page)):
             return f"it is the home page of the space {page.space}"
         below = self._read(lambda pages: pages.has_children(page))
-        gone = predicted_pages.removed_below(self.predictions, page)
+        gone = self.predicted.removed_below(page)
         if below and gone:
             below = not gone.issuperset(self._read(lambda pages: pages.children_ids(page)))
         return "it has child pages" if below else None
@@ -197,7 +464,7 @@ class WikiClient(WikiExchange):
         purpose = "reading the groups of the account"
         try:
             listed = self.listing(purpose, "rest/api/user/memberof", account, "name")
-        except errors.ToolchainError as error:
+        except ToolchainError as error:
             if error.status not in (403, 404):
                 raise
             return frozenset()
@@ -218,7 +485,7 @@ class WikiClient(WikiExchange):
         purpose = f"searching for the {kind} '{name}'"
         try:
             response = self.ask(purpose, route, query, (200, 400, 403, 404))
-        except errors.ToolchainError as error:
+        except ToolchainError as error:
             if error.kind != "permission":
                 raise
             return  # the token has no scope for accounts
@@ -264,16 +531,38 @@ class WikiClient(WikiExchange):
     def attachments(self, purpose: str, page_id: str) -> list[Any]:
         return self._read(lambda pages: pages.attachments(purpose, page_id))
 
-    def read_property(self, purpose: str, page_id: str, key: str) -> Any:
-        """Return a content property of a page as JSON, or None if it does not exist."""
-        return self._read(lambda pages: pages.read_property(purpose, page_id, key))
+    def with_property(self, page: Page, key: str) -> Page:
+        """Return the page with a content property, for servers that do not expand it [wiki-6]."""
+        metadata = member(page.content, "metadata") or {}
+        if member(metadata, "properties") is not None:
+            return page
+        purpose = f"reading the mark of the page '{page.title}' ({page.id})"
+        found = self._read(lambda pages: pages.read_property(purpose, page.id, key))
+        shown = {**metadata, "properties": {} if found is None else {key: found}}
+        return replace(page, content={**page.content, "metadata": shown})
 
-    def write_property(
-        self, purpose: str, page_id: str, value: Mapping[str, Any], known: Any, verify: Verify
-    ) -> None:
-        """Create a content property, or update it.
+    def write_property(self, page: Page, key: str, value: Any) -> None:
+        """Write a property. After a conflict, read the current one before the next attempt."""
+        purpose = f"marking the page '{page.title}' ({page.id})"
 
-        :param value: the property with `key`, `value` and, for an update, the next `version`
-        :param known: the current property as JSON, or None to create it
-        """
-        self._pages.write_property(purpose, page_id, value, known, verify)
+        def read() -> Any:
+            return self._read(lambda pages: pages.read_property(purpose, page.id, key))
+
+        def is_written() -> bool:
+            return bool(member(read(), "value") == value)
+
+        def write(known: Any) -> None:
+            version = number(member(known, "version", "number"))
+            following = {} if version is None else {"version": {"number": version + 1}}
+            sent = {"key": key, "value": value, **following}
+            current = known if following else None
+            self._pages.write_property(purpose, page.id, sent, current, is_written)
+
+        try:
+            write(page.content_property(key))
+        except ToolchainError as error:
+            if error.status != 409:
+                raise
+            now = read()
+            if member(now, "value") != value:
+                write(now)

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 from ..atlassian.rejected_logins import require_login, require_scope
+from ..atlassian.scopes import ScopeTable
 from ..atlassian.service import is_cloud
 from ..core import errors
 from ..core.address import path, path_of
@@ -20,7 +21,6 @@ from ..core.http.transport import Transport
 from ..core.json_text import member
 from ..core.module.task import Task
 from .page import Page, page_of
-from .scopes import scope_of
 
 if TYPE_CHECKING:
     from ..core.http.bodies import Incoming
@@ -36,24 +36,64 @@ _JAVA_PACKAGE = re.compile(r"^(?:[a-z]\w*\.)+(?=[A-Z]\w*(?:Exception|Error)\b)")
 # The path of a wiki on a cloud site or on the gateway; the group is the path below the wiki.
 _BELOW_WIKI = re.compile(r"(?:/ex/confluence/[^/]+)?/wiki(/.*)")
 
+#: Scopes of a token in the cloud that requests require [wiki-30].
+_SCOPES = ScopeTable(
+    (
+        # version 2 of the interface
+        ("GET", r"/api/v2/pages/[^/]+/properties", "read:page"),
+        ("*", r"/api/v2/pages/[^/]+/properties", "write:page read:page"),
+        ("GET", r"/api/v2/pages/[^/]+/labels", "read:page"),
+        ("*", r"/api/v2/.*comments", "read:comment"),
+        ("GET", r"/api/v2/.*attachments", "read:attachment"),
+        ("DELETE", r"/api/v2/attachments", "delete:attachment"),
+        ("GET", r"/api/v2/.*/(?:descendants|direct-children)", "read:hierarchical-content"),
+        ("GET", r"/api/v2/.*/ancestors", "read:content.metadata"),
+        ("GET", r"/api/v2/folders", "read:folder"),
+        ("GET", r"/api/v2/spaces/[^/]+/(?:pages|blogposts)", "read:page"),
+        ("GET", r"/api/v2/spaces", "read:space"),
+        ("GET", r"/api/v2/", "read:page"),
+        ("DELETE", r"/api/v2/", "delete:page"),
+        ("*", r"/api/v2/", "write:page"),
+        # version 1
+        ("GET", r"/label", "read:label"),
+        ("POST", r"/label", "write:label read:label"),
+        ("*", r"/label", "write:label"),
+        ("GET", r"/property\b", "read:content.property"),
+        ("*", r"/property\b", "write:content.property"),
+        ("GET", r"/attachment|/download/", "read:attachment"),
+        ("*", r"/attachment", "write:attachment read:content-details"),
+        ("*", r"/space/[^/]+/permission\b", "write:space.permission read:space.permission"),
+        ("GET", r"/space(?:/[^/]+)?/?$", "read:space"),
+        ("DELETE", r"/space/[^/]+/?$", "delete:space read:content.metadata"),
+        ("*", r"/space(?:/[^/]+)?/?$", "write:space read:space-details write:space.permission"),
+        ("GET", r"/group\b", "read:group"),
+        ("GET", r"/user/memberof", "read:group read:user"),
+        ("GET", "", "read:content-details"),
+        ("*", r"/restriction", "write:content.restriction read:content-details"),
+        ("*", "", "write:content"),
+    )
+)
+
+
+def scopes_of(method: str, path: str) -> tuple[str, ...]:
+    """Return the scopes of a token that a request requires, the most specific one first."""
+    return tuple(f"{scope}:confluence" for scope in _SCOPES.of(method, path))
+
 
 def describe(response: Response) -> str:
     """Return the error message of a response, without the Java package of an exception [wiki-2]."""
     decoded = json_or_none(response.body)
-    if not isinstance(decoded, Mapping) or not isinstance(decoded.get("message"), str):
+    text = member(decoded, "message")
+    if not isinstance(text, str):
         return errors.error_text(response.text)
-    lines = [_JAVA_PACKAGE.sub("", decoded["message"]).strip(), *_details(decoded.get("data"))]
-    return "; ".join(dict.fromkeys(filter(None, lines)))
-
-
-def _details(data: Any) -> Iterator[str]:
-    entries = data.get("errors") if isinstance(data, Mapping) else None
-    for entry in entries if isinstance(entries, list) else []:
-        message = entry.get("message") if isinstance(entry, Mapping) else None
+    lines = [_JAVA_PACKAGE.sub("", text).strip()]
+    details = member(decoded, "data", "errors")
+    for entry in details if isinstance(details, list) else ():
+        message = member(entry, "message")
         if isinstance(message, Mapping):
             message = message.get("translation") or message.get("key")
-        if isinstance(message, str):
-            yield message
+        lines += [message] if isinstance(message, str) else []
+    return "; ".join(dict.fromkeys(filter(None, lines)))
 
 
 class WikiExchange:
@@ -83,22 +123,21 @@ class WikiExchange:
     def version(self) -> int:
         """Return the version of the interface, 1 or 2. The cloud is probed once [wiki-30]."""
         if _VERSION not in self.memory:
-            self.memory[_VERSION] = 2 if self._speaks_version_2() else 1
+            is_second = self._dialect == "cloud_v2"
+            if self._dialect == "auto":
+                is_second = is_cloud(self._task.connection) and self._has_version_2()
+            self.memory[_VERSION] = 2 if is_second else 1
         return int(self.memory[_VERSION])
+
+    @property
+    def _dialect(self) -> str:
+        return str(self._task.connection.settings.get("dialect", "auto"))
 
     @property
     def is_in_cloud(self) -> bool:
         """Return whether the server is in the cloud, by its address or the dialect."""
-        connection = self._task.connection
-        dialect = str(connection.settings.get("dialect", "auto"))
-        return dialect.startswith("cloud") or (dialect == "auto" and is_cloud(connection))
-
-    def _speaks_version_2(self) -> bool:
-        connection = self._task.connection
-        dialect = connection.settings.get("dialect", "auto")
-        if dialect != "auto":
-            return bool(dialect == "cloud_v2")
-        return is_cloud(connection) and self._has_version_2()
+        is_known = self._dialect == "auto" and is_cloud(self._task.connection)
+        return is_known or self._dialect.startswith("cloud")
 
     def _has_version_2(self) -> bool:
         """Return whether the server has version 2, regardless of the permissions of the account."""
@@ -114,8 +153,7 @@ class WikiExchange:
 
     def switches(self, error: errors.ToolchainError) -> bool:
         """Return whether to repeat a read with version 2, because version 1 is gone [wiki-30]."""
-        dialect = self._task.connection.settings.get("dialect", "auto")
-        if error.status != 410 or dialect != "auto" or self.version == 2:
+        if error.status != 410 or self._dialect != "auto" or self.version == 2:
             return False
         if self._has_version_2():
             self.memory[_VERSION] = 2
@@ -127,13 +165,9 @@ class WikiExchange:
         self, purpose: str, route: str, query: Mapping[str, Any], expect: Collection[int]
     ) -> Response:
         """Send a read request."""
+        headers, validate = {"Accept": "application/json"}, self._require_login
         return self.transport.read(
-            purpose,
-            route,
-            query=query,
-            headers={"Accept": "application/json"},
-            expect=expect,
-            validate=self._require_login,
+            purpose, route, query=query, headers=headers, expect=expect, validate=validate
         )
 
     def listing(
@@ -155,9 +189,9 @@ class WikiExchange:
             response = self.ask(purpose, route, part, (200,))
             entries, shown = results_of(response, "a list", *needed), response.json()
             link = member(shown, "_links", "next")
-            more = listed.add(
-                response, shown, entries, follows=link is not None, start=_start_in(link)
-            )
+            starts = parse_qs(urlsplit(str(link or "")).query).get("start", [])
+            start = next((int(start) for start in starts if start.isdecimal()), None)
+            more = listed.add(response, shown, entries, follows=link is not None, start=start)
             if not more or (most is not None and len(listed.entries) > most):
                 return listed.entries
 
@@ -169,15 +203,10 @@ class WikiExchange:
         :param parts: further arguments of `Transport.write()`
         """
         defaults = {"Accept": "application/json", "X-Atlassian-Token": "no-check"}
-        headers = {**defaults, **parts.pop("headers", {})}
+        parts["headers"] = {**defaults, **parts.get("headers", {})}
+        validate = self._validate_write
         return self.transport.write(
-            purpose,
-            method,
-            route,
-            headers=headers,
-            expect=expect,
-            validate=self._validate_write,
-            **parts,
+            purpose, method, route, expect=expect, validate=validate, **parts
         )
 
     def download(self, purpose: str, route: str, take: Callable[[Incoming], Taken]) -> Taken:
@@ -187,8 +216,7 @@ class WikiExchange:
 
     def download_into(self, purpose: str, route: str, file: IO[bytes], size: int) -> None:
         """Download `size` bytes into an open file. Raises `protocol` if the size differs."""
-        content = RemoteContent(size=size)
-        validate = self._require_login
+        content, validate = RemoteContent(size=size), self._require_login
         route = self._rebased(route)
         download_into(self.transport, purpose, route, file, content=content, validate=validate)
 
@@ -209,7 +237,7 @@ class WikiExchange:
 
     def _require_login(self, response: Response) -> None:
         asked = response.request
-        require_scope(response, scope_of(asked.method, path_of(asked.url)))
+        require_scope(response, scopes_of(asked.method, path_of(asked.url))[0])
         require_login(response, self.transport.connection)
         if response.status == 410:
             message = errors.shorten(describe(response))
@@ -245,21 +273,10 @@ def results_of(response: Response, wanted: str, *needed: str) -> list[Any]:
     results = member(response.json(), "results")
     if not isinstance(results, list) or not all(isinstance(result, Mapping) for result in results):
         raise unexpected_body(response, wanted)
-    require_members(response, results, *needed)
-    return results
-
-
-def require_members(response: Response, entries: Iterable[Any], *needed: str) -> None:
-    """Raise `protocol` for an entry of a list without a needed member."""
     for name in needed:
-        if any(member(entry, *name.split(".")) is None for entry in entries):
+        if any(member(entry, *name.split(".")) is None for entry in results):
             raise response.error("protocol", f"the server returned a list entry without '{name}'")
-
-
-def _start_in(link: Any) -> int | None:
-    """Return the offset in the link to the next page of a list, or None without an offset."""
-    starts = parse_qs(urlsplit(str(link or "")).query).get("start", [])
-    return next((int(start) for start in starts if start.isdecimal()), None)
+    return results
 
 
 def space_of(response: Response, shown: Any, home: Any, description: Any) -> dict[str, Any]:

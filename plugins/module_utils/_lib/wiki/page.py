@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A page, parsed from the server's JSON [W2.3, wiki-1]."""
+"""A page, parsed from the server's JSON [W2.3, wiki-1], or predicted in check mode."""
 
 from __future__ import annotations
 
+import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from ..core.errors import ToolchainError, invalid
 from ..core.http.paged_list import is_whole
 from ..core.json_text import member
 from ..core.module.authorship import Author, author
+from ..core.module.predictions import Predictions
 
 _LONGEST = 255
 _CONTROL = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
@@ -94,6 +96,10 @@ class Page:
         pages = self.content.get("ancestors")
         return [str(member(page, "id")) for page in pages] if isinstance(pages, list) else []
 
+    def content_property(self, key: str) -> Any:
+        """Return a content property as JSON, or None if the page has none or none was expanded."""
+        return member(self.content, "metadata", "properties", key)
+
     def shown(self) -> dict[str, Any]:
         """Return the page as the return value `page`."""
         names = ("id", "title", "space", "version", "url")
@@ -116,29 +122,28 @@ def page_of(content: Any, space: str | None, base: str) -> Page | None:
     body = member(content, "body", "storage", "value")
     children = member(content, "children", "page")
     below = member(children, "results")
+    labels = whole_results(member(content, "metadata", "labels"), "name")
+    home = member(content, "space", "homepage", "id")
+    url, site = member(content, "_links", "webui"), member(content, "_links", "base")
+    site = (site if isinstance(site, str) and site else base).rstrip("/")
     return Page(
         id=str(page_id),
         title=title,
         space=member(content, "space", "key") or space,
         version=version,
-        url=_url(str(page_id), content, base),
+        url=f"{site}{url}"
+        if isinstance(url, str)
+        else f"{base}/pages/viewpage.action?pageId={page_id}",
         status=member(content, "status") or "current",
         type=member(content, "type") or "page",
         body=body if isinstance(body, str) else None,
         parent=None if parent is None else str(parent),
         shows_parent=shows_parent,
-        labels=_labels(member(content, "metadata", "labels")),
-        home=_is_home(content),
+        labels=None if labels is None else label_names(labels),
+        home=None if home is None else str(home) == str(page_id),
         has_children=bool(below) if below or whole_results(children) is not None else None,
         content=content,
     )
-
-
-def _url(page_id: str, content: Any, site: str) -> str:
-    base, page = member(content, "_links", "base"), member(content, "_links", "webui")
-    if isinstance(page, str):
-        return f"{(base if isinstance(base, str) and base else site).rstrip('/')}{page}"
-    return f"{site}/pages/viewpage.action?pageId={page_id}"
 
 
 def whole_results(listing: Any, *needed: str) -> list[Any] | None:
@@ -173,17 +178,6 @@ def label_names(entries: Iterable[Any]) -> tuple[str, ...]:
     return tuple(sorted(map(str, found)))
 
 
-def _labels(listing: Any) -> tuple[str, ...] | None:
-    """Return the global labels, or None if the list is missing or incomplete."""
-    results = whole_results(listing, "name")
-    return None if results is None else label_names(results)
-
-
-def _is_home(content: Any) -> bool | None:
-    home = member(content, "space", "homepage", "id")
-    return None if home is None else str(home) == str(member(content, "id"))
-
-
 def require(purpose: str, page: Page, operation: Literal["update", "delete"]) -> None:
     """Raise `permission` if the server's list of operations lacks the required operation.
 
@@ -205,3 +199,78 @@ def of_the_page(fields: Iterable[str]) -> bool:
     Attachments have a separate permission.
     """
     return any(field != "attachments" for field in fields)
+
+
+# -- predicted pages -------------------------------------------------------------------------------
+
+#: Prefix of the ids of new pages, which no wiki uses.
+_PREDICTED = "predicted-"
+
+
+def predicted_id(space: str, title: str) -> str:
+    """Return the predicted id of a page that does not exist yet."""
+    return _PREDICTED + hashlib.sha256(_address(space, title).encode()).hexdigest()[:16]
+
+
+def is_predicted(page_id: str) -> bool:
+    return page_id.startswith(_PREDICTED)
+
+
+def _address(space: str, title: str) -> str:
+    return f"{space}/{title}".lower()
+
+
+class PredictedPages:
+    """Pages that earlier tasks in check mode would create, rename or remove.
+
+    Later tasks can use the predicted ids as `parent_id` and `page_id`.
+    """
+
+    def __init__(self, predictions: Predictions) -> None:
+        self._predictions = predictions
+
+    def new_id(self, space: str, title: str) -> str:
+        """Return the predicted id of a new page, or "" outside check mode."""
+        return predicted_id(space, title) if self._predictions.active else ""
+
+    def add(self, page: Page) -> None:
+        """Record a new page with its predicted id, or a page with its new title."""
+        self._predictions.add("page", page.id, value=asdict(page))
+        self._predictions.add("title", _address(str(page.space), page.title), value=page.id)
+
+    def remove(self, page: Page) -> None:
+        """Record a page that would be removed."""
+        self._predictions.add("removed child", str(page.parent), page.id)
+        self._predictions.add("removed page", str(page.space).lower(), page.id)
+
+    def removed_below(self, page: Page) -> set[str]:
+        """Return the ids of the children of a page that earlier tasks would remove."""
+        return set(self._predictions.all("removed child", page.id))
+
+    def removed_in(self, space: str) -> set[str]:
+        """Return the ids of the pages of a space that earlier tasks would remove."""
+        return set(self._predictions.all("removed page", space.lower()))
+
+    def has_space(self, key: str) -> bool:
+        """Return whether an earlier task would create a space."""
+        return self._predictions.get("space", key.lower()) is not None
+
+    def by_id(self, page_id: str) -> Page | None:
+        """Return the new page with a predicted id, or None."""
+        parts = self._predictions.get("page", page_id) if is_predicted(page_id) else None
+        return None if parts is None else Page(**parts)
+
+    def by_title(self, space: str, title: str) -> Page | None:
+        """Return the new page with a title, or None."""
+        page_id = self._predictions.get("title", _address(space, title))
+        return None if page_id is None else self.by_id(page_id)
+
+    def renamed_to(self, space: str, title: str) -> str | None:
+        """Return the id of an existing page that would get this title, or None."""
+        found: str | None = self._predictions.get("title", _address(space, title))
+        return None if found is None or is_predicted(found) else found
+
+    def renamed(self, page: Page) -> Page:
+        """Return an existing page with the title that an earlier task would give it."""
+        parts = self._predictions.get("page", page.id)
+        return page if parts is None else replace(page, title=parts["title"])

@@ -151,19 +151,20 @@ class PagesOfVersion2:
         return space_of(response, shown, page and page.title, text)
 
     def content_of(self, purpose: str, key: str, kind: str, most: int) -> list[Any]:
-        self.require_space(key)
-        route = f"{_SPACES}/{path(str(member(self._space(key), 'id')), f'{kind}s')}"
-        return self._listing(purpose, route, "id", "title", most=most)
+        return self._listing(purpose, self._below_space(key, f"{kind}s"), "id", "title", most=most)
 
     def space_permissions(self, purpose: str, key: str) -> list[Any]:
         """Return the permissions of a space as JSON objects."""
-        self.require_space(key)
-        route = f"{_SPACES}/{path(str(member(self._space(key), 'id')), 'permissions')}"
+        route = self._below_space(key, "permissions")
         return self._listing(purpose, route, "id", "operation.key", "operation.targetType")
 
-    def possibly_renamed(self, purpose: str, key: str, _expand: str) -> list[Page]:
+    def _below_space(self, key: str, name: str) -> str:
+        """Return the route of a list of a space. Raises `not_found` if the space is missing."""
         self.require_space(key)
-        route = f"{_SPACES}/{path(str(member(self._space(key), 'id')), 'pages')}"
+        return f"{_SPACES}/{path(str(member(self._space(key), 'id')), name)}"
+
+    def possibly_renamed(self, purpose: str, key: str, _expand: str) -> list[Page]:
+        route = self._below_space(key, "pages")
         query = {"sort": "-modified-date", "limit": _LIMIT}
         response = self._exchange.ask(purpose, route, query, (200,))
         pages = [
@@ -363,20 +364,15 @@ def content_of(shown: Any, space: Any, base: Any) -> dict[str, Any]:
     operations = whole_results(shown.get("operations"))
     if operations is not None:
         content["operations"] = operations
-    content["metadata"] = _metadata(shown)
-    return content
-
-
-def _metadata(shown: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the labels and properties in the form of version 1, without incomplete lists."""
-    found: dict[str, Any] = {}
+    # incomplete lists are left out
+    metadata: dict[str, Any] = {}
     labels = whole_results(shown.get("labels"), "name")
     if labels is not None:
-        found["labels"] = {"results": labels}
+        metadata["labels"] = {"results": labels}
     properties = whole_results(shown.get("properties"), "key")
     if properties is not None:
-        found["properties"] = {str(entry["key"]): entry for entry in properties}
-    return found
+        metadata["properties"] = {str(entry["key"]): entry for entry in properties}
+    return {**content, "metadata": metadata}
 
 
 def attachment_of(shown: Any) -> dict[str, Any]:

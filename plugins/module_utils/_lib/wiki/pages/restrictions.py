@@ -6,7 +6,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 from ...core.errors import ToolchainError, invalid
 from ...core.http.messages import json_or_none, unexpected_body
@@ -15,9 +15,10 @@ from ...core.json_text import as_text, member
 from ...core.module.typed_options import Option
 from ...core.plan import Change
 from ...core.verification import not_saved
-from .. import predicted_pages
-from ..client import WikiClient, content_route
-from ..page import Page, whole_results
+from ..additions import PageAddition
+from ..client import WikiClient
+from ..exchange import content_route
+from ..page import Page, is_predicted, whole_results
 
 OPERATIONS = ("read", "update")
 _KINDS = ("user", "group")
@@ -75,7 +76,7 @@ class Restrictions:
         Raises `protocol` if the server does not report all users and groups. A predicted page is
         unrestricted.
         """
-        if predicted_pages.is_id(page.id):
+        if is_predicted(page.id):
             return unrestricted()
         shown = {place: _whole(page.content.get("restrictions"), *place) for place in _PLACES}
         whole = {place: entries for place, entries in shown.items() if entries is not None}
@@ -162,21 +163,19 @@ class Restrictions:
     def _account(self, *, groups: bool) -> Account:
         """Return the task's account, which is read once. `groups`: whether to read its groups."""
         with self._asking:
-            if groups not in self._accounts:
-                self._accounts[groups] = self._read_account(groups=groups)
+            if groups in self._accounts:
+                return self._accounts[groups]
+            response = self._client.ask(
+                "reading the task's account", f"{_USER}/current", {}, (200,)
+            )
+            reported = response.json()
+            name = "accountId" if member(reported, "accountId") else "username"
+            if not member(reported, name):
+                raise unexpected_body(response, "the name of the task's account")
+            account = str(member(reported, name))
+            held = self._client.groups_of({name: account}) if groups else frozenset()
+            self._accounts[groups] = Account(account, name, held)
             return self._accounts[groups]
-
-    def _read_account(self, *, groups: bool) -> Account:
-        purpose = "reading the task's account"
-        response = self._client.ask(purpose, f"{_USER}/current", {}, (200,))
-        reported = response.json()
-        name = "accountId" if member(reported, "accountId") else "username"
-        if not member(reported, name):
-            raise unexpected_body(response, "the name of the task's account")
-        account = Account(str(member(reported, name)), name)
-        if not groups:
-            return account
-        return Account(account.id, name, self._client.groups_of({name: account.id}))
 
     def write(self, page: Page, before: PageRights, after: PageRights) -> None:
         """Set the restrictions of a page, and verify those of both operations.
@@ -185,8 +184,20 @@ class Restrictions:
         `not_found` for a user or group that does not exist.
         """
         purpose = f"setting the restrictions of the page '{page.title}' ({page.id})"
-        in_cloud = self._known_account().is_in_cloud
-        body = self._cloud_body(after) if in_cloud else _server_body(before, after)
+        if self._known_account().is_in_cloud:
+            body = self._cloud_body(after)
+        else:  # servers keep the restrictions of operations that are left out [wiki-19]
+            body = [
+                {
+                    "operation": name,
+                    "restrictions": {
+                        "user": [{"type": "known", "username": user} for user in names["users"]],
+                        "group": [{"type": "group", "name": group} for group in names["groups"]],
+                    },
+                }
+                for name, names in after.items()
+                if names != before[name]
+            ]
         try:
             self._client.send(
                 purpose,
@@ -224,23 +235,24 @@ class Restrictions:
         return body
 
     def _cloud_group(self, name: str) -> dict[str, str]:
-        """Return a group as the cloud expects it: by id, or by name if the cloud reports no id."""
+        """Return a group as the cloud expects it: by id, or by name if the cloud reports no id.
+
+        Raises `not_found` if the account may search for groups, and there is no such group.
+        """
+        purpose = f"searching for the group '{name}'"
         if name not in self._group_ids:
-            self._find_group(name)
+            try:
+                found = self._client.listing(
+                    purpose, "rest/api/group/picker", {"query": name}, "name"
+                )
+            except ToolchainError as error:
+                if error.status not in (403, 404):
+                    raise
+            else:
+                if name not in self._note_groups(found):
+                    raise ToolchainError("not_found", f"{purpose}: there is no such group")
         number = self._group_ids.get(name)
         return {"type": "group", **({"name": name} if number is None else {"id": number})}
-
-    def _find_group(self, name: str) -> None:
-        """Store the id of a group, if the account may search for groups."""
-        purpose = f"searching for the group '{name}'"
-        try:
-            found = self._client.listing(purpose, "rest/api/group/picker", {"query": name}, "name")
-        except ToolchainError as error:
-            if error.status not in (403, 404):
-                raise
-            return
-        if name not in self._note_groups(found):
-            raise ToolchainError("not_found", f"{purpose}: there is no such group")
 
     def _note_groups(self, groups: Sequence[Any]) -> set[str]:
         """Store the ids of groups. Return their names."""
@@ -271,21 +283,6 @@ class Restrictions:
             name: {f"{kind}s": sorted(map(str, names[name, kind])) for kind in _KINDS}
             for name in OPERATIONS
         }
-
-
-def _server_body(before: PageRights, after: PageRights) -> list[dict[str, Any]]:
-    """Return the restrictions of the changed operations. The others stay on servers [wiki-19]."""
-    return [
-        {
-            "operation": name,
-            "restrictions": {
-                "user": [{"type": "known", "username": user} for user in names["users"]],
-                "group": [{"type": "group", "name": group} for group in names["groups"]],
-            },
-        }
-        for name, names in after.items()
-        if names != before[name]
-    ]
 
 
 def merged(before: PageRights, wanted: PageRights) -> PageRights:
@@ -409,32 +406,6 @@ class PageRestrictions:
 
     def apply(self, page: Page) -> None:
         self._store.write(page, self._before, self._after)
-
-
-class PageAddition(Protocol):
-    """Restrictions, labels or attachments of a page, compared with the server.
-
-    Their changes create no version of the page.
-    """
-
-    noun: str
-
-    @property
-    def change(self) -> Change | None:
-        """Return the difference, or None."""
-
-    def text(self, *, after: bool) -> str:
-        """Return the diff lines before or after the task."""
-
-    def result(self) -> Any:
-        """Return the desired state, as the return value `noun`."""
-
-    def apply(self, page: Page) -> None:
-        """Write the difference."""
-
-
-def changes_of(additions: Sequence[PageAddition]) -> list[Change]:
-    return [change for each in additions if (change := each.change) is not None]
 
 
 def require_names_of(additions: Sequence[PageAddition]) -> None:

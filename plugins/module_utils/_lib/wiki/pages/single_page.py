@@ -5,35 +5,36 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...core.address import require_segment
 from ...core.errors import ToolchainError, invalid
 from ...core.module.task import Task
 from ...core.plan import Change, Plan, unchanged, without_none
-from .. import predicted_pages
-from ..attachments import PageAttachments, files_of
+from ..additions import (
+    MARK_EXPANSION,
+    MarkedPages,
+    PageAddition,
+    PageAttachments,
+    PageLabels,
+    PageMark,
+    changes_of,
+    files_of,
+)
 from ..client import WikiClient
-from ..formats.comparison import BodyComparison, alike, readable
+from ..formats.comparison import alike, readable
 from ..formats.inline_comments import comment_counts
 from ..formats.parser import parse
-from ..labels import PageLabels
-from ..page import Page, composed, of_the_page, require
-from . import page_mark
-from .desired_page import DesiredPage, PageOptions, desired_page
-from .page_mark import MarkedPages, PageMark
+from ..page import Page, composed, is_predicted, of_the_page, predicted_id, require
+from .desired_page import DesiredPage, PageOptions, PageWriter, desired_page, trash
 from .restrictions import (
     EXPANSION,
-    PageAddition,
     PageRestrictions,
     Restrictions,
-    changes_of,
     require_names_of,
     restrict_of,
 )
-from .saving import PageWriter, trash
-from .upcoming_pages import UpcomingPages
 
 #: Changes that create a new version of a page.
 _OF_THE_PAGE = frozenset({"body", "title", "parent_id"})
@@ -48,6 +49,51 @@ _SIGN = re.compile(
 )
 
 
+@dataclass
+class UpcomingPages:
+    """Pages that the entries of a list create or rename, which later entries may name as parents.
+
+    A page that does not exist yet has a predicted id, also outside of check mode.
+    """
+
+    #: Number of the entry and id of the page, by space and title.
+    _pages: dict[tuple[str, str], tuple[int, str]] = field(default_factory=dict)
+    #: Titles of the pages to create by predicted id, and ids of those that were created.
+    titles: dict[str, str] = field(default_factory=dict)
+    _made: dict[str, str] = field(default_factory=dict)
+
+    def add(self, number: int, space: str, title: str, page_id: str | None) -> None:
+        """Add the page of an entry. `page_id`: None if the entry creates the page."""
+        found = page_id or predicted_id(space, composed(title))
+        self._pages.setdefault(_key(space, title), (number, found))
+        if page_id is None:
+            self.titles[found] = composed(title)
+
+    def find(self, space: str, title: str, before: int) -> str | None:
+        """Return the id of the page that an entry before this number gives a title, or None."""
+        number, page_id = self._pages.get(_key(space, title), (before, ""))
+        return page_id if number < before else None
+
+    def made(self, space: str, title: str, page_id: str) -> None:
+        """Note the id of a page that was created."""
+        self._made[predicted_id(space, composed(title))] = page_id
+
+    def id_of(self, page_id: str | None) -> str | None:
+        """Return the id of a page, also of one that was created meanwhile.
+
+        Returns None for a page that was not created.
+        """
+        return self._made.get(str(page_id)) if page_id in self.titles else page_id
+
+    def shown(self, page_id: str | None) -> str:
+        """Return a parent for the diff."""
+        return f"'{self.titles[page_id]}'" if page_id in self.titles else page_id or "-"
+
+
+def _key(space: str, title: str) -> tuple[str, str]:
+    return space.lower(), composed(title).lower()
+
+
 @dataclass(frozen=True)
 class PageChanges:
     """The planned page, and its restrictions, labels and attachments."""
@@ -55,17 +101,6 @@ class PageChanges:
     desired: DesiredPage
     wanted: Page
     additions: Sequence[PageAddition]
-
-
-def _wanted(page: Page, desired: DesiredPage, comparison: BodyComparison) -> Page:
-    """Return a page with its desired title, body and parent."""
-    return replace(
-        page,
-        title=desired.title_on(page),
-        body=desired.body_on(page, comparison),
-        version=page.version + 1,
-        parent=desired.parent or page.parent,
-    )
 
 
 class SinglePage:
@@ -95,12 +130,16 @@ class SinglePage:
         # a page that somebody renamed may have another purpose now: it is not removed
         self._follows = options.follow_renames and options.page_id is None and not removes
         self._desired = DesiredPage(None, None, None) if removes else desired_page(options)
+        more = (
+            *(() if options.restrictions is None else EXPANSION),
+            *((MARK_EXPANSION,) if options.follow_renames else ()),
+        )
         self._client = WikiClient(
             task,
             labels=not removes and options.labels is not None,
             obstacles=removes and not options.force,
             rights=True,
-            more=() if removes else _further_members(options),
+            more=() if removes else more,
             connections=connections,
         )
         self._restrictions: PageRestrictions | None = None
@@ -146,7 +185,7 @@ class SinglePage:
         if space is None:
             raise invalid(f"{self._options.named}: parent_title requires space")
         found = self._client.find(f"searching for the parent page '{title}'", space, title)
-        found = found or predicted_pages.by_title(self._client.predictions, space, title)
+        found = found or self._client.predicted.by_title(space, title)
         upcoming = self._upcoming.find(space, title, self._number)
         if found is None and upcoming is not None:
             return upcoming
@@ -173,7 +212,7 @@ class SinglePage:
         """Return the predicted id of the page that the task creates, or None."""
         space, title = self._options.space, self._desired.title
         is_new = page is None and space is not None and title is not None
-        return predicted_pages.id_for(str(space), str(title)) if is_new else None
+        return predicted_id(str(space), str(title)) if is_new else None
 
     def read(self) -> Page | None:
         """Return the page, or None if it does not exist."""
@@ -187,11 +226,11 @@ class SinglePage:
                 self._client.require_space(space)
             if page is None and (self._desired.body is None or self._desired.heading is not None):
                 # this task cannot create the page, an earlier one in check mode would
-                return predicted_pages.by_title(self._client.predictions, space, title)
+                return self._client.predicted.by_title(space, title)
             return page
         if not self._removes:
             return self._client.require(f"reading {named}", options.page_id, options.space)
-        predicted = predicted_pages.by_id(self._client.predictions, options.page_id)
+        predicted = self._client.predicted.by_id(options.page_id)
         return predicted or self._client.find_by_id(
             f"reading {named}", options.page_id, options.space
         )
@@ -200,11 +239,11 @@ class SinglePage:
         """Record the new page, the new title or the removal for later tasks in check mode."""
         if plan.action == "delete":
             if page is not None:
-                predicted_pages.predict_removal(self._client.predictions, page)
+                self._client.predicted.remove(page)
             return
         new = plan.data.wanted
         if page is None or page.title != new.title:
-            predicted_pages.predict(self._client.predictions, new)
+            self._client.predicted.add(new)
 
     def _compared(self, page: Page | None, *, saves: bool) -> list[PageAddition]:
         """Compare restrictions, labels and attachments.
@@ -212,7 +251,7 @@ class SinglePage:
         :param page: the current page; None means a new page
         :param saves: whether the title, body or parent is saved too
         """
-        if page is not None and predicted_pages.is_id(page.id):
+        if page is not None and is_predicted(page.id):
             page = None
         compared: list[PageAddition] = [each.on(page) for each in self._additions]
         if self._restrictions is not None:
@@ -270,7 +309,7 @@ class SinglePage:
         self._require_target(space, desired.parent)
         additions = self._compared(None, saves=True)
         title, parent = desired.title or "", desired.parent
-        number = predicted_pages.new_id(self._client.predictions, space, title)
+        number = self._client.predicted.new_id(space, title)
         # a restricted page is created empty, and its content is the second version
         version = 2 if desired.body and restrict_of(additions) is not None else 1
         wanted = Page(number, title, space, version, "", body=desired.body, parent=parent)
@@ -306,7 +345,11 @@ class SinglePage:
                 f"{self._options.named}: the server does not show the parent of the page, so"
                 " parent_id is only sent together with other changes"
             )
-        wanted = _wanted(page, desired, comparison) if changes else page
+        wanted = page
+        if changes:
+            body, parent = desired.body_on(page, comparison), desired.parent or page.parent
+            title, version = desired.title_on(page), page.version + 1
+            wanted = replace(page, title=title, body=body, version=version, parent=parent)
         additions = self._compared(page, saves=bool(changes))
         changes += changes_of(additions)
         result = {
@@ -358,9 +401,8 @@ class SinglePage:
         version number does not show it.
         """
         kept, lost = comment_counts(page.body or "", body)
-        found = {"kept": kept, "lost": lost}
         if lost == 0:
-            return found
+            return {"kept": kept, "lost": 0}
         comments = f"{lost} inline comment{'s' if lost > 1 else ''} of readers"
         if not self._options.allow_orphaned_comments:
             raise ToolchainError(
@@ -369,7 +411,7 @@ class SinglePage:
                 " commented text is gone; keep that text, or set allow_orphaned_comments",
             )
         self.task.warn(f"{self._options.named}: {comments} lose their place in the text")
-        return found
+        return {"kept": kept, "lost": lost}
 
     def preflight(self, page: Page | None, plan: Plan) -> None:
         """Raise `permission` for a missing permission, `conflict` for a title in use, `not_found`
@@ -407,7 +449,14 @@ class SinglePage:
         if plan.action == "delete" and page is not None:
             trash(self._client, f"moving {self._options.named} to the trash", page)
             return {}
-        changes = self._with_parent(plan.data)
+        changes: PageChanges = plan.data
+        desired = changes.desired
+        parent = self._upcoming.id_of(desired.parent)
+        if parent is None and desired.parent is not None:
+            title = self._upcoming.titles[desired.parent]
+            message = f"the page '{title}' does not exist, because its entry was not written"
+            raise ToolchainError("not_found", f"{self._options.named}: parent_title: {message}")
+        changes = replace(changes, desired=replace(desired, parent=parent))
         restrict = restrict_of(changes.additions)
         refused = False
         if page is None or _saves(plan):
@@ -431,18 +480,6 @@ class SinglePage:
         )
         # Restrictions, labels and attachments are written all the same.
         return {"page": saved.shown(), "changed": bool(changes_of(changes.additions))}
-
-    def _with_parent(self, changes: PageChanges) -> PageChanges:
-        """Return the changes with the id of a parent that an earlier entry has created.
-
-        Raises `not_found` if it was not created.
-        """
-        parent = self._upcoming.id_of(changes.desired.parent)
-        if parent is None and changes.desired.parent is not None:
-            title = self._upcoming.titles[changes.desired.parent]
-            message = f"the page '{title}' does not exist, because its entry was not written"
-            raise ToolchainError("not_found", f"{self._options.named}: parent_title: {message}")
-        return replace(changes, desired=replace(changes.desired, parent=parent))
 
     def _save(
         self, page: Page | None, changes: PageChanges, restrict: Callable[[Page], None] | None
@@ -490,12 +527,6 @@ class SinglePage:
 def _saves(plan: Plan) -> bool:
     """Return whether a plan creates a version of the page."""
     return any(change.field in _OF_THE_PAGE for change in plan.changes)
-
-
-def _further_members(options: PageOptions) -> tuple[str, ...]:
-    """Return the names of the members to expand for restrictions and the mark."""
-    restrictions = () if options.restrictions is None else EXPANSION
-    return (*restrictions, *((page_mark.EXPANSION,) if options.follow_renames else ()))
 
 
 def _additions(

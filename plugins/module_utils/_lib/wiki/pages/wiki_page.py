@@ -16,13 +16,12 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Positive
 from ...core.operations.objects import Item, ItemKind, Objects, attempt_each
 from ...core.plan import Plan, unchanged
-from ..formats.parser import excerpt, joined
+from ..additions import MarkedPages
+from ..formats.comparison import excerpt, joined
 from ..page import Page, author_of
 from ..service import SERVICE
 from .desired_page import PageFields, PageOptions
-from .page_mark import MarkedPages
-from .single_page import PageChanges, SinglePage
-from .upcoming_pages import UpcomingPages
+from .single_page import PageChanges, SinglePage, UpcomingPages
 
 _BODY = ["body", "src"]
 _PARENT = ["parent_id", "parent_title"]

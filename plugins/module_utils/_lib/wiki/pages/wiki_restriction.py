@@ -14,7 +14,6 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.operations.objects import Item, ItemKind, Objects, attempt_each, entries_of
 from ...core.plan import Plan, plan
-from .. import predicted_pages
 from ..client import WikiClient
 from ..page import Page, composed, require
 from ..service import SERVICE
@@ -139,7 +138,7 @@ class RestrictionKind(ItemKind[RestrictionEntry, RestrictedPage]):
             return self._client.require(f"reading the page {name}", entry.page_id, entry.space)
         space, title = entry.space or "", entry.title or ""
         page = self._client.find(f"searching for the page '{title}'", space, title)
-        page = page or predicted_pages.by_title(self._client.predictions, space, title)
+        page = page or self._client.predicted.by_title(space, title)
         if page is None:
             message = (
                 f"there is no page '{title}' in the space {space}, or the account cannot see it"

@@ -19,7 +19,6 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.operations.objects import Item, ItemKind, Objects, entries_of
 from ...core.plan import Plan, plan, remaining, unchanged, without_none
-from .. import predicted_pages
 from ..client import WikiClient
 from ..service import SERVICE
 from .cloud_permissions import CloudPermissions
@@ -63,22 +62,21 @@ class Spaces:
         purpose = f"counting the pages of the space {key}"
         pages = self._client.content_of(purpose, key, "page", _MOST_COUNTED)
         if len(pages) <= _MOST_COUNTED:  # otherwise, the list may be incomplete
-            gone = predicted_pages.removed_in(self._client.predictions, key)
+            gone = self._client.predicted.removed_in(key)
             pages = [page for page in pages if str(member(page, "id")) not in gone]
         titles = [member(page, "title") for page in pages]
         besides = "" if home is None else f" besides its home page '{home}'"
-        return _counted(len(titles) - titles.count(home), "page", besides) or _counted(
-            self._count_blog_posts(key), "blog post"
-        )
-
-    def _count_blog_posts(self, key: str) -> int:
+        others = len(titles) - titles.count(home)
+        if others:
+            return _counted(others, "page", besides)
         purpose = f"counting the blog posts of the space {key}"
         try:
-            return len(self._client.content_of(purpose, key, "blogpost", _MOST_COUNTED))
+            posts = len(self._client.content_of(purpose, key, "blogpost", _MOST_COUNTED))
         except ToolchainError as error:
             if error.status != 404:
                 raise
-            return 0  # a wiki without blogs
+            posts = 0  # a wiki without blogs
+        return _counted(posts, "blog post") if posts else ""
 
     def create(self, key: str, wanted: Mapping[str, Any]) -> None:
         self._client.send(
@@ -161,9 +159,9 @@ class Spaces:
         subjects = list(wanted)
         for begin in range(0, len(subjects), _MAX_SUBJECTS):
             part = {name: wanted[name] for name in subjects[begin : begin + _MAX_SUBJECTS]}
-            self._set(key, part)
+            self._set_part(key, part)
 
-    def _set(self, key: str, wanted: Permissions) -> None:
+    def _set_part(self, key: str, wanted: Permissions) -> None:
         def done() -> bool:
             now = self.permissions(key)
             return all(now.get(name, []) == operations for name, operations in wanted.items())
@@ -241,9 +239,7 @@ class Spaces:
 
 
 def _counted(count: int, noun: str, suffix: str = "") -> str:
-    """Return a number with its noun, or an empty string for 0."""
-    if count == 0:
-        return ""
+    """Return a number with its noun."""
     shown = f"at least {_MOST_COUNTED}" if count >= _MOST_COUNTED else str(count)
     return f"{shown} {noun}{'' if count == 1 else 's'}{suffix}"
 
@@ -467,11 +463,6 @@ class SpaceKind(ItemKind[SpaceEntry, Any]):
         kind, _colon, key = subject.partition(":")
         return f"user:{self._keys.get(key, key)}" if kind == "user" else subject
 
-    def _keyed(self, subject: str) -> str:
-        kind, _colon, name = subject.partition(":")
-        keys = {known: key for key, known in self._keys.items()}
-        return f"user:{keys.get(name, name)}" if kind == "user" else subject
-
     def foresee(self, item: Item[SpaceEntry, Any]) -> None:
         """Raise `not_found` for an added group or account that does not exist.
 
@@ -497,7 +488,8 @@ class SpaceKind(ItemKind[SpaceEntry, Any]):
             members = {"name": plan.after["name"], **changed}
             self._spaces.update(entry.key, members, plan.data)
         if permissions is not None:
-            granted = {self._keyed(name): held for name, held in _granted(plan).items()}
+            keys = {f"user:{name}": f"user:{key}" for key, name in self._keys.items()}
+            granted = {keys.get(name, name): held for name, held in _granted(plan).items()}
             self._spaces.set_permissions(entry.key, granted)
 
     def left(self, item: Item[SpaceEntry, Any]) -> Plan | None:

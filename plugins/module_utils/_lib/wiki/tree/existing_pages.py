@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -13,15 +13,14 @@ from ...core.concurrency import spread
 from ...core.errors import ToolchainError
 from ...core.json_text import member
 from ...core.progress import Listener, ProgressCounter
-from .. import properties
-from ..client import WikiClient
+from ..client import PROPERTIES, WikiClient
 from ..page import Page, number
 from .source_files import ROOT
 from .wanted_pages import WantedPage, title_key
 
 KEY = "delivery-toolchain-tree"
 #: Member to expand for the mark of a page.
-EXPANSION = f"{properties.EXPANSION}.{KEY}"
+EXPANSION = f"{PROPERTIES}.{KEY}"
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class TreeMark:
 
 def mark_of(page: Page) -> TreeMark | None:
     """Return the mark of a page, or None for a copied page or an invalid property."""
-    value = member(properties.known(page, KEY), "value")
+    value = member(page.content_property(KEY), "value")
     file = member(value, "file")
     if not isinstance(file, str):
         return None
@@ -218,9 +217,4 @@ class TreeReader:
         return [replace(self._with_mark(child), parent=page.id) for child in children]
 
     def _with_mark(self, page: Page) -> Page:
-        return properties.with_property(self._client, page, KEY)
-
-
-def titles_of(pages: Mapping[str, Page]) -> dict[str, Page]:
-    """Return the pages by their normalized titles."""
-    return {title_key(page.title): page for page in pages.values()}
+        return self._client.with_property(page, KEY)

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 
 from ...core.errors import ToolchainError, invalid
 from ...core.globs import Patterns
-from ..formats.canonical import BLOCKS, HEADINGS
+from ..formats.comparison import BLOCKS
 from ..formats.front_matter import split_front_matter
-from ..formats.parser import Malformed, StorageElement, parse
+from ..formats.parser import HEADINGS, Malformed, StorageElement, parse
 
 _PREFIXES = ("ac:", "ri:", "at:")
 _ELEMENTS = BLOCKS | frozenset(
@@ -61,7 +61,7 @@ def is_storage_format(source: str) -> bool:
 
 def title_heading(body: str) -> TitleHeading | None:
     """Return the first heading of level 1, else the first heading."""
-    found = [(one, _text(one)) for one in parse(body).walk() if one.name in HEADINGS]
+    found = [(one, one.title()) for one in parse(body).walk() if one.name in HEADINGS]
     found = [(heading, text) for heading, text in found if text]
     if not found:
         return None
@@ -83,17 +83,6 @@ def named_attachments(body: str) -> list[tuple[str, StorageElement]]:
 
 def _is_known(name: str) -> bool:
     return name in _ELEMENTS or name.startswith(_PREFIXES)
-
-
-def _text(heading: StorageElement) -> str:
-    words = [
-        child
-        for part in heading.walk()
-        if part.name != "ac:parameter"
-        for child in part.children
-        if isinstance(child, str)
-    ]
-    return " ".join("".join(words).split())
 
 
 def _images(element: StorageElement) -> Iterator[StorageElement]:
@@ -183,8 +172,16 @@ def read_folder(src: str, exclude: Sequence[str], *, drafts: bool = False) -> So
     :param drafts: whether drafts are pages
     """
     root = os.path.abspath(src)
-    if os.path.isfile(root):
-        return _read_single(root, exclude, drafts=drafts)
+    if os.path.isfile(root):  # its folder is not listed, because it may be very large
+        above, name = os.path.split(root)
+        if not _is_page(name, root):
+            raise invalid(f"src: {root} is no {_KINDS}")
+        if not drafts and _is_draft(root):
+            raise invalid(f"src: {root} is a draft: set drafts to publish")
+        folder = SourceFolder(above, os.path.splitext(name)[0], files=_Neighbours(above))
+        folder.pages[ROOT] = SourceFile(ROOT, ROOT, root, None, unicodedata.normalize("NFC", name))
+        folder.warnings = list(Patterns("exclude", exclude).warnings(_NOTHING))
+        return folder
     if not os.path.isdir(root):
         raise invalid(f"src: {root} is neither a file nor a folder")
     folder = SourceFolder(root, os.path.basename(root))
@@ -197,19 +194,6 @@ def read_folder(src: str, exclude: Sequence[str], *, drafts: bool = False) -> So
     if not folder.pages and not folder.problems:
         left = "only drafts: set drafts to publish" if folder.drafts else f"no {_KINDS}"
         raise invalid(f"src: {root} has {left}")
-    return folder
-
-
-def _read_single(path: str, exclude: Sequence[str], *, drafts: bool) -> SourceFolder:
-    """Return a tree with a single page. Its folder is not listed, because it may be very large."""
-    root, name = os.path.split(path)
-    if not _is_page(name, path):
-        raise invalid(f"src: {path} is no {_KINDS}")
-    if not drafts and _is_draft(path):
-        raise invalid(f"src: {path} is a draft: set drafts to publish")
-    folder = SourceFolder(root, os.path.splitext(name)[0], files=_Neighbours(root))
-    folder.pages[ROOT] = SourceFile(ROOT, ROOT, path, None, unicodedata.normalize("NFC", name))
-    folder.warnings = list(Patterns("exclude", exclude).warnings(_NOTHING))
     return folder
 
 
@@ -259,8 +243,18 @@ class _Walk:
             folders[:] = remaining
             for name in self._wanted(below, files):
                 path, file = _joined(below, name), os.path.join(here, name)
-                if self._is_inside(path, file) and found.setdefault(path, file) != file:
-                    self._problem(path, "two files differ only in their Unicode form: rename one")
+                real = os.path.realpath(file)
+                try:
+                    if os.path.commonpath([real, self._real]) != self._real:
+                        reason = "the symbolic link leads to a file outside the folder"
+                        self._problem(path, f"{reason}: exclude it, or replace it by the file")
+                    elif (
+                        stat.S_ISREG(os.stat(real).st_mode) and found.setdefault(path, file) != file
+                    ):
+                        reason = "two files differ only in their Unicode form: rename one"
+                        self._problem(path, reason)
+                except OSError as error:
+                    self._problem(path, f"cannot be read: {error.strerror}")
         self._folder.warnings = list(self._exclude.warnings(_NOTHING))
         return list(found.items())
 
@@ -275,19 +269,6 @@ class _Walk:
                 continue
             wanted.append(name)
         return wanted
-
-    def _is_inside(self, path: str, file: str) -> bool:
-        """Return whether a path is a regular file of the folder."""
-        real = os.path.realpath(file)
-        if os.path.commonpath([real, self._real]) != self._real:
-            cure = "exclude it, or replace it by the file"
-            self._problem(path, f"the symbolic link leads to a file outside the folder: {cure}")
-            return False
-        try:
-            return stat.S_ISREG(os.stat(real).st_mode)
-        except OSError as error:
-            self._problem(path, f"cannot be read: {error.strerror}")
-            return False
 
     def _refuse(self, error: OSError) -> None:
         below = os.path.relpath(str(error.filename), self._folder.root)
@@ -319,8 +300,11 @@ def _add_pages(folder: SourceFolder, chosen: dict[str, str]) -> None:
             folder.pages[path] = SourceFile(path, path, file, _key(below))
     ordered = sorted(folder.pages, key=lambda key: (key.rstrip("/").count("/"), key))
     first = [ROOT] if ROOT in folder.pages else []
-    others = [key for key in ordered if key != ROOT]
-    folder.pages = dict(_parents_first({key: folder.pages[key] for key in first + others}))
+    pages, folder.pages = folder.pages, {}
+    for key in first + [key for key in ordered if key != ROOT]:
+        for one in (pages[key].parent, key):  # no page before its parent
+            if one is not None:
+                folder.pages[one] = pages[one]
 
 
 def _pages_of_folders(
@@ -347,16 +331,6 @@ def _pages_of_folders(
                 " into the folder"
             )
     return index
-
-
-def _parents_first(pages: Mapping[str, SourceFile]) -> Iterator[tuple[str, SourceFile]]:
-    """Yield the pages in their order, but no page before its parent."""
-    done: set[str | None] = {None}
-    for key, page in pages.items():
-        for one in (page.parent, key):
-            if one not in done and one is not None:
-                done.add(one)
-                yield one, pages[one]
 
 
 def possible_keys(path: str) -> tuple[str, ...]:

@@ -1,26 +1,157 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Plan the changes of all pages of a tree."""
+"""Plan the changes of a tree. Each page has its result, diff and part of a sealed plan [C9]."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid
 from ...core.json_text import member
-from ..attachments import PageAttachmentOptions, PageAttachments, files_of
+from ...core.module.sealing import PlannedChange
+from ..additions import (
+    PageAddition,
+    PageAttachmentOptions,
+    PageAttachments,
+    PageLabels,
+    changes_of,
+    files_of,
+)
 from ..client import WikiClient
-from ..formats.comparison import alike
+from ..formats.comparison import alike, excerpt, readable
 from ..formats.inline_comments import comment_counts, with_comments
-from ..labels import PageLabels
 from ..page import Page
-from ..pages.restrictions import PageAddition, PageRestrictions, changes_of
-from .existing_pages import KEY, ExistingTree, TreeMark, TreeReader, mark_of, titles_of
-from .page_plan import SAVED, PagePlan
+from ..pages.restrictions import PageRestrictions, restrict_of
+from .existing_pages import KEY, ExistingTree, TreeMark, TreeReader, mark_of
 from .source_files import ROOT, possible_keys
 from .wanted_pages import WantedPage, title_key
+
+#: Changes that create a new version of a page.
+SAVED = frozenset({"body", "title", "parent"})
+
+
+@dataclass
+class PagePlan:
+    """Plan of a page.
+
+    `wanted`: None if the page will be deleted. `page`: the existing page; None if it is new.
+    `fields`: names of the fields that differ. `parent`: title of the parent, for the diff.
+    """
+
+    path: str
+    wanted: WantedPage | None
+    page: Page | None
+    fields: set[str] = field(default_factory=set)
+    adopted: bool = False
+    parent: str = "-"
+    additions: Sequence[PageAddition] = ()
+
+    @property
+    def saves(self) -> bool:
+        return bool(self.fields & SAVED)
+
+    @property
+    def action(self) -> str:
+        if self.wanted is None:
+            return "deleted"
+        if self.page is None:
+            return "created"
+        named = {"parent": "moved", "title": "renamed"}
+        changed = "adopted" if self.adopted else "updated" if self.fields else "unchanged"
+        return next((word for name, word in named.items() if name in self.fields), changed)
+
+    def shown(self, now: Page | None = None) -> dict[str, object]:
+        """Return the entry in the return value `pages`. `now`: the written page."""
+        page = now or self.page
+        wanted = self.wanted
+        # a new page gets its content as version 2, after its restrictions
+        is_created_empty = "restrictions" in self.fields and wanted is not None and wanted.body
+        saved = self.saves and (page is not None or is_created_empty)
+        version = (1 if page is None else page.version) + bool(now is None and saved)
+        return {
+            "path": self.path,
+            "id": None if page is None else page.id,
+            "title": page.title if wanted is None and page is not None else wanted and wanted.title,
+            "version": version,
+            "url": None if page is None else page.url,
+            "action": self.action,
+        }
+
+    @property
+    def restrict(self) -> Callable[[Page], None] | None:
+        """Return the function that sets the restrictions, if they differ."""
+        return restrict_of(self.additions)
+
+    def changes(self) -> list[dict[str, object]]:
+        """Return the fields that differ, with the values before and after."""
+        page, wanted, fields = self.page, self.wanted, set(self.fields)
+        if wanted is None:
+            return [{"field": "title", "before": page and page.title, "after": None}]
+        was, will = self._bodies()
+        sides: dict[str, tuple[object, object]] = {
+            "title": (page and page.title, wanted.title),
+            "parent": (page and page.parent, self.parent),
+            "mark": (self._marked(), self.path),
+            "body": (was if page else None, will),
+        }
+        for each in self.additions:
+            sides[each.noun] = (each.text(after=False), each.text(after=True))
+        return [
+            {"field": name, "before": before, "after": after}
+            for name, (before, after) in sides.items()
+            if name in fields
+        ]
+
+    def sides(self) -> tuple[str, str]:
+        """Return the diff before and after, without most of the equal lines."""
+        was, will = self._bodies()
+        more = {False: "", True: ""}  # before and after
+        for after in more:
+            if "parent" in self.fields:
+                above = self.parent if after else (self.page and self.page.parent) or "-"
+                more[after] += f"parent: {above}\n"
+            if "mark" in self.fields:
+                more[after] += f"file: {self.path if after else self._marked()}\n"
+            more[after] += "".join(addition.text(after=after) for addition in self.additions)
+        before = f"title: {self.page.title}\n{more[False]}\n{was}" if self.page else ""
+        wanted = f"title: {self.wanted.title}\n{more[True]}\n{will}" if self.wanted else ""
+        return excerpt(f"{self.path} ({self.action})", before, wanted)
+
+    def _bodies(self) -> tuple[str, str]:
+        """Return both bodies for the diff. Empty if they are equal: then they may be unread."""
+        if "body" not in self.fields:
+            return "", ""
+        was = "" if self.page is None else self.page.body or ""
+        will = "" if self.wanted is None else self.wanted.body
+        return readable(was, will, None if self.page is None else self.page.space)
+
+    def _marked(self) -> str:
+        """Return the file in the mark of the page, for the diff."""
+        mark = None if self.page is None else mark_of(self.page)
+        if mark is None:
+            return "-"
+        return mark.file if mark.is_finished else f"{mark.file} (not finished)"
+
+    def part(self, space: str) -> PlannedChange:
+        """Return the change of a page for a sealed plan.
+
+        A deletion contains the version, so a page that was edited after the plan is not deleted.
+        """
+        page, wanted = self.page, self.wanted
+        changes = {str(change["field"]): change for change in self.changes()}
+        before: dict[str, Any] = {name: change["before"] for name, change in changes.items()}
+        after: dict[str, Any] = {name: change["after"] for name, change in changes.items()}
+        before["id"] = None if page is None else page.id
+        after["action"], after["path"] = self.action, self.path
+        title = wanted.title if wanted is not None else page.title if page is not None else ""
+        if wanted is None:
+            before["version"] = None if page is None else page.version
+        elif "body" in changes:
+            after["body"] = wanted.digest
+        return PlannedChange(f"{space}/{title}", None, before, after)
 
 
 class TreePlanner:
@@ -64,9 +195,11 @@ class TreePlanner:
         """
         root, former = self._root(wanted)
         tree = None if root is None else self._reader.tree(root)
-        found = self._matched(wanted, tree)
         root_id = "" if root is None else root.id
-        pages = {} if tree is None else tree.pages
+        found, pages = dict[str, Page](), {} if tree is None else tree.pages
+        if tree is not None:
+            ids = match(wanted, tree.own() if self._uses_marks else {}, pages, root_id)
+            found = {key: pages[page_id] for key, page_id in ids.items()}
         adopted = self._take_by_title(wanted, found, pages, {root_id, former} - {"", None})
         titles = {page.source.key: page.title for page in wanted}
 
@@ -89,15 +222,19 @@ class TreePlanner:
 
         That is a tree with the same files, whose root page has another title or is gone.
         """
-        title = next(page.title for page in wanted if page.source.key == ROOT)
-        found = self._reader.find(title)
+        page = next(page for page in wanted if page.source.key == ROOT)
+        found = self._reader.find(page.title)
         if found is None and self._uses_marks:
             found = self._reader.new_root(wanted)
         if found is not None:
-            page = next(page for page in wanted if page.source.key == ROOT)
             is_ours = _is_root(found) or self._is_left_over(found, page, self._parent)
-            if not is_ours and not (self._adopt and self._may_be_root(found)):
-                raise self._foreign(found, title)
+            if not is_ours and self._adopt and self._parent is None:
+                home = member(found.content, "space", "homepage", "id")
+                is_ours = found.parent is None or found.parent == str(home)
+            elif not is_ours and self._adopt:
+                is_ours = self._parent in self._client.ancestors(found)
+            if not is_ours:
+                raise self._foreign(found, page.title)
             if found.shows_parent and self._parent not in (None, found.parent):
                 self._client.require_parent(str(self._parent), self._space)
             return found, None
@@ -110,20 +247,6 @@ class TreePlanner:
         elif root is None:
             self._client.require_parent(str(self._parent), self._space)
         return root, former
-
-    def _may_be_root(self, page: Page) -> bool:
-        """Return whether the parent of a page fits the root page."""
-        home = member(page.content, "space", "homepage", "id")
-        if self._parent is None:
-            return page.parent is None or page.parent == str(home)
-        return self._parent in self._client.ancestors(page)
-
-    def _matched(self, wanted: Sequence[WantedPage], tree: ExistingTree | None) -> dict[str, Page]:
-        if tree is None:
-            return {}
-        marks = tree.own() if self._uses_marks else {}
-        ids = match(wanted, marks, tree.pages, tree.root.id)
-        return {key: tree.pages[page_id] for key, page_id in ids.items()}
 
     def _take_by_title(
         self,
@@ -139,7 +262,7 @@ class TreePlanner:
         :param below: the pages of the tree by id
         :param trees: ids of this tree and of the former tree
         """
-        by_title = titles_of(below)
+        by_title = {title_key(page.title): page for page in below.values()}
         held = {page.id for page in found.values()}
         root = found.get(ROOT)
         adopted = {ROOT} if root is not None and not _is_root(root) else set()
@@ -173,13 +296,12 @@ class TreePlanner:
         """
         if self._client.creates_properties or not self._uses_marks or page.version != 1:
             return False
-        unmarked = member(page.content, "metadata", "properties", KEY) is None
+        unmarked = page.content_property(KEY) is None
         if not unmarked or page.parent != parent or page.body is None:
             return False
-        empty = (
-            self._restrictions is not None and page.body == ""
-        )  # interrupted before restrictions
-        return empty or alike(page.body, wanted.body, page.space)
+        # a restricted page stays empty if the task is interrupted before its restrictions
+        is_empty = self._restrictions is not None and page.body == ""
+        return is_empty or alike(page.body, wanted.body, page.space)
 
     def _foreign(self, page: Page, title: str) -> ToolchainError:
         mark = mark_of(page)
@@ -198,50 +320,36 @@ class TreePlanner:
     def _planned(
         self, wanted: WantedPage, page: Page | None, above: Page | None, root: str
     ) -> PagePlan:
+        """Compare a page. Raises `conflict` if inline comments would be orphaned."""
         parent = self._parent if wanted.source.parent is None else (above.id if above else "")
         if page and (not _is_known(page, wanted) or _displaced(page, wanted, parent)):
             page = self._reader.with_body(page)
-        additions = self._additions(wanted, page)
+        additions: list[PageAddition] = []
+        if wanted.labels is not None:
+            additions.append(PageLabels(self._client, wanted.labels).on(page))
+        if wanted.files:
+            entries = [PageAttachmentOptions(src, name) for name, src in wanted.files.items()]
+            additions.append(PageAttachments(self._client, files_of(entries)).on(page))
         fields = {change.field for change in changes_of(additions)}
-        if page is None:
-            fields |= SAVED
-        else:
-            fields = self._differing(page, wanted, parent, root, fields)
+        fields |= SAVED if page is None else self._differing(page, wanted, parent, root)
+        if page is not None and fields & SAVED:
+            self._keep_comments(page, wanted)
         if self._restrictions is not None:
             restrictions = self._restrictions.on(page, saves=bool(fields))
             additions.insert(0, restrictions)
             fields |= {change.field for change in changes_of([restrictions])}
         return PagePlan(wanted.source.path, wanted, page, fields, additions=additions)
 
-    def _differing(
-        self, page: Page, wanted: WantedPage, parent: str | None, root: str, fields: set[str]
-    ) -> set[str]:
-        """Return the fields of an existing page that differ.
-
-        Raises `conflict` if inline comments would be orphaned.
-
-        :param fields: the additions that differ
-        """
-        fields |= _displaced(page, wanted, parent)
+    def _differing(self, page: Page, wanted: WantedPage, parent: str | None, root: str) -> set[str]:
+        """Return the fields of an existing page that differ, apart from its additions."""
+        fields = _displaced(page, wanted, parent)
         mark = mark_of(page)
         marked = None if mark is None or not mark.is_finished else (mark.tree, mark.file)
         if self._uses_marks and marked != (root, wanted.source.path):
             fields.add("mark")
         if not _is_known(page, wanted) and not alike(page.body or "", wanted.body, page.space):
             fields.add("body")
-        if fields & SAVED:
-            self._keep_comments(page, wanted)
         return fields
-
-    def _additions(self, wanted: WantedPage, page: Page | None) -> list[PageAddition]:
-        """Compare the labels and attachments of a page."""
-        found: list[PageAddition] = []
-        if wanted.labels is not None:
-            found.append(PageLabels(self._client, wanted.labels).on(page))
-        if wanted.files:
-            entries = [PageAttachmentOptions(src, name) for name, src in wanted.files.items()]
-            found.append(PageAttachments(self._client, files_of(entries)).on(page))
-        return found
 
     def _keep_comments(self, page: Page, wanted: WantedPage) -> None:
         if alike(page.body or "", wanted.body, page.space):
@@ -379,3 +487,37 @@ def _resolve_blocked_renames(
             chain = []
         for renamed in chain:
             found[renamed] = by_title[wanted[renamed].title_key]
+
+
+def left_out(plans: Sequence[PagePlan], indexes: Collection[int]) -> set[int]:
+    """Return the indexes of the given plans and of all plans that depend on them.
+
+    A page depends on the plan of its parent, and on the plan of the page that still has its title.
+    A deletion depends on the plans of the pages below.
+    """
+    out = set(indexes)
+    while True:
+        more = {
+            index
+            for index, plan in enumerate(plans)
+            if index not in out and any(_needs(plan, plans[other]) for other in out)
+        }
+        if not more:
+            return out
+        out |= more
+
+
+def _needs(plan: PagePlan, other: PagePlan) -> bool:
+    """Return whether `plan` can only be carried out after `other`."""
+    if plan.wanted is None:  # a deletion, which needs the moves of the pages below
+        stays = other.page
+        return plan.page is not None and stays is not None and stays.parent == plan.page.id
+    if other.wanted is None:
+        return False
+    source = other.wanted.source
+    if source.key == ROOT and (other.page is None or other.adopted):
+        return True  # the marks of all pages contain the id of the root
+    if source.key == plan.wanted.source.parent:
+        return other.page is None or {"parent"} <= plan.fields & other.fields
+    is_held = other.page is not None and title_key(other.page.title) == plan.wanted.title_key
+    return is_held and "title" in other.fields

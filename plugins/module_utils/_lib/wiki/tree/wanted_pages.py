@@ -19,6 +19,7 @@ from urllib.parse import quote, unquote
 
 from ...core.errors import ToolchainError, invalid, shorten
 from ..formats.converter import StorageRenderer
+from ..formats.dialects import REFERENCE, part_of
 from ..formats.document import (
     MarkdownDocument,
     parse_markdown,
@@ -30,7 +31,6 @@ from ..formats.elements import Element
 from ..formats.front_matter import FrontMatter, split_front_matter
 from ..formats.markup import AttachmentNames, LinkTarget, is_external, no_target
 from ..formats.parser import Malformed
-from ..formats.templates import REFERENCE, part_of
 from ..page import composed, wrong_label, wrong_title
 from .source_files import (
     MARKDOWN,
@@ -63,7 +63,12 @@ class FolderLinks:
 
     def __init__(self, folder: SourceFolder, base: str | None = None) -> None:
         self._folder, self._keys, self._base = folder, folder.keys_of_paths, base
-        self._prefix = _path_in_repository(folder.root)
+        #: Path of the folder in its Git repository. Empty if it is in none.
+        self._prefix, root = "", folder.root
+        while not os.path.exists(os.path.join(root, ".git")) and root != os.path.dirname(root):
+            root = os.path.dirname(root)
+        if os.path.exists(os.path.join(root, ".git")):
+            self._prefix = os.path.relpath(folder.root, root).replace(os.sep, "/")
         #: Keys of the pages by their names, with and without an ending.
         self._names: dict[str, list[str]] = {}
         for key, page in folder.pages.items():
@@ -73,9 +78,17 @@ class FolderLinks:
         self.remedy = "link_base" if base is None else "broken_links to warn"
 
     def find(self, page: SourceFile, address: str) -> ResolvedLink | None:
-        """Return the target of a link on `page`, or None if the folder has no such file."""
+        """Return the target of a link on `page`, or None if the folder has no such file.
+
+        Hugo's `ref` also finds a page by its path from the folder, or by its unique name.
+        """
         if address.startswith(REFERENCE):
-            return self._referred(page, address.removeprefix(REFERENCE))
+            address = address.removeprefix(REFERENCE)
+            found = self.find(page, address) or self.find(page, f"/{address.lstrip('/')}")
+            path, fragment = _split(address)
+            keys = self._names.get(path.strip("/").lower(), [])
+            named = ResolvedLink(keys[0], None, unquote(fragment)) if len(keys) == 1 else None
+            return found or named
         path, fragment = _split(address)
         if path == "":
             return ResolvedLink(page.key, None, unquote(fragment))
@@ -87,15 +100,6 @@ class FolderLinks:
             names = (f"{target.removesuffix('.html')}{ending}" for ending in MARKDOWN)
             key = next((self._keys[name] for name in names if name in self._keys), None)
         return None if key is None and file is None else ResolvedLink(key, file, unquote(fragment))
-
-    def _referred(self, page: SourceFile, address: str) -> ResolvedLink | None:
-        """Return the page that Hugo's `ref` finds, by its path or its unique name."""
-        found = self.find(page, address) or self.find(page, f"/{address.lstrip('/')}")
-        if found is not None:
-            return found
-        path, fragment = _split(address)
-        keys = self._names.get(path.strip("/").lower(), [])
-        return ResolvedLink(keys[0], None, unquote(fragment)) if len(keys) == 1 else None
 
     def elsewhere(self, page: SourceFile, address: str) -> str | None:
         """Return the absolute address of a link to a file of the repository that is not published.
@@ -129,16 +133,6 @@ def _joined(page: SourceFile, path: str) -> str:
     """Return a path of a page below the folder, which may start with `..`."""
     below = posixpath.dirname(page.path) if path[0] != "/" else ""
     return posixpath.normpath(posixpath.join(below, path.lstrip("/")))
-
-
-def _path_in_repository(folder: str) -> str:
-    """Return the path of a folder in its Git repository. Empty if it is in none."""
-    root = folder
-    while not os.path.exists(os.path.join(root, ".git")):
-        if root == os.path.dirname(root):
-            return ""
-        root = os.path.dirname(root)
-    return os.path.relpath(folder, root).replace(os.sep, "/")
 
 
 @dataclass
@@ -176,8 +170,13 @@ class PageLinks:
             return LinkTarget("text", "")
         if target.file is not None:
             return LinkTarget("file", self.names.name(target.file))
-        key = target.page or ROOT
-        anchor = self._anchor(key, target.fragment, line)
+        key, anchor = target.page or ROOT, target.fragment
+        known = self.targets.get(key)
+        if anchor and known is not None:
+            fragment = target_key(target.fragment)
+            anchor = known.get(fragment, "")
+            if fragment not in known and fragment != "top":
+                self.warn(f"{no_target(target.fragment)} page instead", line)
         is_here = key == self.page.key and anchor
         return LinkTarget("page", "" if is_here else self.titles.get(key, ""), anchor)
 
@@ -193,15 +192,6 @@ class PageLinks:
     def warn(self, problem: str, line: int) -> None:
         """Report content that is not converted."""
         self.report(f"{self.page.place}:{line}: {problem}")
-
-    def _anchor(self, key: str, fragment: str, line: int) -> str:
-        known = self.targets.get(key)
-        if fragment == "" or known is None:
-            return fragment
-        anchor = known.get(target_key(fragment))
-        if anchor is None and target_key(fragment) != "top":
-            self.warn(f"{no_target(fragment)} page instead", line)
-        return anchor or ""
 
 
 _CHILDREN = '<ac:structured-macro ac:name="children"/>'
@@ -248,14 +238,11 @@ class _ReadPage:
     document: MarkdownDocument | None = None
     heading: Element | None = None
 
-    def targets(self) -> Mapping[str, str] | None:
+    def targets(self, document: MarkdownDocument) -> Mapping[str, str]:
         """Return the targets of links by key. Those in the heading that is left out are empty."""
-        if self.document is None:
-            return None
         dropped = () if self.heading is None else self.heading.walk()
         gone = {name for one in dropped for name in (*one.ids, one.slug)}
-        targets = self.document.targets.items()
-        return {key: "" if name in gone else name for key, name in targets}
+        return {key: "" if name in gone else name for key, name in document.targets.items()}
 
 
 def _digest(text: str) -> str:
@@ -304,43 +291,67 @@ class WantedPages:
         read = self._with_unique_titles(read) if self._by_folder else read
         self._reject_duplicates(read)
         wanted = list(self._converted({page.source.key: page for page in read}))
-        if self._problems:
-            raise _rejection(list(dict.fromkeys(self._problems)))
-        return wanted
+        problems = list(dict.fromkeys(self._problems))
+        if not problems:
+            return wanted
+        shown: list[str] = []
+        for problem in problems:
+            if sum(map(len, shown)) > _MAX_MESSAGE:
+                shown.append(
+                    f"and {len(problems) - len(shown)} more, see the return value problems"
+                )
+                break
+            shown.append(problem)
+        error = invalid(f"cannot convert src to pages: {'; '.join(shown)}")
+        error.result["problems"] = problems
+        raise error
 
     # -- reading -------------------------------------------------------------------------------
 
     def _read(self, source: SourceFile) -> _ReadPage | None:
+        """Read a file. Add a problem and return None if it cannot be converted."""
+        if source.file is None:
+            return self._page(source, None, _CHILDREN, FrontMatter(""), None)
         try:
-            page = self._read_file(source)
+            with open(source.file, encoding="utf-8-sig", newline="") as file:
+                text = file.read()
+            front = split_front_matter(text)
+            body, digest = front.text.lstrip("\n"), _digest(text)
+            if not is_markdown(source.place):
+                found = title_heading(front.text)
+                if found is not None and not front.title and self._drop_heading:
+                    body = found.rest.lstrip("\n")
+                return self._page(source, found.text if found else None, body, front, digest)
+            is_mdx = source.place.lower().endswith(".mdx")
+            document = parse_markdown(front.text, partial(self._included, source), mdx=is_mdx)
         except (ToolchainError, Malformed, OSError, UnicodeDecodeError) as error:
             self._problems.append(_problem(source.place, error))
             return None
+        heading = document.title()
+        if front.title is not None:  # an equal heading is the title
+            heading = next(document.headings(), None)
+            if heading and title_key(title_of(heading)) != title_key(front.title):
+                heading = None
+        shown = title_of(heading) if heading else None
+        page = self._page(source, shown, body, front, digest)
+        return replace(page, document=document, heading=heading if self._drop_heading else None)
+
+    def _page(
+        self,
+        source: SourceFile,
+        heading: str | None,
+        body: str,
+        front: FrontMatter,
+        digest: str | None,
+    ) -> _ReadPage:
+        """Return a page whose title is in its front matter, in its heading or the file name."""
+        name = source.name if source.parent is not None else self._folder.title
+        title = f"{self._prefix}{front.title or heading or name}"
+        page = _ReadPage(source, " ".join(composed(title).split()), body, front, digest)
         wrong = wrong_title(page.title)
         if wrong is not None:
             self._problems.append(f"{source.place}:1: {wrong}")
         return page
-
-    def _read_file(self, source: SourceFile) -> _ReadPage:
-        if source.file is None:
-            return _ReadPage(source, self._title(None, source), _CHILDREN, FrontMatter(""), None)
-        with open(source.file, encoding="utf-8-sig", newline="") as file:
-            text = file.read()
-        front = split_front_matter(text)
-        body, digest = front.text.lstrip("\n"), _digest(text)
-        if is_markdown(source.place):
-            is_mdx = source.place.lower().endswith(".mdx")
-            include = partial(self._included, source)
-            document = parse_markdown(front.text, include, mdx=is_mdx)
-            heading = self._title_heading(document, front.title)
-            title = self._title(front.title or (title_of(heading) if heading else None), source)
-            heading = heading if self._drop_heading else None
-            return _ReadPage(source, title, body, front, digest, document, heading)
-        found = title_heading(front.text)
-        title = self._title(front.title or (found.text if found else None), source)
-        if found is not None and not front.title and self._drop_heading:
-            body = found.rest.lstrip("\n")
-        return _ReadPage(source, title, body, front, digest)
 
     def _included(self, source: SourceFile, name: str, line: int) -> str | None:
         """Return the content of a file of the folder that a page includes, or None."""
@@ -356,18 +367,6 @@ class WantedPages:
             report(f"{source.place}:{line}: the included file '{name}' {_MISSING}")
         return text
 
-    @staticmethod
-    def _title_heading(document: MarkdownDocument, title: str | None) -> Element | None:
-        """Return the heading that is the title: with a title in the front matter, an equal one."""
-        if title is None:
-            return document.title()
-        first = next(document.headings(), None)
-        return first if first and title_key(title_of(first)) == title_key(title) else None
-
-    def _title(self, title: str | None, source: SourceFile) -> str:
-        name = source.name if source.parent is not None else self._folder.title
-        return " ".join(composed(f"{self._prefix}{title or name}").split())
-
     def _with_unique_titles(self, pages: Sequence[_ReadPage]) -> list[_ReadPage]:
         """Append the name of the folder to each title that several pages have.
 
@@ -377,20 +376,16 @@ class WantedPages:
         within = Counter((title_key(page.title), _folder_of(page.source)) for page in pages)
         unique = []
         for page in pages:
-            place, key = self._folder_name(page.source), title_key(page.title)
+            here, key = _folder_of(page.source), title_key(page.title)
+            # The title of a folder without a file for its page is already the folder's own name.
+            shown = here.split("/")[-2 if page.source.file is None else -1 :]
+            place = self._folder.title if here in ("", ".") else "/".join(shown)
             if within[key, _folder_of(page.source)] > 1 and page.source.key != ROOT:
                 name = posixpath.basename(page.source.path.rstrip("/"))
                 place = f"{place}/{posixpath.splitext(name)[0]}"
             more = f" ({place})" if times[key] > 1 else ""
             unique.append(replace(page, title=f"{page.title}{more}"))
         return unique
-
-    def _folder_name(self, source: SourceFile) -> str:
-        here = _folder_of(source)
-        if here in ("", "."):
-            return self._folder.title
-        # The title of a folder without a file for its page is already the folder's own name.
-        return "/".join(here.split("/")[-2 if source.file is None else -1 :])
 
     def _reject_duplicates(self, pages: Sequence[_ReadPage]) -> None:
         seen: dict[str, str] = {}
@@ -412,9 +407,15 @@ class WantedPages:
         folder = FolderLinks(self._folder, self._link_base)
         report = self._warn if self._allow_broken else self._problems.append
         titles = {key: page.title for key, page in pages.items()}
-        known = {key: page.targets() for key, page in pages.items()}
-        targets = {key: found for key, found in known.items() if found is not None}
-        linked = _linked_fragments(pages, folder)
+        documents = {key: page.document for key, page in pages.items() if page.document}
+        targets = {key: pages[key].targets(document) for key, document in documents.items()}
+        #: Fragments of all links to a page, by key of the page.
+        linked: dict[str, set[str]] = {}
+        links_of = ((key, link) for key, document in documents.items() for link in document.links())
+        for key, address in links_of:
+            target = folder.find(pages[key].source, address)
+            if target is not None and target.page is not None and target.fragment:
+                linked.setdefault(target.page, set()).add(target.fragment)
         for key, page in pages.items():
             links = PageLinks(page.source, folder, titles, targets, report, self._warn)
             if self._attachments:
@@ -427,7 +428,12 @@ class WantedPages:
                 self._attach_named(links, body, page.front.attachments)
             named = links.names.files if self._attachments else {}
             files = {name: self._folder.files[path] for name, path in named.items()}
-            labels = self._labels_of(page)
+            for label in page.front.labels or ():
+                if (wrong := wrong_label(label)) is not None:
+                    self._problems.append(f"{page.source.place}:1: {wrong}")
+            names = [label.lower() for label in (*(self._labels or ()), *(page.front.labels or ()))]
+            is_labelled = self._labels is not None or page.front.labels is not None
+            labels = tuple(dict.fromkeys(names)) if is_labelled else None
             yield WantedPage(page.source, page.title, body, labels, files, page.digest)
 
     def _attach_listed(self, links: PageLinks, page: _ReadPage) -> None:
@@ -463,15 +469,6 @@ class WantedPages:
                 else:
                     self._reserve(links, f"{links.page.place}:{line}", name, target.file)
 
-    def _labels_of(self, page: _ReadPage) -> tuple[str, ...] | None:
-        if self._labels is None and page.front.labels is None:
-            return None
-        labels = [*(self._labels or ()), *(page.front.labels or ())]
-        for label in page.front.labels or ():
-            if (wrong := wrong_label(label)) is not None:
-                self._problems.append(f"{page.source.place}:1: {wrong}")
-        return tuple(dict.fromkeys(label.lower() for label in labels))
-
 
 def unreferenced(folder: SourceFolder, pages: Sequence[WantedPage]) -> dict[str, str]:
     """Return the return value about the text files of a folder that no page refers to."""
@@ -490,19 +487,6 @@ def _folder_of(source: SourceFile) -> str:
     return source.key.rstrip("/") if source.key.endswith("/") else posixpath.dirname(source.key)
 
 
-def _linked_fragments(pages: dict[str, _ReadPage], folder: FolderLinks) -> dict[str, set[str]]:
-    """Return the fragments of all links to a page, by key of the page."""
-    found: dict[str, set[str]] = {}
-    for page in pages.values():
-        if page.document is None:
-            continue
-        for address in page.document.links():
-            target = folder.find(page.source, address)
-            if target is not None and target.page is not None and target.fragment:
-                found.setdefault(target.page, set()).add(target.fragment)
-    return found
-
-
 def _problem(path: str, error: Exception) -> str:
     """Return the message for an invalid file, with its path and line."""
     if isinstance(error, UnicodeDecodeError):
@@ -512,15 +496,3 @@ def _problem(path: str, error: Exception) -> str:
     reason = str(error)
     found = _POSITION.match(reason)
     return f"{path}:1: {reason}" if found is None else f"{path}:{found[1]}: {reason[found.end() :]}"
-
-
-def _rejection(problems: Sequence[str]) -> ToolchainError:
-    shown: list[str] = []
-    for problem in problems:
-        if sum(map(len, shown)) > _MAX_MESSAGE:
-            shown.append(f"and {len(problems) - len(shown)} more, see the return value problems")
-            break
-        shown.append(problem)
-    error = invalid(f"cannot convert src to pages: {'; '.join(shown)}")
-    error.result["problems"] = list(problems)
-    return error

@@ -6,7 +6,7 @@ spaces and restrictions.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Annotated, Any, ClassVar
@@ -23,7 +23,7 @@ from ...core.module.typed_options import NotNegative, Option, Positive
 from ...core.operations.export_folder import FileContent, FileNames, KeptFiles
 from ...core.operations.service_export import ExportOptions, ServiceExport, ServiceState
 from ...core.progress import ProgressCounter
-from ..attachments import StoredAttachment, entries_of, stored_of, wrong_name
+from ..additions import StoredAttachment, entries_of, stored_of, wrong_name
 from ..client import WikiClient
 from ..formats.comparison import alike
 from ..formats.front_matter import split_front_matter
@@ -215,7 +215,12 @@ class WikiExportOperation(ServiceExport):
         if reason is not None:
             state.leave_out("restrictions", title, reason)
         elif not isinstance(rights, ToolchainError):
-            self._restricted[key] = restriction_entry(space, title, rights)
+            # A page without restrictions gets empty ones: one that a user adds is then drift.
+            named = {
+                name: {kind: names for kind, names in rights[name].items() if names}
+                for name in OPERATIONS
+            }
+            self._restricted[key] = {"space": space, "title": title, **named}
 
     def _labels(self, page: Page) -> tuple[str, ...] | None:
         """Return the labels of a page, or None if the account may not read them."""
@@ -273,7 +278,12 @@ class TreeLayout:
                 self.state.leave_out("page", page.title, "another page has this title")
                 text = None
             if text is None:
-                self._leave_out(children, below)
+                gone = list(children)
+                while gone:
+                    child = gone.pop()
+                    reason = "the page above it is left out"
+                    self.state.leave_out("page", child.title, reason)
+                    gone += below.get(child.id, [])
                 continue
             seen.add(title_key(page.title))
             folder = is_folder or bool(children)
@@ -283,13 +293,6 @@ class TreeLayout:
                 found[f"{parent}/{name}"] = content
             todo += [(child, self.names.name(stem, child.title), False) for child in children]
         return found
-
-    def _leave_out(self, pages: Sequence[Page], below: Mapping[str | None, list[Page]]) -> None:
-        todo = list(pages)
-        while todo:
-            page = todo.pop()
-            self.state.leave_out("page", page.title, "the page above it is left out")
-            todo += below.get(page.id, [])
 
 
 def page_file(
@@ -368,20 +371,15 @@ class AccessReader:
         Raises `ToolchainError` if an entry cannot express a permission. Importing the list without
         it would remove the permission, because the list is exact.
         """
-        entries = [
-            self._permission(*item) for item in sorted(self._spaces.permissions(key).items())
-        ]
+        entries: list[dict[str, Any]] = []
+        for subject, operations in sorted(self._spaces.permissions(key).items()):
+            kind, _colon, name = subject.partition(":")
+            holder = self._spaces.user_name(name) if kind == "user" else name or True
+            entries.append({kind: holder, "operations": operations})
         typed_options.check(
             SpaceEntry(key, permissions=[SpacePermission(**entry) for entry in entries])
         )
         return entries
-
-    def _permission(self, subject: str, operations: list[str]) -> dict[str, Any]:
-        kind, _colon, name = subject.partition(":")
-        holder: dict[str, Any] = {kind: name or True}
-        if kind == "user":
-            holder = {kind: self._spaces.user_name(name)}
-        return {**holder, "operations": operations}
 
     def restrictions(self, page: Page) -> PageRights | ToolchainError:
         """Return the restrictions of a page, or the error if they cannot be read."""
@@ -391,17 +389,6 @@ class AccessReader:
             if error.kind not in (*_UNREADABLE, "protocol"):
                 raise
             return error
-
-
-def restriction_entry(space: str, title: str, rights: PageRights) -> dict[str, Any]:
-    """Return the entry of a page for `wiki_restriction`.
-
-    A page without restrictions gets empty ones. A restriction that a user adds is then drift.
-    """
-    operations = {
-        name: {kind: names for kind, names in rights[name].items() if names} for name in OPERATIONS
-    }
-    return {"space": space, "title": title, **operations}
 
 
 @dataclass

@@ -19,12 +19,10 @@ from ...core.module.sealing import PlannedChange
 from ...core.module.task import Task
 from ...core.module.typed_options import NotNegative, Option, PathText, Positive
 from ...core.plan import Action, Plan
-from .. import predicted_pages
 from ..client import WikiClient
-from ..formats.comparison import alike
-from ..formats.parser import joined
+from ..formats.comparison import alike, joined
 from ..page import Page, author_of, of_the_page, require, require_labels, wrong_title
-from ..pages.desired_page import DesiredPage
+from ..pages.desired_page import DesiredPage, PageWriter, trash
 from ..pages.restrictions import EXPANSION as RESTRICTIONS
 from ..pages.restrictions import (
     PageRestrictions,
@@ -32,14 +30,11 @@ from ..pages.restrictions import (
     Restrictions,
     require_names_of,
 )
-from ..pages.saving import PageWriter, trash
-from ..properties import write_property
 from ..service import SERVICE
 from .existing_pages import EXPANSION, KEY, TreeMark, TreeReader, mark_of
-from .page_plan import PagePlan, final_mark, leave_out, left_out, part_of
 from .source_files import ROOT, SourceFolder, read_folder
-from .tree_plan import TreePlanner, deletions
-from .wanted_pages import WantedPages, title_key, unreferenced
+from .tree_plan import PagePlan, TreePlanner, deletions, left_out
+from .wanted_pages import WantedPage, WantedPages, title_key, unreferenced
 
 
 class TreeWriter:
@@ -112,24 +107,26 @@ class TreeWriter:
     # -- a single page ---------------------------------------------------------------------------
 
     def _write(self, key: str, plan: PagePlan) -> None:
-        page = plan.page
+        page, wanted = plan.page, plan.wanted
+        if wanted is None:
+            raise AssertionError("a deleted page is not written")
         if page is None or plan.saves:
-            page = self.done[key] = self._saved(plan)
+            page = self.done[key] = self._saved(plan, wanted)
         elif plan.restrict is not None:
             plan.restrict(page)
         for addition in plan.additions:
             if not isinstance(addition, PageRestrictions):
                 addition.apply(page)
-        mark = final_mark(plan, page, page.id if key == ROOT else self._ids[ROOT])
+        root = page.id if key == ROOT else self._ids[ROOT]
+        saved = (page.id, wanted.digest, page.version, wanted.source_digest)
+        mark = TreeMark(root, plan.path, *saved)
         if self._uses_marks and mark_of(page) != mark:
-            write_property(self._client, page, KEY, mark.shown())
+            self._client.write_property(page, KEY, mark.shown())
         self.done[key], self._ids[key] = page, page.id
 
-    def _saved(self, plan: PagePlan) -> Page:
-        wanted, page = plan.wanted, plan.page
-        if wanted is None:
-            raise AssertionError("a deleted page is not saved")
-        above = wanted.source.parent
+    def _saved(self, plan: PagePlan, wanted: WantedPage) -> Page:
+        """Save the page. Raises `failed` if the server puts it below another parent."""
+        page, above = plan.page, wanted.source.parent
         parent = self._parent if above is None else self._ids[above]
         desired = DesiredPage(wanted.title, wanted.body, parent)
         root = None if above is None else self._ids[ROOT]
@@ -143,16 +140,13 @@ class TreeWriter:
             properties=properties,
             restrict=plan.restrict,
         )
+        body = wanted.body if page is None else desired.body_on(page)
         if page is None:
             saved = writer.create(self._space)
         else:
-            saved = writer.update(page, desired.body_on(page))
+            saved = writer.update(page, body)
             if member(saved.content, "metadata", "properties") is None:
                 saved = replace(saved, content=page.content)
-        self._verify(plan, saved, parent, desired.body_on(page) if page else wanted.body)
-        return saved
-
-    def _verify(self, plan: PagePlan, saved: Page, parent: str | None, body: str) -> None:
         if parent is not None and saved.shows_parent and saved.parent != parent:
             raise ToolchainError(
                 "failed",
@@ -161,6 +155,7 @@ class TreeWriter:
             )
         if saved.body is not None and not alike(saved.body, body, saved.space):
             self._rewritten.append(plan.path)
+        return saved
 
 
 _ADDRESS = re.compile(r"https?://[^\s/?#]+(?:/[^\s?#]*)?\Z")
@@ -316,7 +311,7 @@ class WikiTreeOperation:
 
     def parts(self, plan: Plan) -> list[PlannedChange]:
         """Return the changes of pages for a sealed plan."""
-        return [part_of(page_plan, self._options.space) for page_plan in plan.data.changed]
+        return [page_plan.part(self._options.space) for page_plan in plan.data.changed]
 
     def authors(self, plan: Plan) -> list[Author]:
         """Return who saved the pages last."""
@@ -327,20 +322,20 @@ class WikiTreeOperation:
         state: _TreeState = plan.data
         changed = state.changed
         dropped = {id(changed[index]) for index in left_out(changed, places)}
-        pages = [leave_out(page) if id(page) in dropped else page for page in state.pages]
+        none: dict[str, Any] = {"fields": set(), "additions": (), "adopted": False}
+        pages = [replace(page, **none) if id(page) in dropped else page for page in state.pages]
         pages = [page for page in pages if page.page or page.fields]
         gone = [page for page in state.deletions if id(page) not in dropped]
         return self._full_plan(replace(state, pages=pages, deletions=gone))
 
     def predict(self, plan: Plan) -> None:
         """Record the new pages for later tasks in check mode."""
-        predictions, space = self._client.predictions, self._options.space
+        predicted, space = self._client.predicted, self._options.space
         for page_plan in plan.data.pages:
             if page_plan.page is None and page_plan.wanted is not None:
                 title = page_plan.wanted.title
-                page_id = predicted_pages.new_id(predictions, space, title)
-                page = Page(page_id, title, space, 1, "", body=page_plan.wanted.body)
-                predicted_pages.predict(predictions, page)
+                page_id = predicted.new_id(space, title)
+                predicted.add(Page(page_id, title, space, 1, "", body=page_plan.wanted.body))
 
     def preflight(self, plan: Plan) -> None:
         """Raise `permission` for a page that the account may not write, `not_found` for an unknown

@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Attachments of a page ([wiki-15]; routes `child/attachment` and `.../data`).
+"""What a page has besides its title, body and parent: labels, attachments and a mark.
 
-The server reports no digest of an attachment. An upload therefore stores the SHA-256 of the file
-and the new version number in the comment of the attachment. If another user replaces the file, the
-version number no longer matches and the digest is ignored. Without a valid digest, a stored file of
-the same size is downloaded and compared.
+Changes of these create no version of the page.
 """
 
 from __future__ import annotations
@@ -14,8 +11,10 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from threading import Lock
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
+from ..core.concurrency import spread
 from ..core.errors import ToolchainError, invalid
 from ..core.files import open_regular
 from ..core.http.messages import json_or_none
@@ -23,12 +22,207 @@ from ..core.http.multipart import FilePart, MultipartForm
 from ..core.json_text import member
 from ..core.module.typed_options import Option, PathText
 from ..core.plan import Change
-from .client import WikiClient, content_route
+from ..core.verification import not_saved
+from .client import PROPERTIES, WikiClient
+from .exchange import content_route
 from .formats.markup import attachment_key
-from .page import Page, number, whole_results
+from .page import Page, composed, label_names, number, require_labels, same_title, whole_results
 
 if TYPE_CHECKING:
     from ..core.http.bodies import Incoming
+
+
+class PageAddition(Protocol):
+    """Restrictions, labels or attachments of a page, compared with the server.
+
+    Their changes create no version of the page.
+    """
+
+    noun: str
+
+    @property
+    def change(self) -> Change | None:
+        """Return the difference, or None."""
+
+    def text(self, *, after: bool) -> str:
+        """Return the diff lines before or after the task."""
+
+    def result(self) -> Any:
+        """Return the desired state, as the return value `noun`."""
+
+    def apply(self, page: Page) -> None:
+        """Write the difference."""
+
+
+def changes_of(additions: Sequence[PageAddition]) -> list[Change]:
+    return [change for each in additions if (change := each.change) is not None]
+
+
+# -- labels ([wiki-14]: `metadata.labels`, and the route `label`) ----------------------------------
+
+
+class PageLabels:
+    """Set the global labels of a page; personal and team labels stay.
+
+    Raises `invalid` for an invalid label. The server stores labels in lower case.
+
+    :param current: current labels of the page
+    """
+
+    noun = "labels"
+
+    def __init__(
+        self, client: WikiClient, wanted: Sequence[str], current: tuple[str, ...] = ()
+    ) -> None:
+        require_labels(wanted)
+        self._client, self._current = client, current
+        self._wanted = tuple(sorted({name.lower() for name in wanted}))
+
+    def on(self, page: Page | None) -> PageLabels:
+        current: tuple[str, ...] = ()
+        if page is not None:
+            current = self._read(page) if page.labels is None else page.labels
+        return PageLabels(self._client, self._wanted, current)
+
+    @property
+    def change(self) -> Change | None:
+        if self._current == self._wanted:
+            return None
+        return Change("labels", list(self._current), list(self._wanted))
+
+    def text(self, *, after: bool) -> str:
+        return f"labels: {', '.join(self._wanted if after else self._current) or '-'}\n"
+
+    def result(self) -> Any:
+        return list(self._wanted)
+
+    def apply(self, page: Page) -> None:
+        """Add and remove labels. Raises `rejected` if the server did not save them."""
+        missing = [name for name in self._wanted if name not in self._current]
+        surplus = [name for name in self._current if name not in self._wanted]
+        if missing:
+            purpose = (
+                f"adding the labels {', '.join(missing)} to the page '{page.title}' ({page.id})"
+            )
+            added = [{"prefix": "global", "name": name} for name in missing]
+            self._write(page, purpose, "POST", missing, True, json=added)
+        for name in surplus:
+            purpose = f"removing the label {name} from the page '{page.title}' ({page.id})"
+            self._write(page, purpose, "DELETE", [name], False, query={"name": name})
+        # labels that another user has changed meanwhile do not matter
+        now = self._read(page) if missing or surplus else ()
+        unsaved = [name for name in missing if name not in now]
+        unsaved += [name for name in surplus if name in now]
+        if unsaved:
+            purpose = f"changing the labels of the page '{page.title}' ({page.id})"
+            raise not_saved(purpose, [f"labels ({', '.join(unsaved)})"])
+
+    def _read(self, page: Page) -> tuple[str, ...]:
+        purpose = f"reading the labels of the page '{page.title}' ({page.id})"
+        return label_names(self._client.labels(purpose, page.id))
+
+    def _write(
+        self, page: Page, purpose: str, method: str, names: list[str], there: bool, **parts: Any
+    ) -> None:
+        """Add or remove labels. After a lost response, check the labels of the page.
+
+        :param names: labels to check
+        :param there: whether the page must have these labels afterwards
+        """
+
+        def is_done() -> bool:
+            now = self._read(page)
+            return all((name in now) is there for name in names)
+
+        route = content_route(page.id, "label")
+        self._client.send(
+            purpose, method, route, (200, 204), verify=is_done, repeatable=True, **parts
+        )
+
+
+# -- mark with the title that a task gives a page, by which a renamed page is found [wiki-6] -------
+
+PAGE_MARK = "delivery-toolchain-page"
+MARK_EXPANSION = f"{PROPERTIES}.{PAGE_MARK}"
+
+
+def _title_on(page: Page) -> str | None:
+    """Return the title in the mark of a page. A copied page has the id of the original in it."""
+    value = member(page.content_property(PAGE_MARK), "value")
+    title = member(value, "title")
+    return title if isinstance(title, str) and member(value, "page") == page.id else None
+
+
+class MarkedPages:
+    """The marked pages of spaces. All pages of a task share one search in each space."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._marked: dict[str, list[tuple[str, Page]]] = {}
+
+    def find(self, client: WikiClient, space: str, title: str, parallel: int) -> Page | None:
+        """Return the page that is marked with a title although it has another one now, or None.
+
+        Raises `conflict` if several pages are.
+        """
+        purpose = f"searching for the renamed page '{title}' in the space {space}"
+        with self._lock:
+            marked = self._marked.get(space.lower())
+            if marked is None:
+                listed = client.possibly_renamed(purpose, space, MARK_EXPANSION)
+                pages = spread(parallel, lambda one: client.with_property(one, PAGE_MARK), listed)
+                marked = [(known, one) for one in pages if (known := _title_on(one)) is not None]
+                self._marked[space.lower()] = marked
+        found = [page for known, page in marked if same_title(known, title)]
+        if len(found) > 1:
+            names = ", ".join(f"'{page.title}' ({page.id})" for page in found)
+            message = f"the pages {names} in the space {space} are all marked as the page '{title}'"
+            raise ToolchainError("conflict", f"{message}: set page_id")
+        return client.require(purpose, found[0].id, space) if found else None
+
+
+class PageMark:
+    """The mark of a page, compared with the server.
+
+    :param current: title in the present mark
+    """
+
+    noun = "mark"
+
+    def __init__(self, client: WikiClient, title: str, current: str | None = None) -> None:
+        self._client, self._title, self._current = client, composed(title), current
+
+    def on(self, page: Page | None) -> PageMark:
+        current = None
+        if page is not None:
+            current = _title_on(self._client.with_property(page, PAGE_MARK))
+        return PageMark(self._client, self._title, current)
+
+    @property
+    def change(self) -> Change | None:
+        if self._current is not None and same_title(self._current, self._title):
+            return None
+        return Change("mark", self._current, self._title)
+
+    def text(self, *, after: bool) -> str:
+        return f"mark: {(self._title if after else self._current) or '-'}\n"
+
+    def result(self) -> Any:
+        return self._title
+
+    def apply(self, page: Page) -> None:
+        if self.change is not None:
+            marked = self._client.with_property(page, PAGE_MARK)
+            value = {"title": self._title, "page": page.id}
+            self._client.write_property(marked, PAGE_MARK, value)
+
+
+# -- attachments ([wiki-15]; routes `child/attachment` and `.../data`) -----------------------------
+#
+# The server reports no digest of an attachment. An upload therefore stores the SHA-256 of the file
+# and the new version number in the comment of the attachment. If another user replaces the file,
+# the version number no longer matches and the digest is ignored. Without a valid digest, a stored
+# file of the same size is downloaded and compared.
 
 _BLOCK = 1024 * 1024
 #: In characters. Servers store 255 characters of a comment; the digest needs up to 90 of them.
@@ -157,10 +351,16 @@ class PageAttachments:
 
     def _digest(self, file: WantedAttachment, link: str) -> str | None:
         """Return the SHA-256 of the stored file, or None if this account cannot download it."""
+        purpose = f"downloading the attachment '{file.name}'"
+
+        def sha256_of(response: Incoming) -> str:
+            digest = hashlib.sha256()
+            for block in response.iter_content():
+                digest.update(block)
+            return digest.hexdigest()
+
         try:
-            return self._client.download(
-                f"downloading the attachment '{file.name}'", link, _sha256_of
-            )
+            return self._client.download(purpose, link, sha256_of)
         except ToolchainError as error:
             if error.kind not in _UNVERIFIABLE:
                 raise
@@ -286,13 +486,6 @@ def _file(src: str, filename: str | None, comment: str) -> WantedAttachment:
     except OSError as error:
         raise invalid(f"attachments: cannot read '{src}': {error.strerror}") from None
     return WantedAttachment(src, name, comment.strip(), size, digest.hexdigest())
-
-
-def _sha256_of(response: Incoming) -> str:
-    digest = hashlib.sha256()
-    for block in response.iter_content():
-        digest.update(block)
-    return digest.hexdigest()
 
 
 def _size_in(body: bytes) -> int | None:
