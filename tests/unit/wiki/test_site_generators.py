@@ -19,6 +19,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.forma
     part_of,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.tree.source_files import (
+    TreeOptions,
     read_folder,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.tree.wanted_pages import (
@@ -39,7 +40,7 @@ class Converted:
             file.write_text(text, encoding="utf-8")
         self.warnings.clear()
         folder = read_folder(str(self.path), exclude)
-        pages = WantedPages(folder, "", None, self.warnings.append, **more).all()
+        pages = WantedPages(folder, TreeOptions("", "REL", **more), self.warnings.append).all()
         return {page.source.path: page.body for page in pages if page.source.path != "./"}
 
     def problems(self, files: dict[str, str], **more: Any) -> list[str]:
@@ -140,7 +141,7 @@ def test_missing_included_file_is_an_error(converted: Converted, name: str) -> N
     exclude = ["link.txt"]
     expected = f"a.md:1: the included file '{name}' does not exist in src"
     assert converted.problems(files, exclude=exclude) == [expected]
-    body = converted(files, exclude=exclude, allow_broken=True)["a.md"]
+    body = converted(files, exclude=exclude, broken_links="warn")["a.md"]
     assert body == f'<p>--8&lt;-- "{name}"</p>'
     assert converted.warnings == [expected]
 
@@ -258,7 +259,7 @@ a < b, <B>c</B> <img src={require('./a.png').default} style={{a: 1}} width={20} 
 
 
 def test_mdx_keeps_the_content_of_components(converted: Converted) -> None:
-    body = converted({"x.mdx": _MDX, "a.png": ""}, drop_heading=False)["x.mdx"]
+    body = converted({"x.mdx": _MDX, "a.png": ""}, title_heading="keep")["x.mdx"]
     javascript = '<ac:parameter ac:name="language">js</ac:parameter>'
     assert body == (
         "<h1>Title</h1><p>Use <strong>bold</strong> and <code>&lt;Foo&gt;</code>:</p>"

@@ -30,6 +30,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.tree.
     ExistingTree,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.tree.source_files import (
+    TreeOptions,
     read_folder,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.tree.wanted_pages import (
@@ -84,7 +85,9 @@ def test_exported_pages_can_be_read_again(tmp_path: Path, body: str) -> None:
         file = tmp_path / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(text.encode())
-    read = WantedPages(read_folder(str(tmp_path / "wiki/home"), []), "", None, lambda text: None)
+    read = WantedPages(
+        read_folder(str(tmp_path / "wiki/home"), []), TreeOptions("", "REL"), lambda text: None
+    )
     wanted = {one.title: one for one in read.all()}
     assert set(wanted) == {" ".join(title.split()) for title in TITLES}
     assert {one.body for one in wanted.values()} == {body.lstrip("\n")}
@@ -207,7 +210,7 @@ def test_attachments_are_exported_next_to_their_page_and_restored(tmp_path: Path
     (tree,) = yaml.safe_load((dest / "wiki.yml").read_text("utf-8"))["trees"]
     assert tree["attachments"] is True
     (page,) = WantedPages(
-        read_folder(str(dest / tree["src"]), []), "", None, lambda text: None
+        read_folder(str(dest / tree["src"]), []), TreeOptions("", "REL"), lambda text: None
     ).all()
     read = {name: Path(file).read_bytes() for name, file in page.files.items()}
     assert read == {name: FILES[name][1] for name in ("notes.md", "plan.png")}
@@ -245,7 +248,7 @@ def test_attachments_that_differ_only_in_case_are_reported(tmp_path: Path) -> No
     assert left_out["reason"] == "its name equals 'Plan.png' without regard to case"
     (tree,) = yaml.safe_load((tmp_path / "wiki.yml").read_text("utf-8"))["trees"]
     folder = read_folder(str(tmp_path / tree["src"]), [])
-    (page,) = WantedPages(folder, "", None, lambda text: None).all()
+    (page,) = WantedPages(folder, TreeOptions("", "REL"), lambda text: None).all()
     assert list(page.files) == ["Plan.png"]
 
 
@@ -311,8 +314,8 @@ def test_missing_listed_file_is_reported(tmp_path: Path, path: str) -> None:
     (folder / "index.xml").write_text(text, encoding="utf-8")
     reported = f"index.xml:1: attachments: the file '{path}' does not exist"
     with pytest.raises(ToolchainError, match=re.escape(reported)):
-        WantedPages(read_folder(str(folder), []), "", None, lambda text: None).all()
+        WantedPages(read_folder(str(folder), []), TreeOptions("", "REL"), lambda text: None).all()
     left = WantedPages(
-        read_folder(str(folder), []), "", None, lambda text: None, attachments=False
+        read_folder(str(folder), []), TreeOptions("", "REL", attachments=False), lambda text: None
     ).all()
     assert [page.files for page in left] == [{}]

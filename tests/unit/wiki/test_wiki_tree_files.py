@@ -15,6 +15,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.error
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki import additions
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.tree.source_files import (
+    TreeOptions,
     read_folder,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.wiki.tree.wanted_pages import (
@@ -43,7 +44,7 @@ class Folder:
         self, src: str = "", *, drafts: bool = False, **more: Any
     ) -> dict[str, WantedPage]:
         folder = read_folder(str(self.path / src), [], drafts=drafts)
-        pages = WantedPages(folder, "", None, self.warnings.append, **more).all()
+        pages = WantedPages(folder, TreeOptions("", "REL", **more), self.warnings.append).all()
         return {page.source.place: page for page in pages}
 
     def problems(self) -> list[str]:
@@ -90,7 +91,7 @@ def test_heading_of_the_title_is_left_out(
     page = folder()[name]
     assert page.title == title
     assert body in (None, page.body)
-    kept = folder(drop_heading=False)[name]
+    kept = folder(title_heading="keep")[name]
     assert kept.title == title
     assert len(kept.body) >= len(page.body)
 
@@ -108,7 +109,7 @@ def test_link_to_the_dropped_heading_leads_to_the_page(folder: Folder) -> None:
     assert pages["x.md"].body == f"<p>{' '.join(map(link.format, 'abc'))}</p>"
     assert pages["y.md"].body == f"<p>{link.format('d')}</p>"
     assert folder.warnings == []
-    assert 'ac:anchor="t"' in folder(drop_heading=False)["y.md"].body
+    assert 'ac:anchor="t"' in folder(title_heading="keep")["y.md"].body
 
 
 def test_attachments_have_different_names(folder: Folder) -> None:
@@ -211,17 +212,17 @@ def test_names_that_are_equal_in_nfc_are_a_problem(folder: Folder) -> None:
 
 def test_titles_of_one_folder_get_the_file_names(folder: Folder) -> None:
     folder.write(**{"a/x.md": "# T", "a/y.md": "# t", "b/x.md": "# T", "c.md": "# U"})
-    titles = {path: page.title for path, page in folder(by_folder=True).items()}
+    titles = {path: page.title for path, page in folder(unique_titles="folder").items()}
     assert (titles["a/x.md"], titles["a/y.md"]) == ("T (a/x)", "t (a/y)")
     assert (titles["b/x.md"], titles["c.md"]) == ("T (b)", "U")
     folder.write(**{"d/index.md": "# V", "d/d.md": "# V"})
-    titles = {path: page.title for path, page in folder(by_folder=True).items()}
+    titles = {path: page.title for path, page in folder(unique_titles="folder").items()}
     assert (titles["d/index.md"], titles["d/d.md"]) == ("V (d/index)", "V (d/d)")
 
 
 def test_titles_of_folders_without_a_page_get_the_folder_above(folder: Folder) -> None:
     folder.write(**{"a/http/x.md": "# X", "b/http/y.md": "# Y", "http.md": "# http"})
-    titles = {path: page.title for path, page in folder(by_folder=True).items()}
+    titles = {path: page.title for path, page in folder(unique_titles="folder").items()}
     assert titles["a/http/"] == "http (a/http)"
     assert titles["b/http/"] == "http (b/http)"
     assert titles["http.md"] == "http (docs)"
@@ -302,7 +303,7 @@ def test_base_without_a_repository_is_that_of_src(folder: Folder) -> None:
 def test_broken_links_become_text_with_a_warning(folder: Folder, link: str) -> None:
     (folder.path.parent / ".git").mkdir()
     folder.file("x.md", link)
-    page = folder(link_base="https://git.example", allow_broken=True)["x.md"]
+    page = folder(link_base="https://git.example", broken_links="warn")["x.md"]
     assert page.body == "<p>a</p>"
     assert len(folder.warnings) == 1
     assert folder.warnings[0].startswith("x.md:1: the ")
@@ -429,7 +430,7 @@ def test_first_heading_that_equals_the_title_is_left_out(
     folder.write(**{"x.md": text})
     assert folder()["x.md"].body == body
     assert "My page" not in body
-    assert (folder(drop_heading=False)["x.md"].body == body) is ("Other" in body)
+    assert (folder(title_heading="keep")["x.md"].body == body) is ("Other" in body)
 
 
 def test_markdown_has_three_endings(folder: Folder) -> None:
@@ -448,7 +449,7 @@ def test_text_files_that_no_page_refers_to_are_counted(folder: Folder) -> None:
     folder.write(**{"x.md": "[a](a.txt)", "a.txt": "a", "b.txt": "b", "c.rst": "\u00e9" * 3000})
     (folder.path / "d.png").write_bytes(b"\x89PNG\0")
     source = read_folder(str(folder.path), [])
-    pages = WantedPages(source, "", None, folder.warnings.append).all()
+    pages = WantedPages(source, TreeOptions("", "REL"), folder.warnings.append).all()
     assert unreferenced(source, pages) == {
         "unreferenced": "2 text files of src are on no page: 1 .txt, 1 .rst"
     }

@@ -278,15 +278,6 @@ class PlannedAttachment:
     stored: StoredAttachment | None
     action: str
 
-    def line(self, *, after: bool) -> str:
-        """Return the diff line before or after the task. Empty if the attachment is new."""
-        file, stored = self.file, self.stored
-        if after or self.action == "unchanged":
-            return f"attachment: {file.name}, {file.size} bytes, sha256 {file.sha256}\n"
-        if stored is None:
-            return ""
-        return f"attachment: {file.name}, {stored.size} bytes, sha256 {stored.sha256 or '?'}\n"
-
 
 class PageAttachments:
     """Upload the attachments of a page. Attachments that are not listed stay.
@@ -308,7 +299,13 @@ class PageAttachments:
         stored: Mapping[str, StoredAttachment] = {}
         if page is not None and self._files:
             stored = _by_name(entries_of(self._client, page))
-        planned = [self._decide(file, stored.get(file.name)) for file in self._files]
+        planned = []
+        for file in self._files:
+            there = stored.get(file.name)
+            action = "uploaded"
+            if there is not None:
+                action = "unchanged" if self._same(file, there) else "updated"
+            planned.append(PlannedAttachment(file, there, action))
         return PageAttachments(self._client, self._files, planned)
 
     @property
@@ -317,7 +314,17 @@ class PageAttachments:
         return Change(self.noun, None, changed) if changed else None
 
     def text(self, *, after: bool) -> str:
-        return "".join(planned.line(after=after) for planned in self._planned)
+        lines = ""
+        for planned in self._planned:
+            file, stored = planned.file, planned.stored
+            size: int | None = file.size
+            digest: str | None = file.sha256
+            if stored is None and not after:  # the attachment is new
+                continue
+            if stored is not None and not after and planned.action != "unchanged":
+                size, digest = stored.size, stored.sha256
+            lines += f"attachment: {file.name}, {size} bytes, sha256 {digest or '?'}\n"
+        return lines
 
     def result(self) -> Any:
         return [
@@ -334,13 +341,6 @@ class PageAttachments:
         for planned in self._planned:
             if planned.action != "unchanged":
                 self._upload(page, planned)
-
-    def _decide(self, file: WantedAttachment, stored: StoredAttachment | None) -> PlannedAttachment:
-        if stored is None:
-            return PlannedAttachment(file, None, "uploaded")
-        return PlannedAttachment(
-            file, stored, "unchanged" if self._same(file, stored) else "updated"
-        )
 
     def _same(self, file: WantedAttachment, stored: StoredAttachment) -> bool:
         if stored.size is not None and stored.size != file.size:

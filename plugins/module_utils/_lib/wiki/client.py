@@ -515,11 +515,6 @@ class WikiClient(WikiExchange):
         """Save a page. Return it, or None if the response does not contain it."""
         return self._pages.replace(purpose, page, content, verify)
 
-    @property
-    def creates_properties(self) -> bool:
-        """Return whether one request creates a page together with its properties [wiki-30]."""
-        return self.version == 1
-
     def trash(self, purpose: str, page_id: str, verify: Verify) -> None:
         self._pages.trash(purpose, page_id, verify)
 

@@ -13,12 +13,16 @@ import stat
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Annotated, ClassVar, Literal
 
 from ...core.errors import ToolchainError, invalid
 from ...core.globs import Patterns
+from ...core.module.rules import Rule
+from ...core.module.typed_options import NotNegative, Option, PathText, Positive
 from ..formats.comparison import BLOCKS
 from ..formats.front_matter import split_front_matter
 from ..formats.parser import HEADINGS, Malformed, StorageElement, parse
+from ..pages.restrictions import RestrictedOperations
 
 _PREFIXES = ("ac:", "ri:", "at:")
 _ELEMENTS = BLOCKS | frozenset(
@@ -112,6 +116,34 @@ _SAMPLE = 4096
 
 
 @dataclass(frozen=True)
+class TreeOptions:
+    """Options for a folder that becomes a tree of pages."""
+
+    option_rules: ClassVar[tuple[Rule, ...]] = (Rule("prune", requires="mark=true"),)
+
+    src: PathText
+    space: str
+    parent_id: str | None = None
+    unique_titles: Literal["none", "folder"] = "none"
+    title_heading: Literal["drop", "keep"] = "drop"
+    link_base: str | None = None
+    broken_links: Literal["fail", "warn"] = "fail"
+    drafts: Literal["skip", "publish"] = "skip"
+    title_prefix: Annotated[str, Option(empty=True)] = ""
+    exclude: list[str] = field(default_factory=list)
+    labels: list[str] | None = None
+    prune: bool = False
+    max_deletions: NotNegative = 10
+    adopt: bool = False
+    allow_orphaned_comments: bool = False
+    restrictions: RestrictedOperations | None = None
+    force: bool = False
+    mark: bool = True
+    attachments: bool = True
+    parallel: Positive = 4
+
+
+@dataclass(frozen=True)
 class SourceFile:
     """A file or folder that becomes a page.
 
@@ -160,10 +192,6 @@ class SourceFolder:
     problems: list[str] = field(default_factory=list)
     #: Warnings about patterns that exclude nothing.
     warnings: list[str] = field(default_factory=list)
-
-    @property
-    def keys_of_paths(self) -> dict[str, str]:
-        return {page.place: key for key, page in self.pages.items()}
 
 
 def read_folder(src: str, exclude: Sequence[str], *, drafts: bool = False) -> SourceFolder:

@@ -26,7 +26,7 @@ from ..formats.inline_comments import comment_counts, with_comments
 from ..page import Page
 from ..pages.restrictions import PageRestrictions, restrict_of
 from .existing_pages import KEY, ExistingTree, TreeMark, TreeReader, mark_of
-from .source_files import ROOT, possible_keys
+from .source_files import ROOT, TreeOptions, possible_keys
 from .wanted_pages import WantedPage, title_key
 
 #: Changes that create a new version of a page.
@@ -157,11 +157,6 @@ class PagePlan:
 class TreePlanner:
     """Match the wanted pages with existing pages and compare them.
 
-    :param space: key of the space
-    :param parent: id of the page above the root; None is the top of the space
-    :param adopt: whether to take over pages below the root that do not belong to the tree
-    :param orphaned_comments: whether inline comments of readers may be orphaned
-    :param uses_marks: whether to match pages by their marks; otherwise by their titles only
     :param restrictions: wanted restrictions of each page; None means not managed
     """
 
@@ -169,23 +164,19 @@ class TreePlanner:
         self,
         client: WikiClient,
         reader: TreeReader,
-        *,
-        space: str,
-        parent: str | None,
-        adopt: bool,
-        orphaned_comments: bool,
-        parallel: int,
+        options: TreeOptions,
+        restrictions: PageRestrictions | None,
         warn: Callable[[str], None],
-        uses_marks: bool = True,
-        restrictions: PageRestrictions | None = None,
     ) -> None:
-        self._uses_marks, self._restrictions = uses_marks, restrictions
-        self._client, self._reader, self._space, self._parent = client, reader, space, parent
+        self._client, self._reader, self._options = client, reader, options
+        self._parent, self._uses_marks = options.parent_id, options.mark
+        self._restrictions, self._warn = restrictions, warn
+        #: Whether to take over pages below the root that do not belong to the tree. Without marks,
+        #: pages are matched by their titles only.
+        self._adopt = options.adopt or not options.mark
         #: Numbers of inline comments that the saved pages keep and lose.
         self.comments = {"kept": 0, "lost": 0}
         self._counting = threading.Lock()
-        self._adopt, self._orphaned, self._parallel = adopt, orphaned_comments, parallel
-        self._warn = warn
 
     def plans(self, wanted: Sequence[WantedPage]) -> tuple[ExistingTree | None, list[PagePlan]]:
         """Return the tree on the server, and a plan for each wanted page in the same order.
@@ -213,7 +204,7 @@ class TreePlanner:
                 parent=(self._parent or "-") if above is None else titles[above],
             )
 
-        return tree, spread(self._parallel, planned, wanted)
+        return tree, spread(self._options.parallel, planned, wanted)
 
     # -- matching ------------------------------------------------------------------------------
 
@@ -236,16 +227,16 @@ class TreePlanner:
             if not is_ours:
                 raise self._foreign(found, page.title)
             if found.shows_parent and self._parent not in (None, found.parent):
-                self._client.require_parent(str(self._parent), self._space)
+                self._client.require_parent(str(self._parent), self._options.space)
             return found, None
         former = self._reader.former_tree(wanted) if self._uses_marks else None
         root = None if former is None else self._reader.root(former)
         if root is not None and not (_is_root(root) and self._parent in (None, root.parent)):
             former = root = None  # below another parent it is a separate tree
         if root is None and self._parent is None:
-            self._client.require_space(self._space)
+            self._client.require_space(self._options.space)
         elif root is None:
-            self._client.require_parent(str(self._parent), self._space)
+            self._client.require_parent(str(self._parent), self._options.space)
         return root, former
 
     def _take_by_title(
@@ -292,9 +283,9 @@ class TreePlanner:
     def _is_left_over(self, page: Page, wanted: WantedPage, parent: str | None) -> bool:
         """Return whether an interrupted task created the page but did not mark it.
 
-        Creating and marking a page takes two requests in the cloud.
+        Creating and marking a page takes two requests with version 2 of the interface [wiki-30].
         """
-        if self._client.creates_properties or not self._uses_marks or page.version != 1:
+        if self._client.version == 1 or not self._uses_marks or page.version != 1:
             return False
         unmarked = page.content_property(KEY) is None
         if not unmarked or page.parent != parent or page.body is None:
@@ -304,15 +295,15 @@ class TreePlanner:
         return is_empty or alike(page.body, wanted.body, page.space)
 
     def _foreign(self, page: Page, title: str) -> ToolchainError:
-        mark = mark_of(page)
+        """Return the error for a page that does not belong to the tree."""
+        mark, space = mark_of(page), self._options.space
         owner = "does not belong to this tree"
         if mark is not None and mark.tree is not None:
             owner = f"belongs to the tree of the page {mark.tree} (file {mark.file})"
-        reason = (
-            f"the page '{title}' ({page.id}) in the space {self._space} {owner}, and is not changed"
-        )
         return ToolchainError(
-            "conflict", f"{reason}; adopt: true takes over existing pages below the root page"
+            "conflict",
+            f"the page '{title}' ({page.id}) in the space {space} {owner}, and is not changed;"
+            " adopt: true takes over existing pages below the root page",
         )
 
     # -- comparing -----------------------------------------------------------------------------
@@ -364,7 +355,7 @@ class TreePlanner:
         message = (
             f"{wanted.source.path}: {lost} inline comments of readers lose their place in the text"
         )
-        if not self._orphaned:
+        if not self._options.allow_orphaned_comments:
             raise ToolchainError(
                 "conflict", f"{message}: keep the commented text, or set allow_orphaned_comments"
             )

@@ -37,6 +37,7 @@ from .source_files import (
     ROOT,
     SourceFile,
     SourceFolder,
+    TreeOptions,
     is_markdown,
     is_text,
     named_attachments,
@@ -62,7 +63,8 @@ class FolderLinks:
     """
 
     def __init__(self, folder: SourceFolder, base: str | None = None) -> None:
-        self._folder, self._keys, self._base = folder, folder.keys_of_paths, base
+        self._folder, self._base = folder, base
+        self._keys = {page.place: key for key, page in folder.pages.items()}
         #: Path of the folder in its Git repository. Empty if it is in none.
         self._prefix, root = "", folder.root
         while not os.path.exists(os.path.join(root, ".git")) and root != os.path.dirname(root):
@@ -254,41 +256,22 @@ def title_key(title: str) -> str:
 
 
 class WantedPages:
-    """Read and convert all files of a folder.
-
-    :param warn: reports warnings
-    :param attachments: whether to attach files that pages refer to
-    :param by_folder: whether to append the folder to titles that several files have
-    :param drop_heading: whether to leave out the heading that became the title
-    :param link_base: address of the root of the repository, for links to its other files
-    :param allow_broken: whether to warn about broken links and images, which become text
-    """
+    """Read and convert all files of a folder. `warn` reports warnings."""
 
     def __init__(
-        self,
-        folder: SourceFolder,
-        prefix: str,
-        labels: Sequence[str] | None,
-        warn: Callable[[str], None],
-        *,
-        attachments: bool = True,
-        by_folder: bool = False,
-        drop_heading: bool = True,
-        link_base: str | None = None,
-        allow_broken: bool = False,
+        self, folder: SourceFolder, options: TreeOptions, warn: Callable[[str], None]
     ) -> None:
-        self._link_base, self._allow_broken = link_base, allow_broken
-        self._by_folder, self._drop_heading = by_folder, drop_heading
-        self._folder, self._prefix, self._labels, self._warn = folder, prefix, labels, warn
-        self._attachments = attachments
+        self._folder, self._options, self._warn = folder, options, warn
         self._problems = list(folder.problems)
+        #: Reports a broken link or image, as a warning or as a problem.
+        self._broken = warn if options.broken_links == "warn" else self._problems.append
 
     def all(self) -> list[WantedPage]:
         """Return the pages, parents first. Raises `invalid` with all problems."""
         if any(is_markdown(source.place) for source in self._folder.pages.values()):
             require_markdown()
         read = [page for source in self._folder.pages.values() if (page := self._read(source))]
-        read = self._with_unique_titles(read) if self._by_folder else read
+        read = self._with_unique_titles(read) if self._options.unique_titles == "folder" else read
         self._reject_duplicates(read)
         wanted = list(self._converted({page.source.key: page for page in read}))
         problems = list(dict.fromkeys(self._problems))
@@ -310,6 +293,7 @@ class WantedPages:
 
     def _read(self, source: SourceFile) -> _ReadPage | None:
         """Read a file. Add a problem and return None if it cannot be converted."""
+        drops_heading = self._options.title_heading == "drop"
         if source.file is None:
             return self._page(source, None, _CHILDREN, FrontMatter(""), None)
         try:
@@ -319,7 +303,7 @@ class WantedPages:
             body, digest = front.text.lstrip("\n"), _digest(text)
             if not is_markdown(source.place):
                 found = title_heading(front.text)
-                if found is not None and not front.title and self._drop_heading:
+                if found is not None and not front.title and drops_heading:
                     body = found.rest.lstrip("\n")
                 return self._page(source, found.text if found else None, body, front, digest)
             is_mdx = source.place.lower().endswith(".mdx")
@@ -334,7 +318,7 @@ class WantedPages:
                 heading = None
         shown = title_of(heading) if heading else None
         page = self._page(source, shown, body, front, digest)
-        return replace(page, document=document, heading=heading if self._drop_heading else None)
+        return replace(page, document=document, heading=heading if drops_heading else None)
 
     def _page(
         self,
@@ -346,7 +330,7 @@ class WantedPages:
     ) -> _ReadPage:
         """Return a page whose title is in its front matter, in its heading or the file name."""
         name = source.name if source.parent is not None else self._folder.title
-        title = f"{self._prefix}{front.title or heading or name}"
+        title = f"{self._options.title_prefix}{front.title or heading or name}"
         page = _ReadPage(source, " ".join(composed(title).split()), body, front, digest)
         wrong = wrong_title(page.title)
         if wrong is not None:
@@ -363,8 +347,7 @@ class WantedPages:
             with open(real, encoding="utf-8-sig", newline="") as stream:
                 text = part_of(split_front_matter(stream.read()).text, part)
         if text is None:
-            report = self._warn if self._allow_broken else self._problems.append
-            report(f"{source.place}:{line}: the included file '{name}' {_MISSING}")
+            self._broken(f"{source.place}:{line}: the included file '{name}' {_MISSING}")
         return text
 
     def _with_unique_titles(self, pages: Sequence[_ReadPage]) -> list[_ReadPage]:
@@ -396,7 +379,11 @@ class WantedPages:
                 cure = "give one of them a title in its front matter"
                 if page.source.file is None:
                     cure = f"give the folder an index.md with a title ({path}index.md)"
-                cure += "" if self._by_folder else ", or set unique_titles to folder"
+                cure += (
+                    ""
+                    if self._options.unique_titles == "folder"
+                    else ", or set unique_titles to folder"
+                )
                 self._problems.append(
                     f"{path}:1: the title '{page.title}' is also used by {other}: {cure}"
                 )
@@ -404,8 +391,7 @@ class WantedPages:
     # -- converting ----------------------------------------------------------------------------
 
     def _converted(self, pages: dict[str, _ReadPage]) -> Iterator[WantedPage]:
-        folder = FolderLinks(self._folder, self._link_base)
-        report = self._warn if self._allow_broken else self._problems.append
+        folder = FolderLinks(self._folder, self._options.link_base)
         titles = {key: page.title for key, page in pages.items()}
         documents = {key: page.document for key, page in pages.items() if page.document}
         targets = {key: pages[key].targets(document) for key, document in documents.items()}
@@ -417,22 +403,25 @@ class WantedPages:
             if target is not None and target.page is not None and target.fragment:
                 linked.setdefault(target.page, set()).add(target.fragment)
         for key, page in pages.items():
-            links = PageLinks(page.source, folder, titles, targets, report, self._warn)
-            if self._attachments:
+            links = PageLinks(page.source, folder, titles, targets, self._broken, self._warn)
+            if self._options.attachments:
                 self._attach_listed(links, page)
             body = page.body
             if page.document is not None:
                 fragments = linked.get(key, set())
                 body = StorageRenderer(page.document, links, fragments, page.heading).body()
-            elif self._attachments:
+            elif self._options.attachments:
                 self._attach_named(links, body, page.front.attachments)
-            named = links.names.files if self._attachments else {}
+            named = links.names.files if self._options.attachments else {}
             files = {name: self._folder.files[path] for name, path in named.items()}
             for label in page.front.labels or ():
                 if (wrong := wrong_label(label)) is not None:
                     self._problems.append(f"{page.source.place}:1: {wrong}")
-            names = [label.lower() for label in (*(self._labels or ()), *(page.front.labels or ()))]
-            is_labelled = self._labels is not None or page.front.labels is not None
+            names = [
+                label.lower()
+                for label in (*(self._options.labels or ()), *(page.front.labels or ()))
+            ]
+            is_labelled = self._options.labels is not None or page.front.labels is not None
             labels = tuple(dict.fromkeys(names)) if is_labelled else None
             yield WantedPage(page.source, page.title, body, labels, files, page.digest)
 

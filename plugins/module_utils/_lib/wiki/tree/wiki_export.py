@@ -98,7 +98,7 @@ class WikiExportOperation(ServiceExport):
         self._files = (
             AttachmentReader(self._client, options.max_size) if options.attachments else None
         )
-        self._access = AccessReader(self._client)
+        self._spaces, self._restrictions = Spaces(self._client), Restrictions(self._client)
         #: Entries for `wiki_restriction` by space and title.
         self._restricted: dict[tuple[str, str], dict[str, Any]] = {}
         self._names = FileNames()
@@ -135,9 +135,7 @@ class WikiExportOperation(ServiceExport):
             alone |= set() if tree.children else {root.id}
         if options.spaces:
             keys = dict.fromkeys(str(root.space) for root in roots.values())
-            state.values["spaces"] = [
-                entry for key in keys for entry in self._access.space(key, state)
-            ]
+            state.values["spaces"] = [entry for key in keys for entry in self._space(key, state)]
         found = (self._tree(root, state, alone=root.id in alone) for root in roots.values())
         state.values["trees"] = [entry for entry in found if entry is not None]
         if options.restrictions:
@@ -174,7 +172,7 @@ class WikiExportOperation(ServiceExport):
         def read_page(page: Page) -> _ExportedPage:
             try:
                 files = None if self._files is None else self._files.read(page)
-                rights = self._access.restrictions(page) if self._options.restrictions else None
+                rights = self._rights(page) if self._options.restrictions else None
                 return _ExportedPage(reader.with_body(page), self._labels(page), files, rights)
             finally:
                 count.add()
@@ -221,6 +219,54 @@ class WikiExportOperation(ServiceExport):
                 for name in OPERATIONS
             }
             self._restricted[key] = {"space": space, "title": title, **named}
+
+    def _space(self, key: str, state: ServiceState) -> list[dict[str, Any]]:
+        """Return a list with the entry of a space for `wiki_space`. Empty if it is unreadable."""
+        try:
+            found = self._spaces.read(key)
+            if found is None:
+                raise ToolchainError("not_found", "it does not exist, or is not visible")
+            typed_options.check(SpaceEntry(key))
+        except ToolchainError as error:
+            if error.kind not in (*_UNREADABLE, "invalid"):
+                raise
+            state.leave_out("space", key, error.message)
+            return []
+        entry = {"key": key, "name": found["name"], "description": found["description"]}
+        if found["home_page"] is not None:
+            entry["home_page"] = found["home_page"]
+        try:
+            entry["permissions"] = self._permissions(key)
+        except ToolchainError as error:
+            if error.kind not in (*_UNREADABLE, "invalid"):
+                raise
+            state.leave_out("permissions", key, error.message)
+        return [entry]
+
+    def _permissions(self, key: str) -> list[dict[str, Any]]:
+        """Return the permissions of a space as entries.
+
+        Raises `ToolchainError` if an entry cannot express a permission. Importing the list without
+        it would remove the permission, because the list is exact.
+        """
+        entries: list[dict[str, Any]] = []
+        for subject, operations in sorted(self._spaces.permissions(key).items()):
+            kind, _colon, name = subject.partition(":")
+            holder = self._spaces.user_name(name) if kind == "user" else name or True
+            entries.append({kind: holder, "operations": operations})
+        typed_options.check(
+            SpaceEntry(key, permissions=[SpacePermission(**entry) for entry in entries])
+        )
+        return entries
+
+    def _rights(self, page: Page) -> PageRights | ToolchainError:
+        """Return the restrictions of a page, or the error if they cannot be read."""
+        try:
+            return self._restrictions.of(page)
+        except ToolchainError as error:
+            if error.kind not in (*_UNREADABLE, "protocol"):
+                raise
+            return error
 
     def _labels(self, page: Page) -> tuple[str, ...] | None:
         """Return the labels of a page, or None if the account may not read them."""
@@ -334,61 +380,6 @@ def page_file(
         return text
     state.leave_out("page", page.title, reason)
     return None
-
-
-class AccessReader:
-    """Read spaces and restrictions. Those that cannot be read are listed in the state."""
-
-    def __init__(self, client: WikiClient) -> None:
-        self._spaces, self._restrictions = Spaces(client), Restrictions(client)
-
-    def space(self, key: str, state: ServiceState) -> list[dict[str, Any]]:
-        """Return a list with the entry of a space for `wiki_space`. Empty if it is unreadable."""
-        try:
-            found = self._spaces.read(key)
-            if found is None:
-                raise ToolchainError("not_found", "it does not exist, or is not visible")
-            typed_options.check(SpaceEntry(key))
-        except ToolchainError as error:
-            if error.kind not in (*_UNREADABLE, "invalid"):
-                raise
-            state.leave_out("space", key, error.message)
-            return []
-        entry = {"key": key, "name": found["name"], "description": found["description"]}
-        if found["home_page"] is not None:
-            entry["home_page"] = found["home_page"]
-        try:
-            entry["permissions"] = self._permissions(key)
-        except ToolchainError as error:
-            if error.kind not in (*_UNREADABLE, "invalid"):
-                raise
-            state.leave_out("permissions", key, error.message)
-        return [entry]
-
-    def _permissions(self, key: str) -> list[dict[str, Any]]:
-        """Return the permissions of a space as entries.
-
-        Raises `ToolchainError` if an entry cannot express a permission. Importing the list without
-        it would remove the permission, because the list is exact.
-        """
-        entries: list[dict[str, Any]] = []
-        for subject, operations in sorted(self._spaces.permissions(key).items()):
-            kind, _colon, name = subject.partition(":")
-            holder = self._spaces.user_name(name) if kind == "user" else name or True
-            entries.append({kind: holder, "operations": operations})
-        typed_options.check(
-            SpaceEntry(key, permissions=[SpacePermission(**entry) for entry in entries])
-        )
-        return entries
-
-    def restrictions(self, page: Page) -> PageRights | ToolchainError:
-        """Return the restrictions of a page, or the error if they cannot be read."""
-        try:
-            return self._restrictions.of(page)
-        except ToolchainError as error:
-            if error.kind not in (*_UNREADABLE, "protocol"):
-                raise
-            return error
 
 
 @dataclass

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, ClassVar, Literal
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 from ...core.address import require_segment
 from ...core.concurrency import spread
@@ -14,10 +14,8 @@ from ...core.errors import ToolchainError, invalid, listed, shorten
 from ...core.json_text import member
 from ...core.module.authorship import Author
 from ...core.module.descriptor import Descriptor, writes
-from ...core.module.rules import Rule
 from ...core.module.sealing import PlannedChange
 from ...core.module.task import Task
-from ...core.module.typed_options import NotNegative, Option, PathText, Positive
 from ...core.plan import Action, Plan
 from ..client import WikiClient
 from ..formats.comparison import alike, joined
@@ -26,39 +24,33 @@ from ..pages.desired_page import DesiredPage, PageWriter, trash
 from ..pages.restrictions import EXPANSION as RESTRICTIONS
 from ..pages.restrictions import (
     PageRestrictions,
-    RestrictedOperations,
     Restrictions,
     require_names_of,
 )
 from ..service import SERVICE
 from .existing_pages import EXPANSION, KEY, TreeMark, TreeReader, mark_of
-from .source_files import ROOT, SourceFolder, read_folder
+from .source_files import ROOT, SourceFolder, TreeOptions, read_folder
 from .tree_plan import PagePlan, TreePlanner, deletions, left_out
 from .wanted_pages import WantedPage, WantedPages, title_key, unreferenced
 
+_ADDRESS = re.compile(r"https?://[^\s/?#]+(?:/[^\s?#]*)?\Z")
+#: Further members to expand.
+_MORE = (
+    *(EXPANSION, "space.homepage", "children.page"),
+    *("children.attachment", "children.attachment.version"),
+)
+
+
+@dataclass(frozen=True)
+class WikiTreeOptions(TreeOptions):
+    """The options of `wiki_tree`."""
+
 
 class TreeWriter:
-    """Apply the plans of pages. `done`: written pages by key of the file.
+    """Apply the plans of pages. `done`: written pages by key of the file."""
 
-    :param space: key of the space
-    :param parent: id of the page above the root; None is the top of the space
-    :param warn: reports warnings
-    :param uses_marks: whether to mark the pages
-    """
-
-    def __init__(
-        self,
-        client: WikiClient,
-        space: str,
-        parent: str | None,
-        parallel: int,
-        warn: Callable[[str], None],
-        *,
-        uses_marks: bool = True,
-    ) -> None:
-        self._uses_marks = uses_marks
-        self._client, self._space, self._parent = client, space, parent
-        self._parallel, self._warn = parallel, warn
+    def __init__(self, task: Task, client: WikiClient, options: WikiTreeOptions) -> None:
+        self._task, self._client, self._options = task, client, options
         self.done: dict[str, Page] = {}
         self._ids: dict[str, str] = {}
         self._rewritten: list[str] = []
@@ -84,12 +76,12 @@ class TreeWriter:
                     " hand"
                 )
                 raise ToolchainError("conflict", reason)
-            spread(self._parallel, lambda key: self._write(key, pending[key]), ready)
+            spread(self._options.parallel, lambda key: self._write(key, pending[key]), ready)
             for key in ready:
                 del pending[key]
         if self._rewritten:
             files = shorten(", ".join(self._rewritten))
-            self._warn(
+            self._task.warn(
                 f"the stored bodies of {files} differ from the bodies that were sent; unsupported"
                 " content may be lost"
             )
@@ -120,18 +112,18 @@ class TreeWriter:
         root = page.id if key == ROOT else self._ids[ROOT]
         saved = (page.id, wanted.digest, page.version, wanted.source_digest)
         mark = TreeMark(root, plan.path, *saved)
-        if self._uses_marks and mark_of(page) != mark:
+        if self._options.mark and mark_of(page) != mark:
             self._client.write_property(page, KEY, mark.shown())
         self.done[key], self._ids[key] = page, page.id
 
     def _saved(self, plan: PagePlan, wanted: WantedPage) -> Page:
         """Save the page. Raises `failed` if the server puts it below another parent."""
         page, above = plan.page, wanted.source.parent
-        parent = self._parent if above is None else self._ids[above]
+        parent = self._options.parent_id if above is None else self._ids[above]
         desired = DesiredPage(wanted.title, wanted.body, parent)
         root = None if above is None else self._ids[ROOT]
         first = TreeMark(root, plan.path).shown()
-        properties = {KEY: {"value": first}} if self._uses_marks else None
+        properties = {KEY: {"value": first}} if self._options.mark else None
         writer = PageWriter(
             self._client,
             desired,
@@ -142,7 +134,7 @@ class TreeWriter:
         )
         body = wanted.body if page is None else desired.body_on(page)
         if page is None:
-            saved = writer.create(self._space)
+            saved = writer.create(self._options.space)
         else:
             saved = writer.update(page, body)
             if member(saved.content, "metadata", "properties") is None:
@@ -156,42 +148,6 @@ class TreeWriter:
         if saved.body is not None and not alike(saved.body, body, saved.space):
             self._rewritten.append(plan.path)
         return saved
-
-
-_ADDRESS = re.compile(r"https?://[^\s/?#]+(?:/[^\s?#]*)?\Z")
-#: Further members to expand.
-_MORE = (
-    *(EXPANSION, "space.homepage", "children.page"),
-    *("children.attachment", "children.attachment.version"),
-)
-
-
-@dataclass(frozen=True)
-class WikiTreeOptions:
-    """Options of `wiki_tree`."""
-
-    option_rules: ClassVar[tuple[Rule, ...]] = (Rule("prune", requires="mark=true"),)
-
-    src: PathText
-    space: str
-    parent_id: str | None = None
-    unique_titles: Literal["none", "folder"] = "none"
-    title_heading: Literal["drop", "keep"] = "drop"
-    link_base: str | None = None
-    broken_links: Literal["fail", "warn"] = "fail"
-    drafts: Literal["skip", "publish"] = "skip"
-    title_prefix: Annotated[str, Option(empty=True)] = ""
-    exclude: list[str] = field(default_factory=list)
-    labels: list[str] | None = None
-    prune: bool = False
-    max_deletions: NotNegative = 10
-    adopt: bool = False
-    allow_orphaned_comments: bool = False
-    restrictions: RestrictedOperations | None = None
-    force: bool = False
-    mark: bool = True
-    attachments: bool = True
-    parallel: Positive = 4
 
 
 @dataclass(frozen=True)
@@ -265,30 +221,9 @@ class WikiTreeOperation:
     def plan(self) -> Plan:
         options, task = self._options, self._task
         folder = self._folder()
-        wanted = WantedPages(
-            folder,
-            options.title_prefix,
-            options.labels,
-            task.warn,
-            attachments=options.attachments,
-            by_folder=options.unique_titles == "folder",
-            drop_heading=options.title_heading == "drop",
-            link_base=options.link_base,
-            allow_broken=options.broken_links == "warn",
-        ).all()
+        wanted = WantedPages(folder, options, task.warn).all()
         reader = TreeReader(self._client, options.space, options.parallel, task.progress)
-        planner = TreePlanner(
-            self._client,
-            reader,
-            space=options.space,
-            parent=options.parent_id,
-            adopt=options.adopt or not options.mark,
-            orphaned_comments=options.allow_orphaned_comments,
-            uses_marks=options.mark,
-            parallel=options.parallel,
-            warn=task.warn,
-            restrictions=self._restrictions,
-        )
+        planner = TreePlanner(self._client, reader, options, self._restrictions, task.warn)
         tree, pages = planner.plans(wanted)
         gone = []
         if options.prune:
@@ -351,15 +286,8 @@ class WikiTreeOperation:
                 require(f"saving {page_plan.path}", page_plan.page, "update")
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        options, gone = self._options, list[PagePlan]()
-        writer = TreeWriter(
-            self._client,
-            options.space,
-            options.parent_id,
-            options.parallel,
-            self._task.warn,
-            uses_marks=options.mark,
-        )
+        gone = list[PagePlan]()
+        writer = TreeWriter(self._task, self._client, self._options)
         try:
             writer.write(plan.data.pages)
             for deletion in plan.data.deletions:
