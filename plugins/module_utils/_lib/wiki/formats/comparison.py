@@ -140,7 +140,13 @@ def readable(
         there, here = _comparable(parse(current), parse(wanted), space)
     except Malformed:
         return lines
-    _drop_server_members(there, here)
+    # Remove what only the server has set. Elements of a kind are paired in document order.
+    ours = _kinds(here)
+    for kind, elements in _kinds(there).items():
+        for element, partner in zip_longest(elements, ours.get(kind, [])[: len(elements)]):
+            element.children = _children(element, partner)
+            given = {} if partner is None else partner.attributes
+            _drop_attributes(element, element.attributes, given)
     before, after = _pretty(there), _pretty(here)
     return lines if exact and before == after else (before, after)
 
@@ -399,20 +405,6 @@ def _is_optional(parent: StorageElement, child: StorageElement) -> bool:
     if parent.name == "table":
         return child.name == "colgroup"
     return child.name == _PARAMETER and child.attributes.get("ac:name") in _BREAKOUT
-
-
-def _drop_server_members(current: StorageElement, wanted: StorageElement) -> None:
-    """Remove ids, versions, sizes and other members that only the server has set.
-
-    Elements of the same kind are paired in document order.
-    """
-    theirs, ours = _kinds(current), _kinds(wanted)
-    for kind, elements in theirs.items():
-        for element, partner in zip_longest(elements, ours.get(kind, [])[: len(elements)]):
-            element.children = _children(element, partner)
-            _drop_attributes(
-                element, element.attributes, {} if partner is None else partner.attributes
-            )
 
 
 def _kinds(tree: StorageElement) -> dict[tuple[str, str], list[StorageElement]]:

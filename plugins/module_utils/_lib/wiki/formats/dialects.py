@@ -328,28 +328,22 @@ def _lines_of_tags(state: StateBlock, begin: int, end: int) -> int:
 
 
 def _parse_line_of_tags(state: StateBlock, begin: int, end: int, silent: bool) -> bool:
+    """Parse a line of tags, which is code if it and the lines below are. Shortcodes never are."""
     count = _lines_of_tags(state, begin, end)
-    if count == 0 or (state.is_code_block(begin) and not _is_outside_code(state, begin, end)):
+    shortcodes = tuple(opening for opening, _closing in _SHORTCODES)
+    if count and state.is_code_block(begin) and not _line(state, begin).startswith(shortcodes):
+        for line in range(begin, end):
+            if state.isEmpty(line):
+                continue
+            if not state.is_code_block(line):
+                break
+            if not _is_line_of_tags(_line(state, line)):
+                return False
+    if count == 0:
         return False
     if not silent:
         text = "\n".join(_line(state, line).rstrip() for line in range(begin, begin + count))
         _push_text(state, TEMPLATE, text, begin, begin + count)
-    return True
-
-
-def _is_outside_code(state: StateBlock, begin: int, end: int) -> bool:
-    """Return whether an indented line of tags is no code.
-
-    Shortcodes never are. Other tags are code if the lines below them are.
-    """
-    if _line(state, begin).startswith(tuple(opening for opening, _closing in _SHORTCODES)):
-        return True
-    for line in range(begin, end):
-        if not state.isEmpty(line):
-            if not state.is_code_block(line):
-                return True
-            if not _is_line_of_tags(_line(state, line)):
-                return False
     return True
 
 

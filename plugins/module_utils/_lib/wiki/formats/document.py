@@ -144,15 +144,24 @@ def is_safe_address(address: str) -> bool:
 
 
 def _targets(tree: Element, footnotes: Mapping[str, Element]) -> dict[str, str]:
-    """Set the slugs of headings, and return all targets. The first element with an id has it."""
+    """Set the slugs of headings, and return all targets. The first element with an id has it.
+
+    The slug is GitHub's anchor of a heading: that of "A first step" is `a-first-step`.
+    """
     found: dict[str, str] = {}
+    #: Slugs of the headings, with the last number added to each.
     taken: dict[str, int] = {}
     for root in (tree, *footnotes.values()):
         for element in root.walk():
             names = list(element.ids)
             if root is tree and element.tag in HEADINGS:
-                element.slug = _slug(element.text(), taken)
-                names.append(element.slug)
+                slug = base = _NOT_IN_A_SLUG.sub("", element.text().lower()).replace(" ", "-")
+                while slug in taken:
+                    taken[base] += 1
+                    slug = f"{base}-{taken[base]}"
+                taken[slug] = 0
+                element.slug = slug
+                names.append(slug)
             own: list[str] = []
             for name in names:
                 if name and target_key(name) not in found:
@@ -199,16 +208,3 @@ def _set_attributes(element: Element, found: re.Match[str]) -> None:
             element.ids.insert(0, one["id"] or value)
         elif one["name"] in ("width", "height", "align"):
             element.attributes[one["name"]] = value
-
-
-def _slug(text: str, taken: dict[str, int]) -> str:
-    """Return GitHub's anchor of a heading: that of "A first step" is `a-first-step`.
-
-    :param taken: the slugs of the headings before it, with the last number added to each
-    """
-    slug = base = _NOT_IN_A_SLUG.sub("", text.lower()).replace(" ", "-")
-    while slug in taken:
-        taken[base] += 1
-        slug = f"{base}-{taken[base]}"
-    taken[slug] = 0
-    return slug

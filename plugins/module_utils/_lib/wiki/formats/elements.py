@@ -240,10 +240,12 @@ class TreeBuilder:
             if isinstance(part, str):
                 is_code = any(element.tag == "pre" for element in self._open)
                 self._append(part if is_code else _BLANKS.sub(" ", part))
-            elif part.ends:
-                self._end_tag(part.name)
-            else:
+            elif not part.ends:
                 self._start_tag(part)
+            elif part.name in _BREAKING:
+                self._break()
+            else:
+                self._close(frozenset({part.name}), frozenset())
 
     def _start_tag(self, tag: Tag) -> None:
         names = [tag.attributes.get("id", "")]
@@ -264,17 +266,6 @@ class TreeBuilder:
             self._append(element)
         else:
             self._start(element)
-
-    def _end_tag(self, name: str) -> None:
-        if name in _BREAKING:
-            self._break()
-            return
-        for index in range(len(self._open) - 1, 0, -1):
-            if not self._open[index].raw:
-                return
-            if self._open[index].tag == name:
-                del self._open[index:]
-                return
 
     def _break(self) -> None:
         self._closed_by(BREAK)

@@ -128,22 +128,18 @@ class _Reader:
             closing = re.compile(rf"(?<!`){ticks}(?!`)|\n[ \t\r]*\n").search(self.source, end)
             self._keep(closing.end() if closing is not None and closing[0] == ticks else end)
             return True
-        if character == "{":
-            return self._expression()
-        return character == "<" and self._tag()
-
-    def _expression(self) -> bool:
-        """Drop a comment. A string of blanks is a blank."""
-        if self.source.startswith("{/*", self.at):
+        if character == "{" and self.source.startswith("{/*", self.at):  # a comment
             end = self.source.find("*/", self.at)
             end = -1 if end < 0 else self.source.find("}", end)
             self._drop(len(self.source) if end < 0 else end + 1)
             return True
-        found = _STRING.match(self.source, self.at)
-        if found is not None:
-            self._drop(found.end())
-            self.parts.append(" ")
-        return found is not None
+        if character == "{":  # a string of blanks is a blank
+            found = _STRING.match(self.source, self.at)
+            if found is not None:
+                self._drop(found.end())
+                self.parts.append(" ")
+            return found is not None
+        return character == "<" and self._tag()
 
     def _tag(self) -> bool:
         """Drop the tag of a component, or simplify the attributes of an element of HTML."""
