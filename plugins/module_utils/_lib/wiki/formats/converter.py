@@ -95,7 +95,16 @@ class InlineRenderer:
         if node.tag == "img":
             return self.anchors(node) + self._image(node)
         if node.tag == FOOTNOTE:
-            return self._footnote(node)
+            name, mark = node.attributes["name"], ""
+            if name not in self._document.footnotes:
+                self._resolver.warn(f"the footnote '{name}' is not defined", node.line)
+                return markup.escaped(f"[^{name}]")
+            if name not in self._numbers:
+                self.notes.append(name)
+                self._numbers[name] = len(self.notes)
+                mark = markup.anchor(f"{self.note}{len(self.notes)}-from")
+            number = self._numbers[name]
+            return f"<sup>{mark}{markup.jump(f'{self.note}{number}', str(number))}</sup>"
         if node.tag in BLOCKS:  # in a heading, for example
             return f" {self.anchors(node)}{self.render(node.children)} "
         if node.tag == "a":
@@ -147,19 +156,6 @@ class InlineRenderer:
             f"the address with {scheme}: is left out, only its text is kept", element.line
         )
         return False
-
-    def _footnote(self, element: Element) -> str:
-        name = element.attributes["name"]
-        if name not in self._document.footnotes:
-            self._resolver.warn(f"the footnote '{name}' is not defined", element.line)
-            return markup.escaped(f"[^{name}]")
-        mark = ""
-        if name not in self._numbers:
-            self.notes.append(name)
-            self._numbers[name] = len(self.notes)
-            mark = markup.anchor(f"{self.note}{len(self.notes)}-from")
-        number = self._numbers[name]
-        return f"<sup>{mark}{markup.jump(f'{self.note}{number}', str(number))}</sup>"
 
 
 _ALERT = re.compile(r"\[!(NOTE|TIP|IMPORTANT|WARNING|CAUTION)\]\s*", re.IGNORECASE)

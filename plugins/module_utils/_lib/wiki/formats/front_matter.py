@@ -67,7 +67,11 @@ def block_of(source: str) -> Block | None:
         return None
     if not HAS_YAML:
         raise invalid("front matter requires the Python library PyYAML")
-    values = _loaded(found["yaml"])
+    try:
+        values = parse_yaml(found["yaml"])
+    except UnreadableYaml as error:
+        line = (error.line or 1) + 1
+        raise invalid(f"line {line}: cannot parse the front matter: {error}") from None
     return Block(values, *found.span("yaml"), found.end()) if isinstance(values, Mapping) else None
 
 
@@ -98,12 +102,12 @@ def _toml_of(source: str) -> Block | None:
 
         try:
             values = tomllib.loads(found["toml"].replace("\r\n", "\n"))
-            return Block(values, *found.span("toml"), found.end())
         except (tomllib.TOMLDecodeError, RecursionError) as error:
             at = _LINE.search(str(error))
             line = int(at[1]) + 1 if at is not None and at[1] else 1
             reason = _LINE.sub("", str(error))
             raise invalid(f"line {line}: cannot parse the front matter: {reason}") from None
+        return Block(values, *found.span("toml"), found.end())
     raise invalid("front matter in TOML requires Python 3.11: use YAML between lines of ---")
 
 
@@ -119,14 +123,6 @@ def _is_draft(values: Mapping[Any, Any]) -> bool:
     if isinstance(published, str):
         published = _BOOLEANS.get(published.strip().lower(), True)
     return bool(draft) or published is False
-
-
-def _loaded(text: str) -> Any:
-    try:
-        return parse_yaml(text)
-    except UnreadableYaml as error:
-        line = (error.line or 1) + 1
-        raise invalid(f"line {line}: cannot parse the front matter: {error}") from None
 
 
 def _labels(values: Mapping[Any, Any]) -> list[str] | None:

@@ -85,18 +85,10 @@ class _Reader:
             self._keep(min(end + 1, len(self.source)))
             self._follows_blank = False
             return True
-        if self._follows_blank and _MODULE.match(text):
-            self._drop(self._end_of_module())
-            return True
-        self._follows_blank = not text.strip()
-        return False
-
-    def _end_of_line(self, at: int) -> int:
-        end = self.source.find("\n", at)
-        return len(self.source) if end < 0 else end
-
-    def _end_of_module(self) -> int:
-        """Return the end of a module: the first empty line outside of its brackets."""
+        if not (self._follows_blank and _MODULE.match(text)):
+            self._follows_blank = not text.strip()
+            return False
+        # a module ends with the first empty line outside of its brackets
         at, balanced = self.at, self._failures < _MAX_FAILURES
         while at < len(self.source):
             character = self.source[at]
@@ -106,11 +98,17 @@ class _Reader:
                 after = _after_brackets(self.source, at)
                 at, balanced = after, after > at + 1
                 self._failures += not balanced
-            elif self.source.startswith("\n\n", at) or self.source.startswith("\n\r\n", at):
-                return at + 1
+            elif self.source.startswith(("\n\n", "\n\r\n"), at):
+                at += 1
+                break
             else:
                 at += 1
-        return at
+        self._drop(at)
+        return True
+
+    def _end_of_line(self, at: int) -> int:
+        end = self.source.find("\n", at)
+        return len(self.source) if end < 0 else end
 
     # -- special characters ----------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ import posixpath
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from urllib.parse import quote, unquote
@@ -405,13 +405,11 @@ class WantedPages:
         for key, page in pages.items():
             links = PageLinks(page.source, folder, titles, targets, self._broken, self._warn)
             if self._options.attachments:
-                self._attach_listed(links, page)
+                self._attach(links, page)
             body = page.body
             if page.document is not None:
                 fragments = linked.get(key, set())
                 body = StorageRenderer(page.document, links, fragments, page.heading).body()
-            elif self._options.attachments:
-                self._attach_named(links, body, page.front.attachments)
             named = links.names.files if self._options.attachments else {}
             files = {name: self._folder.files[path] for name, path in named.items()}
             for label in page.front.labels or ():
@@ -425,11 +423,12 @@ class WantedPages:
             labels = tuple(dict.fromkeys(names)) if is_labelled else None
             yield WantedPage(page.source, page.title, body, labels, files, page.digest)
 
-    def _attach_listed(self, links: PageLinks, page: _ReadPage) -> None:
-        """Add the attachments listed in the front matter."""
+    def _attach(self, links: PageLinks, page: _ReadPage) -> None:
+        """Add the attachments in the front matter, and those that a storage format refers to."""
         below = posixpath.dirname(page.source.path)
         position = f"{page.source.place}:1: attachments"
-        for name, path in page.front.attachments.items():
+        listed = page.front.attachments
+        for name, path in listed.items():
             file = None
             if path is not None:
                 file = posixpath.normpath(posixpath.join(below, unicodedata.normalize("NFC", path)))
@@ -437,6 +436,15 @@ class WantedPages:
                 self._reserve(links, position, name, file)
             else:
                 self._problems.append(f"{position}: the file '{path}' does not exist")
+        for name, element in named_attachments(page.body) if page.document is None else ():
+            if name.strip() not in listed:
+                line = page.body.encode()[: element.begin].count(b"\n") + 1
+                position = f"{page.source.place}:{line}"
+                target = links.folder_links.find(page.source, f"./{name}")
+                if target is None or target.file is None:
+                    self._problems.append(f"{position}: the attachment '{name}' does not exist")
+                else:
+                    self._reserve(links, position, name, target.file)
 
     def _reserve(self, links: PageLinks, position: str, name: str, file: str | None) -> None:
         other = links.names.reserve(name, file)
@@ -445,18 +453,6 @@ class WantedPages:
                 f"{position}: the names '{other}' and '{name}' differ only in upper and lower case,"
                 " but the wiki needs different names: rename one of them"
             )
-
-    def _attach_named(self, links: PageLinks, body: str, listed: Container[str]) -> None:
-        """Add the files that a body in storage format refers to as attachments."""
-        for name, element in named_attachments(body):
-            if name.strip() not in listed:
-                line = body.encode()[: element.begin].count(b"\n") + 1
-                target = links.folder_links.find(links.page, f"./{name}")
-                if target is None or target.file is None:
-                    position = f"{links.page.place}:{line}"
-                    self._problems.append(f"{position}: the attachment '{name}' does not exist")
-                else:
-                    self._reserve(links, f"{links.page.place}:{line}", name, target.file)
 
 
 def unreferenced(folder: SourceFolder, pages: Sequence[WantedPage]) -> dict[str, str]:
