@@ -15,7 +15,7 @@ from tools.tree import ROOT
 GENERATORS = (
     *("tools.reference", "tools.permissions", "tools.witnesses", "tests.helpers.request_table"),
     *("tests.helpers.scope_table", "tests.helpers.repository_settings"),
-    *("tools.role_options", "tools.role_readme", "tools.desired_schemas", "tools.awx"),
+    *("tools.role_options", "tools.role_readme", "tools.desired_state", "tools.awx"),
 )
 
 

@@ -27,6 +27,9 @@ tree.make_importable()
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.module import (  # noqa: E402 (made importable above)
     typed_options,
 )
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import (  # noqa: E402 (made importable above)
+    kinds,
+)
 
 MODULES = "ansible_collections.delivery.toolchain.plugins.modules"
 FILE = ROOT / "roles" / "desired_state" / "meta" / "argument_specs.yml"
@@ -120,9 +123,8 @@ def text() -> str:
 
 def _lists() -> dict[str, tuple[str, bool]]:
     """Return the module of each list, and whether it takes all entries at once."""
-    text = (ROOT / "roles" / "desired_state" / "vars" / "main.yml").read_text(encoding="utf-8")
-    kinds = yaml_load(text)["desired_state_kinds"]
-    return {kind["list"]: (kind["module"], kind.get("at_once", False)) for kind in kinds}
+    own = (kind for kind in kinds.KINDS if kind.role == kinds.ROLE)
+    return {kind.list: (kind.module, kind.at_once) for kind in own}
 
 
 def _options_of(kind: str, module: str, *, at_once: bool) -> dict[str, Any]:

@@ -5,7 +5,6 @@ input.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -18,12 +17,13 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import (
     bookkeeping,
     desired_schema,
     desired_state,
+    kinds,
 )
 from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.descriptors import (
     descriptor_of,
 )
 from tests.unit.arguments import run_of
-from tools import desired_schemas
+from tools import desired_state as desired_files
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -48,7 +48,8 @@ def read(folder: Path, environment: str | None = None, **files: str) -> dict[str
 
 
 def test_every_schema_is_generated_from_argument_specs() -> None:
-    assert set(desired_schemas.FOLDER.iterdir()) == desired_schemas.files().keys()
+    written = {path for path in desired_files.files() if path.parent == desired_files.FOLDER}
+    assert set(desired_files.FOLDER.iterdir()) == written
 
 
 def test_files_and_folders_become_role_variables(tmp_path: Path) -> None:
@@ -355,37 +356,74 @@ def test_unmanaged_objects_are_listed(tmp_path: Path) -> None:
 
 
 def test_unmanaged_objects_have_the_kind_of_their_module() -> None:
-    role = ROOT / "roles/desired_state/vars/main.yml"
-    kinds = yaml.safe_load(role.read_text("utf-8"))["desired_state_kinds"]
-    assert len(kinds) > 15
-    for kind in kinds:
-        if kind["list"] not in ("configuration", "trees"):  # have no single objects
-            expected = descriptor_of(kind["module"]).kind
-            assert desired_state.kind_of(kind["list"]) == expected, kind
+    assert len(kinds.KINDS) > 15
+    for kind in kinds.KINDS:
+        # the others have no single objects
+        if kind.role == kinds.ROLE and kind.list not in ("configuration", "trees"):
+            expected = descriptor_of(kind.module).kind
+            assert kinds.name_of(kind.service, kind.list) == expected, kind
 
 
 def test_kinds_with_entries_or_a_template_are_chosen_in_order() -> None:
-    known = [{"list": name} for name in ("views", "jobs", "nodes", "versions")]
-    run = run_of(desired_state_nodes=[{"name": "{{ later }}"}], desired_state_views="x")
-    assert bookkeeping.perform("kinds", run, {"known": known})["kinds"] == [known[0], known[2]]
-    assert bookkeeping.perform("kinds", run_of(desired_state_jobs=[]), {"known": known}) == {
-        "kinds": []
-    }
+    lists = {"views": "x", "nodes": [{"name": "{{ later }}"}], "jobs": [{}], "credentials": [{}]}
+    run = run_of(**{f"desired_state_{name}": entries for name, entries in lists.items()})
+    chosen = bookkeeping.perform("choose_kinds", run, {})["kinds"]
+    assert [(one["list"], one["at_once"], one["folders"]) for one in chosen] == [
+        ("jobs", False, True),
+        ("credentials", True, None),
+        ("nodes", True, None),
+        ("jobs", False, False),
+        ("views", True, None),
+    ]
+    nothing = bookkeeping.perform("choose_kinds", run_of(desired_state_jobs=[]), {})
+    assert nothing == {"kinds": []}
+
+
+def test_objects_are_deleted_before_those_that_contain_them() -> None:
+    assert [f"{kind.service} {kind.list}" for kind in kinds.deleted()] == [
+        *("wiki restrictions", "wiki pages", "wiki spaces"),
+        *("tracker components", "tracker versions"),
+        *("ci views", "ci credentials", "ci jobs", "ci nodes"),
+        *("repo permissions", "repo users", "repo groups", "repo repositories"),
+        *("analysis views", "analysis modules", "analysis role_assignments"),
+        *("analysis groups", "analysis users", "analysis roles", "analysis projects"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("described", "exports"),
+    [
+        ({"wiki": ["pages"], "ci": ["scripts", "configuration"], "repo": ["rules"]}, {}),
+        ({"analysis": ["users"], "tracker": ["project_roles"]}, {"analysis": {}, "tracker": {}}),
+        (
+            {"ci": ["plugins", "nodes"], "repo": ["groups"]},
+            {
+                "repo": {},
+                "ci": {"plugins": True, "credentials": False, "nodes": True, "views": False},
+            },
+        ),
+    ],
+)
+def test_exports_read_what_the_folder_describes(
+    described: dict[str, list[str]], exports: dict[str, Any]
+) -> None:
+    assert kinds.exports(described) == exports
 
 
 def test_comparison_needs_a_folder() -> None:
     run = run_of(desired_state_unmanaged="report")
     with pytest.raises(bookkeeping.StepError, match="name it in desired_state_folder"):
-        bookkeeping.perform("kinds", run, {"known": []})
+        bookkeeping.perform("choose_kinds", run, {})
 
 
-def test_every_exception_in_keys_is_a_role_list() -> None:
-    known = {
-        schema["x-variable"]
-        for text in desired_schemas.files().values()
-        for schema in json.loads(text)["properties"].values()
-    }
-    assert set(desired_schemas.KEYS) <= known
+def test_every_kind_is_a_list_of_its_schema() -> None:
+    for kind in kinds.KINDS:
+        schema = desired_schema.schema_of(kind.service)["properties"][kind.list]
+        assert (schema["type"], schema["x-variable"]) == ("array", kind.variable)
+        options = schema["items"]["properties"]
+        assert {*kind.key, *kind.whole} <= options.keys()
+        # the required options identify an entry, or nothing does
+        assert not kind.key or {*schema["items"].get("required", ())} <= {*kind.key}, kind.list
 
 
 @pytest.mark.parametrize("named", ["", None, True, []])
@@ -404,7 +442,7 @@ def test_role_sets_each_variable_of_the_schemas() -> None:
     )
     properties = [
         desired_schema.schema_of(file.name.partition(".")[0])["properties"]
-        for file in desired_schemas.FOLDER.glob("*.schema.json")
+        for file in desired_files.FOLDER.glob("*.schema.json")
     ]
     names = {one[desired_schema.VARIABLE] for each in properties for one in each.values()}
     assert task["ansible.builtin.set_fact"] == {

@@ -272,7 +272,7 @@ INTERNAL = {
     "ci_baseline": ("ci_baseline_kept", "ci_baseline_script"),
     "ci_build": ("ci_build_results", "ci_build_job"),
     "desired_state": (
-        *("desired_state_kinds", "desired_state_runs", "desired_state_deletable"),
+        *("desired_state_chosen", "desired_state_runs", "desired_state_deletable"),
         *("desired_state_compares", "enforce_step", "toolchain_sealed"),
     ),
     "drift_summary": ("summary_read", "drift_reported", "enforce_differing"),

@@ -12,6 +12,7 @@ from ansible.module_utils.common.yaml import yaml_load
 
 from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import (
     enforcement,
+    kinds,
     role_variables,
 )
 from tests.unit import test_slips
@@ -42,10 +43,9 @@ MODULE_OF_LIST = {
     "repo_housekeeping_trash": "artifact_trash",
 }
 DESIRED_STATE = ROOT / "roles" / "desired_state"
-KINDS = yaml_load((DESIRED_STATE / "vars/main.yml").read_text("utf-8"))["desired_state_kinds"]
+KINDS = [kind for kind in kinds.KINDS if kind.role == kinds.ROLE]
 MODULE_OF_LIST |= {
-    f"desired_state_{kind['list']}": kind["module"] + (".entries" if kind.get("at_once") else "")
-    for kind in KINDS
+    kind.variable: kind.module + (".entries" if kind.at_once else "") for kind in KINDS
 }
 #: Role to the module from which it takes every option.
 MODULE_OF_ROLE = {"release_version": "tracker_version", "wiki_docs": "wiki_tree"}
@@ -131,16 +131,15 @@ def test_entries_of_lists_are_module_options(role: Path) -> None:
             assert bool(choices) is bool(expected.get("choices")), entry
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind["list"])
-def test_desired_state_passes_every_option_of_its_module(kind: dict[str, Any]) -> None:
-    listed = f"desired_state_{kind['list']}"
-    module, _dot, parent = MODULE_OF_LIST[listed].partition(".")
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.list)
+def test_desired_state_passes_every_option_of_its_module(kind: kinds.Kind) -> None:
+    module, _dot, parent = MODULE_OF_LIST[kind.variable].partition(".")
     known = test_slips.options_of(module)
     known = known[parent]["options"] if parent else known
-    taken = set(options_of(DESIRED_STATE)[listed]["options"])
-    assert known.keys() - taken == role_options.LEFT_OUT.get(kind["list"], set())
-    (task,) = load(DESIRED_STATE / "tasks" / f"{kind['list']}.yml")
-    if not kind.get("at_once"):
+    taken = set(options_of(DESIRED_STATE)[kind.variable]["options"])
+    assert known.keys() - taken == role_options.LEFT_OUT.get(kind.list, set())
+    (task,) = load(DESIRED_STATE / "tasks" / f"{kind.list}.yml")
+    if not kind.at_once:
         assert taken <= task[f"delivery.toolchain.{module}"].keys()
 
 
@@ -182,17 +181,15 @@ def test_tasks_use_only_modules_of_the_collection_and_facts(role: Path) -> None:
 
 def test_every_list_of_desired_state_has_a_task_file() -> None:
     lists = {name for name, option in options_of(DESIRED_STATE).items() if option["type"] == "list"}
-    assert {f"desired_state_{kind['list']}" for kind in KINDS} == lists
+    assert {kind.variable for kind in KINDS} == lists
     for kind in KINDS:
-        (task,) = load(DESIRED_STATE / "tasks" / f"{kind['list']}.yml")
-        assert f"delivery.toolchain.{kind['module']}" in task
+        (task,) = load(DESIRED_STATE / "tasks" / f"{kind.list}.yml")
+        assert f"delivery.toolchain.{kind.module}" in task
         assert task["register"] == "desired_state_run"
-        assert ("loop" in task) is not kind.get("at_once", False)
+        assert ("loop" in task) is not kind.at_once
         others = role_variables.set_by("desired_state") | {"desired_state_environment"}
         assert not enforcement.roles(dict.fromkeys(others), lambda value: value)
-        assert enforcement.roles({f"desired_state_{kind['list']}": []}, lambda value: value) == [
-            "desired_state"
-        ]
+        assert enforcement.roles({kind.variable: []}, lambda value: value) == ["desired_state"]
 
 
 def test_every_role_is_in_every_step_of_the_scenario_of_all() -> None:

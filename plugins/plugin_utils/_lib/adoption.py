@@ -13,9 +13,9 @@ from typing import Any
 from ...module_utils._lib.core.errors import invalid
 from ...module_utils._lib.core.files import open_regular
 from ...module_utils._lib.wiki.formats.front_matter import block_of
-from . import yaml_edits
+from . import kinds, yaml_edits
 from .desired_schema import schema_of, services
-from .desired_state import key_of, kind_of, name_of
+from .desired_state import key_of, name_of
 from .report import ignored
 from .report.since import finding_id
 from .variables import entries_of
@@ -109,7 +109,8 @@ def lists_of(finding: Finding) -> list[str]:
     found = [
         name
         for name in properties
-        if kind_of(name) == finding["kind"] and (name == SECTIONS or key_of(service, name))
+        if kinds.name_of(service, name) == finding["kind"]
+        and (name == SECTIONS or key_of(service, name))
     ]
     return [*found, "trees"] if "pages" in found else found
 

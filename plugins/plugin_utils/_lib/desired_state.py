@@ -15,6 +15,7 @@ from typing import Any
 
 from ...module_utils._lib.core.object_names import object_name
 from ...module_utils._lib.core.yaml_text import reason_of
+from . import kinds
 from .desired_schema import KEY, SECRET, VARIABLE, schema_of, services, violations
 from .findings import Finding, unmanaged_object
 from .sentence_error import SentenceError
@@ -23,25 +24,6 @@ from .unreadable_yaml import UNREADABLE
 YAML_ENDINGS = (".yml", ".yaml")
 #: The folder with the differences of each environment.
 ENVIRONMENTS = "environments"
-#: Options of which an entry has at least one if it describes a whole object, by service and list.
-#: Entries of other lists are complete with their key.
-_WHOLE = {
-    ("analysis", "modules"): ("paths", "allow_all"),
-    ("analysis", "views"): ("query",),
-    ("ci", "credentials"): ("kind", "config"),
-    ("ci", "jobs"): ("config", "src", "folder"),
-    ("ci", "nodes"): ("remote_root", "config", "src"),
-    ("ci", "scripts"): ("script", "src"),
-    ("ci", "views"): ("jobs", "regex", "config", "src"),
-    ("repo", "permissions"): ("resources",),
-    ("repo", "repositories"): ("rclass",),
-    ("repo", "retention"): ("count", "max_age", "minimum_build_date"),
-    ("repo", "users"): ("email",),
-    ("tracker", "project_roles"): ("users", "groups"),
-    ("wiki", "pages"): ("body", "src"),
-    ("wiki", "restrictions"): ("read", "update"),
-    ("wiki", "spaces"): ("name",),
-}
 #: The node that every server has.
 _BUILT_IN = ("(built-in)", "built-in", "(master)", "master")
 #: Values by service and property. Lists contain `_Entry`.
@@ -99,7 +81,7 @@ def files(state: State) -> list[dict[str, str]]:
     return [
         {
             "service": service,
-            "kind": kind_of(name),
+            "kind": kinds.name_of(service, name),
             "name": name_of(entry.original, key),
             "file": entry.file,
         }
@@ -185,18 +167,11 @@ def unmanaged(described: Mapping[str, Any], on_server: Mapping[str, Any]) -> lis
             others = {
                 name_of(entry, key) for entry in entries if identity_of(entry, key) not in known
             }
-            kind = kind_of(name)
+            kind = kinds.name_of(service, name)
             found += [
                 {"service": service, **unmanaged_object(kind, other)} for other in sorted(others)
             ]
     return found
-
-
-def kind_of(name: str) -> str:
-    """Return the kind of the objects in a list, as in findings: `repository` for `repositories`."""
-    if name == "project_roles":
-        return "role"
-    return f"{name[:-3]}y" if name.endswith("ies") else name.removesuffix("s")
 
 
 def overlay(folder: Path, environment: str) -> Path:
@@ -356,8 +331,8 @@ def _incomplete(found: State, differences: State) -> Iterator[str]:
     """Yield a message for each entry that overrides nothing, and describes no whole object."""
     for service, values in differences.items():
         for name, entries in values.items():
-            options, key = _WHOLE.get((service, name)), key_of(service, name)
-            if options is None or not isinstance(entries, list):
+            options, key = kinds.find(service, name).whole, key_of(service, name)
+            if not options or not isinstance(entries, list):
                 continue
             base = found.get(service, {}).get(name) or []
             known = {identity_of(entry.original, key): entry.original for entry in base}

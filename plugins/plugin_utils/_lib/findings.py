@@ -15,6 +15,7 @@ from typing import Any
 
 from ...module_utils._lib.core import json_text
 from ...module_utils._lib.core.object_names import object_name
+from . import kinds
 
 Result = Mapping[str, Any]
 Finding = dict[str, Any]
@@ -161,13 +162,13 @@ def of_analysis_config(result: Result) -> Iterator[Finding]:
         if not entry["ok"]
     }
     unknown = {
-        (_singular(entry["kind"]), entry["name"]): entry["fields"]
+        (kinds.singular(entry["kind"]), entry["name"]): entry["fields"]
         for entry in result.get("unknown") or []
     }
     planned = set()
     for entry in result.get("plan") or []:
         key = (entry["kind"], entry["name"])
-        kind = _singular(entry["kind"])
+        kind = kinds.singular(entry["kind"])
         planned.add((kind, entry["name"]))
         found = failed(kind, entry["name"], errors[key]) if key in errors else _of_plan(entry)
         yield with_unknown(found, unknown.pop((kind, entry["name"]), ()))
@@ -179,7 +180,7 @@ def of_analysis_config(result: Result) -> Iterator[Finding]:
 
 
 def _of_plan(entry: Mapping[str, Any]) -> Finding:
-    kind, name, changes = _singular(entry["kind"]), entry["name"], entry["changes"]
+    kind, name, changes = kinds.singular(entry["kind"]), entry["name"], entry["changes"]
     before = {change["field"]: change.get("before") for change in changes}
     after = {change["field"]: change.get("after") for change in changes}
     if entry["action"] == "create":
@@ -189,29 +190,15 @@ def _of_plan(entry: Mapping[str, Any]) -> Finding:
     return different(kind, name, differing(before), before, after)
 
 
-def _singular(option: str) -> str:
-    """Return the kind of the objects in a list option, such as `user` for `users`."""
-    return option.removesuffix("s")
-
-
 #: The options that identify an entry, by list option of `analysis_config`.
-LISTS = {
-    "users": ("name",),
-    "groups": ("name",),
-    "projects": ("name",),
-    "roles": ("name",),
-    "role_assignments": ("name", "account", "project", "group"),
-    "modules": ("project", "name"),
-    "views": ("project", "name"),
-    "defect_types": ("project", "code"),
-}
+LISTS = {kind.list: kind.key for kind in kinds.KINDS if kind.module == "analysis_config"}
 
 
 def _listed(result: Result) -> Iterator[tuple[str, str]]:
     """Yield kind and name of each object in the lists that the result contains."""
     for option, keys in LISTS.items():
         for entry in result.get(option) or []:
-            yield _singular(option), object_name(keys, entry)
+            yield kinds.singular(option), object_name(keys, entry)
 
 
 def _unchanged(count: int, objects: Iterable[tuple[str, str]]) -> Iterator[Finding]:

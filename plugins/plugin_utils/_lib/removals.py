@@ -15,8 +15,9 @@ from typing import Any
 from urllib.parse import unquote
 
 from ...module_utils._lib.core.errors import shorten
+from . import kinds
 from .described import Values
-from .desired_state import identity_of, key_of, kind_of, name_of
+from .desired_state import identity_of, key_of, name_of
 from .findings import Finding, failed
 from .refused_servers import refusal_of
 
@@ -25,26 +26,8 @@ Name = tuple[str, ...]
 Entry = Mapping[str, Any]
 #: Names by service and list.
 Places = dict[tuple[str, str], set[Name]]
-#: Service, list and module of the kinds that can be deleted, in the order of the deletions.
-_ORDER = (
-    ("wiki", "restrictions", "wiki_restriction"),
-    ("wiki", "pages", "wiki_page"),
-    ("wiki", "spaces", "wiki_space"),
-    ("tracker", "components", "tracker_component"),
-    ("tracker", "versions", "tracker_version"),
-    ("ci", "views", "ci_view"),
-    ("ci", "credentials", "ci_credential"),
-    ("ci", "jobs", "ci_job"),
-    ("ci", "nodes", "ci_node"),
-    ("repo", "permissions", "repo_permission"),
-    ("repo", "users", "repo_user"),
-    ("repo", "groups", "repo_group"),
-    ("repo", "repositories", "repo_repository"),
-    *(
-        ("analysis", name, "analysis_config")
-        for name in ("views", "modules", "role_assignments", "groups", "users", "roles", "projects")
-    ),
-)
+#: Services and lists of the kinds that can be deleted.
+_PLACES = [(kind.service, kind.list) for kind in kinds.deleted()]
 _OF_PAGES = ("pages", "restrictions")
 _IN_PROJECTS = ("modules", "views", "role_assignments", "defect_types")
 #: Options of the CI server with the path of a job or folder.
@@ -72,8 +55,12 @@ class Removal:
     options: Mapping[str, Any]
 
     @property
+    def noun(self) -> str:
+        return kinds.name_of(self.service, self.list)
+
+    @property
     def title(self) -> str:
-        return f"{kind_of(self.list).replace('_', ' ')} {shorten(self.name)}"
+        return f"{self.noun.replace('_', ' ')} {shorten(self.name)}"
 
     def shown(self) -> dict[str, Any]:
         return {**asdict(self), "title": self.title}
@@ -125,7 +112,7 @@ class Names:
                 for entry in _entries(values, service, kind)
                 for name in self.of(service, kind, entry)
             }
-            for service, kind, _module in _ORDER
+            for service, kind in _PLACES
         }
         found["wiki", "restrictions"].update(_restricted_pages(values))
         found["wiki", "pages"].update(
@@ -137,7 +124,7 @@ class Names:
 
     def containers(self, values: Values) -> Places:
         """Return the names of the folders, parent pages, spaces and projects of the objects."""
-        found: Places = {(service, kind): set() for service, kind, _module in _ORDER}
+        found: Places = {(service, kind): set() for service, kind in _PLACES}
         for place, name in (*_folders(values), *_above_pages(values)):
             found[place].add(name)
         found["analysis", "projects"] = {
@@ -201,14 +188,14 @@ def removed(
     containers = _joined(map(names.containers, [*present, *elsewhere]))
     found: list[tuple[Removal, set[Name]]] = []
     warnings: list[str] = []
-    for service, kind, module in _ORDER:
+    for service, kind in _PLACES:
         known = named[service, kind]
         for entry in _children_first(kind, _entries(previous, service, kind)):
             own = names.of(service, kind, entry)
             if entry.get("state") == "absent" or not known.isdisjoint(own):
                 continue
             known |= own
-            removal = _removal(service, kind, module, entry)
+            removal = _removal(service, kind, entry)
             if not others[service, kind].isdisjoint(own):
                 warnings.append(staying(removal.title, "another environment of it describes it"))
             elif not containers[service, kind].isdisjoint(own):
@@ -224,7 +211,7 @@ def removed(
 
 
 def _joined(places: Iterable[Places]) -> Places:
-    found: Places = {(service, kind): set() for service, kind, _module in _ORDER}
+    found: Places = {(service, kind): set() for service, kind in _PLACES}
     for each in places:
         for place, names in each.items():
             found[place] |= names
@@ -314,7 +301,8 @@ def failure(removal: Mapping[str, Any], result: Mapping[str, Any]) -> Finding:
     refused = refusal_of(result.get("error"))
     if refused:
         return {**failed("server", "", text), "service": service, "refused": refused, "count": 1}
-    return {**failed(kind_of(removal["list"]), removal["name"], text), "service": service}
+    kind = kinds.name_of(service, removal["list"])
+    return {**failed(kind, removal["name"], text), "service": service}
 
 
 def _names_on_server(page: Mapping[str, Any] | None) -> set[Name]:
@@ -381,17 +369,18 @@ def _depth(page: Entry, pages: Sequence[Entry]) -> int:
     return len(seen)
 
 
-def _removal(service: str, kind: str, module: str, entry: Entry) -> Removal:
+def _removal(service: str, kind: str, entry: Entry) -> Removal:
     key = key_of(service, kind)
     now = {**entry, "name": entry["new_name"]} if entry.get("new_name") else entry
     options = {name: now[name] for name in key if now.get(name)}
     if kind in _OF_PAGES and "page_id" in options:
         options.pop("title", None)  # the new title of the page
-    if kind == "jobs" and entry.get("folder"):
+    row = kinds.find(service, kind)
+    if row.folders_before and entry.get("folder"):
         options["folder"] = True
     if service == "analysis":
         options = {kind: [{**options, "state": "absent"}]}
-    return Removal(service, kind, module, name_of(now, key), options)
+    return Removal(service, kind, row.module, name_of(now, key), options)
 
 
 def _names_of_page(entry: Mapping[str, Any]) -> Iterator[Name]:

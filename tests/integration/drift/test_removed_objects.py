@@ -11,11 +11,11 @@ from typing import Any
 
 import yaml
 
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import kinds
 from sandbox.client import Sandbox
 from tests.helpers import connections, in_process, playbook
 
 Fresh = Callable[[str], Sandbox]
-KINDS = Path(__file__).resolve().parents[3] / "roles/desired_state/vars/main.yml"
 
 ANALYSIS = """
 groups: [{name: quality, users: []}, {name: kept, users: [eve]}]
@@ -120,15 +120,13 @@ def _run(
 
 def _apply(sandbox: Sandbox, folder: Path) -> None:
     """Create what a folder describes, in this process: the modules in the order of the role."""
-    kinds = yaml.safe_load(KINDS.read_text("utf-8"))["desired_state_kinds"]
     tasks = [("analysis_config", [_described(folder, "analysis")])]
-    for kind in kinds:
-        service = kind["module"].split("_")[0]
-        entries = _described(folder, service).get(kind["list"], [])
-        if "folders" in kind:
-            entries = [one for one in entries if one.get("folder", False) is kind["folders"]]
-        at_once = kind.get("at_once") and entries
-        tasks.append((kind["module"], [{"entries": entries}] if at_once else entries))
+    for kind, folders in kinds.stages():
+        entries = _described(folder, kind.service).get(kind.list, [])
+        if folders is not None:
+            entries = [one for one in entries if one.get("folder", False) is folders]
+        at_once = kind.at_once and entries
+        tasks.append((kind.module, [{"entries": entries}] if at_once else entries))
     for module, runs in tasks:
         login = _logins(sandbox)[module.split("_")[0]]
         for options in runs:

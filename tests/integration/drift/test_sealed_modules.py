@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import kinds
 from sandbox.client import Sandbox
 from tests.helpers import connections, in_process
 
@@ -356,8 +357,7 @@ def test_only_approved_changes_are_written(
 
 
 def test_every_module_of_the_roles_is_tested() -> None:
-    kinds = yaml.safe_load((ROOT / "roles/desired_state/vars/main.yml").read_text("utf-8"))
-    modules = {kind["module"] for kind in kinds["desired_state_kinds"]}
+    modules = {kind.module for kind in kinds.KINDS if kind.module}
     for role in ("analysis_config", "ci_baseline", "repo_housekeeping"):
         for file in (ROOT / "roles" / role / "tasks").glob("*.yml"):
             for task in yaml.safe_load(file.read_text("utf-8")):

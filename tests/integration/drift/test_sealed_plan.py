@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import kinds
 from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report import (
     sealed as sealed_plans,
 )
@@ -414,8 +414,7 @@ def test_objects_of_all_kinds_are_written_as_planned(fresh: Fresh, tmp_path: Pat
     trash is cleaned as planned after a cleanup that fills it, and what the comparison with the plan
     costs: at most the requests of one more drift, and five for each service.
     """
-    kinds = yaml.safe_load((ROOT / "roles/desired_state/vars/main.yml").read_text("utf-8"))
-    lists = {f"desired_state_{kind['list']}" for kind in kinds["desired_state_kinds"]}
+    lists = {kind.variable for kind in kinds.KINDS if kind.role == kinds.ROLE}
     assert lists == {name for name in CHAIN if name.startswith("desired_state_")}
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree/index.xml").write_text("<h1>Chain tree</h1>", encoding="utf-8")

@@ -17,6 +17,20 @@ from tools import new_module, tree
 MARKED = re.compile(r"wiki_label: (\S+):\d+ is to be filled in")
 OPERATION = "plugins/module_utils/_lib/wiki/wiki_label.py"
 CASE = "tests/contract/cases/wiki_label.yml"
+KINDS = "plugins/plugin_utils/_lib/kinds.py"
+SPECS = "roles/desired_state/meta/argument_specs.yml"
+OPTIONS = """\
+      desired_state_labels:
+        description: The labels, C(labels) in C(wiki.yml).
+        type: list
+        elements: dict
+        default: []
+        options:
+          name:
+            description: The name of the label.
+            type: str
+            required: true
+"""
 READ = '"FILL_IN").json()'
 
 
@@ -110,6 +124,29 @@ def test_of_an_empty_module_fails(trial: Trial) -> None:
     ran = trial.run("pytest", "-q", "tests/unit/wiki/test_wiki_label.py")
     assert ran.returncode == 1
     assert "FILL_IN: test each option of wiki_label" in ran.stdout
+
+
+def test_row_and_options_add_a_kind_of_the_desired_state(trial: Trial) -> None:
+    """Verify the steps of CONTRIBUTING.md for the objects of the added module."""
+    row = 'Kind("wiki", "labels", ("name",), module="wiki_label", title="labels", deletion=4'
+    trial.replace(KINDS, "\n)\n_BY_PLACE", f"\n    {row}, label='entry.name'),\n)\n_BY_PLACE")
+    with (trial.root / SPECS).open("a", encoding="utf-8") as specs:
+        specs.write(OPTIONS)
+    written = trial.run("tools.generated").stdout.splitlines()
+    role = "roles/desired_state"
+    assert {
+        *(f"{role}/tasks/{name}.yml" for name in ("labels", "deletions", "read", "forget")),
+        *(f"{role}/{name}" for name in ("defaults/main.yml", "files/wiki.schema.json")),
+        f"{role}/README.md",
+    } <= {*written}
+    deletions = (trial.root / role / "tasks/deletions.yml").read_text("utf-8")
+    assert "name: Delete labels\n  delivery.toolchain.wiki_label:\n    name: " in deletions
+    for test, cases in (
+        ("test_roles.py", "list_of_desired_state or (desired_state_passes and labels)"),
+        ("test_desired_state.py", "kind or variable_of_the_schemas"),
+    ):
+        ran = trial.run("pytest", "-q", f"tests/unit/{test}", "-k", cases)
+        assert ran.returncode == 0, ran.stdout
 
 
 def test_check_lists_forgotten_options_and_files(trial: Trial) -> None:

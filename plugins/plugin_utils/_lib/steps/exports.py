@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from .. import kinds
 from .run import Result, Run
 
 #: Nouns for the messages, by kind. The name of any other kind is its noun.
@@ -34,5 +35,5 @@ def _counted(kind: str, count: int) -> str:
     """Return a count with its noun, such as "1 repository" for `repositories`."""
     noun = _NOUNS.get(kind, kind.replace("_", " "))
     if count == 1:
-        noun = f"{noun[:-3]}y" if noun.endswith("ies") else noun.removesuffix("s")
+        noun = kinds.singular(noun)
     return f"{count:,} {noun}"

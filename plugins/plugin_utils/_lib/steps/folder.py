@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .. import desired_state, enforcement
+from .. import desired_state, enforcement, kinds
 from ..report import writing
 from .run import Result, Run, StepError
 
@@ -21,17 +20,19 @@ def validate_folder(run: Run) -> Result:
     """Validate the folder of the desired state. The result contains no values.
 
     Only the page of a report shows the files, so a run without a report does not pass them on.
+    `exports` are the services and options of the exports with which `unmanaged` compares it.
     """
     state = state_of(run)
     files = desired_state.files(state) if run.report_folder else []
-    return {"variables": list(desired_state.variables(state)), "report": {"files": files}}
+    return {
+        "variables": list(desired_state.variables(state)),
+        "exports": kinds.exports(state),
+        "report": {"files": files},
+    }
 
 
-def kinds(run: Run, known: Sequence[Mapping[str, Any]]) -> Result:
-    """Return the kinds of objects whose list is not empty, in their order.
-
-    :param known: all kinds, each with the end of the variable's name as `list`
-    """
+def choose_kinds(run: Run) -> Result:
+    """Return the kinds whose list is not empty, in the order in which they are applied."""
     if enforcement.lacks_folder(run.value("desired_state_unmanaged"), run.variables):
         raise StepError(
             "desired_state_unmanaged compares the servers with a folder; name it in"
@@ -40,7 +41,18 @@ def kinds(run: Run, known: Sequence[Mapping[str, Any]]) -> Result:
     problem = enforcement.problem_of_previous(run.variables, run.template)
     if problem:
         raise StepError(problem)
-    return {"kinds": [kind for kind in known if run.is_set(f"desired_state_{kind['list']}")]}
+    return {
+        "kinds": [
+            {
+                "list": stage.kind.list,
+                "module": stage.kind.module,
+                "at_once": stage.kind.at_once,
+                "folders": stage.folders,
+            }
+            for stage in kinds.stages()
+            if run.is_set(stage.kind.variable)
+        ]
+    }
 
 
 def unmanaged(run: Run, export: str) -> Result:

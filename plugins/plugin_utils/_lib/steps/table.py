@@ -19,7 +19,7 @@ class Subject(NamedTuple):
 
 SUBJECTS = {
     "inputs": Subject(("check", "forget", "read_survey", "roles"), ("enforce_roles",)),
-    "folder": Subject(("read_folder", "validate_folder", "kinds", "unmanaged")),
+    "folder": Subject(("read_folder", "validate_folder", "choose_kinds", "unmanaged")),
     "deletions": Subject(("describe", "find_removals", "deletable"), ("enforce_connections",)),
     "reports": Subject(
         ("findings", "reported", "begin", "finish", "summarise", "warn"),

@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Write the files of the role `desired_state` that follow from the kinds and the argument specs.
+
+They are the JSON schemas, the task files of the kinds, and the defaults.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tools import role_readme, tree
+
+tree.make_importable()
+
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib import (  # noqa: E402 (made importable above)
+    kinds,
+)
+
+_ROLE = tree.ROOT / "roles" / kinds.ROLE
+FOLDER = _ROLE / "files"
+#: The keys with the variable of a property, and with the options that identify an entry of a list;
+#: `plugin_utils/_lib/desired_schema.py` reads them.
+VARIABLE = "x-variable"
+KEY = "x-key"
+#: Options of these roles that no folder of the desired state contains.
+_LEFT_OUT = {"parallel", "force", "fail_on_drift", "in_check_mode"}
+_TYPES = {
+    "str": "string",
+    "path": "string",
+    "int": "integer",
+    "float": ["integer", "number"],
+    "bool": "boolean",
+    "list": "array",
+    "dict": "object",
+    "raw": ["object", "string"],
+}
+_NOTE = "# This file is written from `plugin_utils/_lib/kinds.py` by `python -m tools.generated`."
+_READ = """\
+# The values are those of the files, letter by letter: they are not templates.
+# An empty answer of a survey counts as no environment.
+- name: Validate the folder against the schemas
+  delivery.toolchain.bookkeeping:
+    step: validate_folder
+  register: desired_state_read
+
+- name: Read the folder
+  delivery.toolchain.bookkeeping:
+    step: read_folder
+  register: desired_state_values
+  # passwords of users may be among the values
+  no_log: true
+
+# One task sets all of them: a loop would print a line for each.
+- name: Set the variables of the folder
+  ansible.builtin.set_fact: # noqa: var-naming[no-role-prefix]
+"""
+_READ_END = """\
+  when: desired_state_read.variables | length > 0
+  no_log: true
+
+- name: Forget the result with passwords
+  delivery.toolchain.bookkeeping:
+    step: forget
+  register: desired_state_values
+"""
+
+
+def files() -> dict[Path, str]:
+    """Return path and content of every file."""
+    found = _role_files()
+    for service in sorted({kind.service for kind in kinds.KINDS}):
+        properties = _properties(service)
+        schema = {
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "title": f"Desired state of the service {service}",
+            "type": "object",
+            "properties": properties,
+            "additionalProperties": False,
+        }
+        text = json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+        found[FOLDER / f"{service}.schema.json"] = text
+    return found
+
+
+def _variables() -> list[str]:
+    """Return the variables of the properties of all schemas."""
+    services = {kind.service for kind in kinds.KINDS}
+    return [each[VARIABLE] for service in services for each in _properties(service).values()]
+
+
+def _properties(service: str) -> dict[str, dict[str, Any]]:
+    """Return the properties of a schema: all options of a role, and lists of `desired_state`."""
+    listed = [kind for kind in kinds.KINDS if kind.service == service]
+    found = {}
+    for role in dict.fromkeys(kind.role for kind in listed if kind.role != kinds.ROLE):
+        for variable, option in role_readme.options(role).items():
+            name = variable.removeprefix(f"{role}_")
+            if name not in _LEFT_OUT:
+                found[name] = _property(service, name, variable, option)
+    own = role_readme.options(kinds.ROLE)
+    for kind in listed:
+        if kind.role == kinds.ROLE:
+            found[kind.list] = _property(service, kind.list, kind.variable, own[kind.variable])
+    return found
+
+
+def _property(service: str, name: str, variable: str, option: Mapping[str, Any]) -> dict[str, Any]:
+    schema = {**_schema(option), VARIABLE: variable}
+    key = list(kinds.find(service, name).key)
+    return {**schema, KEY: key} if key else schema
+
+
+def _schema(option: Mapping[str, Any]) -> dict[str, Any]:
+    schema: dict[str, Any] = {
+        "description": " ".join(role_readme.texts(option["description"])),
+        "type": _TYPES[option["type"]],
+    }
+    if option.get("no_log"):
+        # a secret is encrypted by Ansible Vault, or comes from a variable of the play
+        source = {"from": {"type": "string"}}
+        schema |= {"type": ["string", "object"], "writeOnly": True, "properties": source}
+        schema |= {"required": ["from"], "additionalProperties": False}
+    if option.get("default"):
+        schema["default"] = option["default"]
+    if "choices" in option:
+        schema["enum"] = option["choices"]
+    if option["type"] == "list":
+        inner = {"type": option["elements"], "description": "An entry."}
+        schema["items"] = _schema({**inner, "options": option.get("options", {})})
+    elif option.get("options"):
+        schema["properties"] = {name: _schema(each) for name, each in option["options"].items()}
+        schema["required"] = [
+            name for name, each in option["options"].items() if each.get("required")
+        ]
+        schema["additionalProperties"] = False
+    return schema
+
+
+def _role_files() -> dict[Path, str]:
+    """Return path and content of the task files and the defaults."""
+    own = [kind for kind in kinds.KINDS if kind.role == kinds.ROLE]
+    texts = {f"tasks/{kind.list}.yml": _application(kind) for kind in own}
+    texts["tasks/deletions.yml"] = _deletions()
+    texts["tasks/read.yml"] = _reading(sorted(_variables()))
+    texts["tasks/forget.yml"] = _forgetting(sorted(kind.variable for kind in own))
+    options = role_readme.options(kinds.ROLE)
+    defaults = {name: each["default"] for name, each in options.items() if "default" in each}
+    texts["defaults/main.yml"] = [f"{name}: {_yaml(value)}" for name, value in defaults.items()]
+    return {_ROLE / name: "\n".join(["---", _NOTE, *lines]) + "\n" for name, lines in texts.items()}
+
+
+def _yaml(value: object) -> str:
+    """Return a default; a word needs no quotes."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _application(kind: kinds.Kind) -> Iterator[str]:
+    """Yield the task that applies a kind."""
+    yield f"- name: Manage the {kind.title}"
+    yield f"  delivery.toolchain.{kind.module}:"
+    if kind.at_once:
+        yield f'    entries: "{{{{ {kind.variable} }}}}"'
+    else:
+        options = role_readme.options(kinds.ROLE)[kind.variable]["options"]
+        for name, option in options.items():
+            default = "" if option.get("required") else " | default(omit)"
+            yield f'    {name}: "{{{{ desired_state_entry.{name}{default} }}}}"'
+        yield "  # the results have the items, and an item may have a secret"
+        yield '  loop: "{{ range(desired_state_entries | length) | list }}"'
+        yield "  loop_control:"
+        yield "    loop_var: desired_state_index"
+        label = re.sub(r"\bentry\b", "desired_state_entry", kind.label)
+        yield "    label: >-"
+        yield from textwrap.wrap(
+            f"{{{{ {label} }}}}", 130, initial_indent=" " * 6, subsequent_indent=" " * 6
+        )
+        yield "  vars:"
+        yield '    desired_state_entry: "{{ desired_state_entries[desired_state_index] }}"'
+    yield "  register: desired_state_run"
+
+
+def _deletions() -> Iterator[str]:
+    """Yield the tasks that delete objects, one for each module."""
+    yield (
+        "# Delete objects that were removed from the folder, children before their containers,"
+        " never with force."
+    )
+    yield (
+        "# desired_state_removals: the objects by module."
+        " desired_state_compares: a refusal is a result, and no failure."
+    )
+    modules = {kind.module: kind for kind in kinds.deleted()}
+    for number, (module, kind) in enumerate(modules.items()):
+        result = f"desired_state_of_{module}"
+        yield f"- name: Delete {kind.title}"
+        yield f"  delivery.toolchain.{module}:"
+        yield from _deletion(kind)
+        yield f'  loop: "{{{{ desired_state_removals.{module} | default([]) }}}}"'
+        if number:
+            yield "  loop_control: *loop"
+        else:
+            yield "  loop_control: &loop"
+            yield "    loop_var: desired_state_removal"
+            yield '    label: "{{ desired_state_removal.name }}"'
+        yield f"  register: {result}"
+        yield f"  failed_when: not desired_state_compares and {result} is failed"
+        yield "  ignore_errors: true"
+        yield ""
+    yield "- name: Keep the results of the deletions"
+    yield "  ansible.builtin.set_fact:"
+    yield "    desired_state_deletions:"
+    for module in modules:
+        results = f'"{{{{ desired_state_of_{module}.results }}}}"'
+        yield f"      - {{module: {module}, results: {results}}}"
+
+
+def _deletion(kind: kinds.Kind) -> Iterator[str]:
+    """Yield the options of the module that delete an object."""
+    if "folder" in kind.key:
+        yield "    # as an entry, because the name in the report contains the folder then"
+        yield "    entries:"
+        yield "      - \"{{ desired_state_removal.options | combine({'state': 'absent'}) }}\""
+        return
+    if kind.service == "analysis":
+        lists = (
+            other.list for other in kinds.KINDS if other.module == kind.module and other.deletion
+        )
+        yield from _passed(lists)
+        yield '    protect: "{{ analysis_config_protect | default(omit) }}"'
+        return
+    yield from _passed((*kind.key, *(("folder",) if kind.folders_before else ())))
+    yield "    state: absent"
+
+
+def _passed(options: Iterable[str]) -> Iterator[str]:
+    for name in options:
+        yield f'    {name}: "{{{{ desired_state_removal.options.{name} | default(omit) }}}}"'
+
+
+def _reading(variables: Iterable[str]) -> Iterator[str]:
+    """Yield the tasks that read the folder into variables."""
+    yield _READ.rstrip()
+    for name in variables:
+        yield f'    {name}: "{{{{ desired_state_values.variables.{name} | default(omit) }}}}"'
+    yield _READ_END.rstrip()
+
+
+def _forgetting(variables: Iterable[str]) -> Iterator[str]:
+    """Yield the tasks that remove secrets from the facts of the role."""
+    yield "# Callbacks, fact caches and later tasks see registered results and facts."
+    yield "- name: Forget the results with secrets"
+    yield "  delivery.toolchain.bookkeeping:"
+    yield "    step: forget"
+    yield "  register: desired_state_run"
+    yield ""
+    yield "- name: Forget the results of all kinds, and the values of the folder"
+    yield "  ansible.builtin.set_fact:"
+    yield "    desired_state_runs: []"
+    for name in variables:
+        was_read = f"'{name}' in desired_state_read.variables | default([])"
+        yield f'    {name}: "{{{{ [] if {was_read} else omit }}}}"'
