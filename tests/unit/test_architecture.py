@@ -464,6 +464,7 @@ def test_tools_import_only_descriptions_of_plugins() -> None:
         f"{PLUGINS}.doc_fragments.connection",
         f"{PLUGINS}.plugin_utils._lib.descriptors",
         f"{PLUGINS}.plugin_utils._lib.services",
+        f"{PLUGINS}.plugin_utils._lib.kinds",
         f"{CORE}.connection.options",
         f"{CORE}.module",
     )

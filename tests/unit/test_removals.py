@@ -397,7 +397,7 @@ def test_unreadable_part_of_the_present_folder_is_no_removal(
 )
 def test_previous_folder_needs_a_path_and_a_present_folder(previous: Any, message: str) -> None:
     given_ = {"desired_state_previous": previous, "desired_state_jobs": [{"job": "a"}]}
-    check = partial(step, "kinds", known=[]) if previous == "x" else found_by
+    check = partial(step, "choose_kinds") if previous == "x" else found_by
     with pytest.raises(bookkeeping.StepError, match=message):
         check(given_)
 
