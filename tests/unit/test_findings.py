@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +20,9 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.bookkeepin
 from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.report.objects import (
     differing,
 )
+from ansible_collections.delivery.toolchain.plugins.plugin_utils._lib.steps.table import SUBJECTS
 from tests.unit.arguments import run_of
+from tools.tree import ROOT
 
 CHANGED = {"changed": True}
 PLUGINS = {
@@ -206,6 +209,40 @@ def test_role_and_playbook_may_share_a_prefix() -> None:
     meant = ["release_version_coment (did you mean release_version_comment?)"]
     assert role_variables.unknown("release", names) == meant
     assert role_variables.unknown("release_version", names) == meant
+
+
+@pytest.mark.parametrize(
+    ("playbook", "name"),
+    [
+        ("enforce", "enforce_end"),  # the name of a file
+        ("drift", "drift_summary"),  # of a playbook
+        ("release", "release_promote"),  # of a role
+        ("adopt", "adopt_sentence"),  # a word of our code
+    ],
+)
+def test_name_that_is_no_variable_of_a_playbook_is_reported(playbook: str, name: str) -> None:
+    (reported,) = role_variables.unknown(playbook, [name])
+    assert reported.partition(" ")[0] == name
+
+
+def test_every_variable_that_a_playbook_reads_is_an_input() -> None:
+    """Verify it for the files of the playbooks, without comments, and for the steps."""
+    files = [*(ROOT / "playbooks").glob("*.yml"), *(ROOT / "playbooks/tasks").rglob("*.yml")]
+    files += [ROOT / "playbooks/vars/awx_setup.yml"]
+    lines = [
+        line.split(" # ")[0] for file in files for line in file.read_text("utf-8").splitlines()
+    ]
+    text = "\n".join(line for line in lines if not line.lstrip().startswith(("#", "- name:")))
+    words = {*re.findall(r"(?<![\w./])[a-z]\w+(?!\.yml|\w)", text)}
+    words |= {name for subject in SUBJECTS.values() for name in subject.reads}
+    roles = {path.name for path in (ROOT / "roles").iterdir()}
+    of_roles = {name for role in roles for name in role_variables.known_to(role)}
+    playbooks = {path.stem for path in (ROOT / "playbooks").glob("*.yml")}
+    for owner, inputs in role_variables.INPUTS.items():
+        others = (playbooks | roles) - inputs
+        names = {word for word in words if word.startswith(f"{owner}_")} - others
+        set_by_us = role_variables.known_to(owner) - {*inputs}
+        assert names - of_roles - set_by_us == {*inputs} - of_roles, owner
 
 
 @pytest.mark.parametrize("text", ["it is in use", "the view 'All jobs': it is in use"])

@@ -13,7 +13,11 @@ from typing import Any, NamedTuple
 from ansible.module_utils.common.yaml import yaml_load
 
 from . import collection
-from .steps.table import READS_OF_RUN, SUBJECTS
+
+
+def _named(prefix: str, names: str) -> frozenset[str]:
+    return frozenset(f"{prefix}_{name}" for name in names.split())
+
 
 #: Prefixes of variables, by playbook, if they differ from the name of the playbook. For example,
 #: `drift_summary_` could also be a prefix of variables of `drift`.
@@ -21,6 +25,43 @@ _PREFIXES = {
     "drift_summary": ("summary", "drift"),
     "drift_tickets": ("tickets",),
     "enforce": ("enforce", "drift"),
+}
+#: Variables of playbooks that users may set, by prefix. Those of roles are in their argument specs.
+INPUTS = {
+    "adopt": _named("adopt", "connections deletions findings force hosts into report"),
+    "awx_setup": _named(
+        "awx_setup",
+        "credentials execution_environment hosts inventory notification organization project"
+        " reports slices",
+    ),
+    # AWX passes what drift and release report to the next jobs of a workflow
+    "drift": _named(
+        "drift",
+        "fail ignore output page plan_key plan_name report table who"
+        " findings plan resolved result servers unread",
+    ),
+    "enforce": _named(
+        "enforce",
+        "approvals connections hosts only plan plan_key plan_max_age plan_rest reason requester"
+        " roles signers",
+    ),
+    "export": _named(
+        "export",
+        "connections folder hosts jobs jobs_exclude overwrite projects services tracker_projects"
+        " wiki_attachments wiki_restrictions wiki_spaces wiki_trees",
+    ),
+    "housekeeping": _named("housekeeping", "connection hosts"),
+    "release": _named(
+        "release",
+        "again allow_empty analysis_modules analysis_roles announce archives browse_url"
+        " build_numbers build_publish builds bundles connections fetch files gate hosts images"
+        " inputs introduction jobs jql overwrite page_id parent_id properties repo section space"
+        " title version_comment when_released",
+    ),
+    "summary": _named("summary", "expected folder max_age reports"),
+    "tickets": _named(
+        "tickets", "close_fields close_status close_transition max_new per project type"
+    ),
 }
 #: Variables of playbooks that are lists of mappings, by playbook. A loop would take a text letter
 #: by letter. The argument specs of roles check theirs.
@@ -119,7 +160,7 @@ def _words() -> frozenset[str]:
 @cache
 def _internal_names(owner: str) -> frozenset[str]:
     """Return the variables with a prefix that roles and playbooks set, and all of the owner."""
-    inputs = {name for one in owners() for name in options(one)}
+    inputs = {name for one in owners() for name in options(one)}.union(*INPUTS.values())
     names = {name for file in _files() if _is_of(file, owner) for name in _names_set_in(file)}
     with_prefix = {name for file in _files() for name in _names_set_in(file) if _has_prefix(name)}
     return frozenset((names | with_prefix) - inputs - {*_OF_USERS})
@@ -195,10 +236,11 @@ def owners() -> frozenset[str]:
 def known_to(owner: str) -> frozenset[str]:
     """Return the variables of a role or playbook with its prefix, including those that it sets."""
     if not is_role(owner):
-        files = (collection.ROOT / "playbooks").rglob("*.yml")
-        named = [name for file in files for name in re.findall(r"\w+", file.read_text("utf-8"))]
-        read = [*READS_OF_RUN, *(name for each in SUBJECTS.values() for name in each.reads)]
-        return frozenset(name for name in (*named, *read) if name.startswith(f"{owner}_"))
+        names = {name for file in _files() for name in _names_set_in(file)}
+        for file in (collection.ROOT / "playbooks/vars").glob("*.yml"):
+            names.update(re.findall(r"^\w+(?=:)", file.read_text("utf-8"), re.MULTILINE))
+        own = frozenset(name for name in names if name.startswith(f"{owner}_"))
+        return INPUTS.get(owner, frozenset()) | own
     return frozenset({*options(owner), f"{owner}_in_check_mode"} | set_by(owner))
 
 

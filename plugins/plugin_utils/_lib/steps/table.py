@@ -52,5 +52,3 @@ SUBJECTS = {
     "exports": Subject(("exported",)),
     "rotation": Subject(("rotation_options", "rotation_entries", "rotation_steps")),
 }
-#: Variables of playbooks that the run of every step reads.
-READS_OF_RUN = ("drift_report",)
