@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,23 @@ def test_values_are_kept_by_server_kind_and_name(folder: Path) -> None:
     ):
         assert ServerValues(server).known(kind, name) == {}
     assert ServerValues().known("job", "a/b") == {}
+    assert len([*folder.iterdir()]) == 1
+
+
+def test_tasks_that_add_values_at_the_same_time_lose_none(folder: Path) -> None:
+    workers = []
+    for worker in "ab":
+        pid = os.fork()
+        if pid == 0:
+            try:
+                for number in range(100):
+                    record = ServerValues("http://ci.example")
+                    record.remember("job", "x", {f"{worker}{number}": "1"})
+            finally:
+                os._exit(0)
+        workers.append(pid)
+    assert [os.waitpid(pid, 0)[1] for pid in workers] == [0, 0]
+    assert len(ServerValues("http://ci.example").known("job", "x")) == 200
     assert len([*folder.iterdir()]) == 1
 
 

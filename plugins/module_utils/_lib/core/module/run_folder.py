@@ -13,9 +13,11 @@ import hashlib
 import json
 import os
 import shutil
-import threading
 from pathlib import Path
 from typing import Any
+
+from ..errors import ToolchainError
+from ..files import atomic_write
 
 #: The environment variable with the path of the folder.
 VARIABLE = "TOOLCHAIN_RUN"
@@ -46,11 +48,10 @@ class RunFolder:
         :param name: parts of the name of the object
         :param value: a JSON value without secrets
         """
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, ToolchainError):
             if (folder := self.create()) is not None:
-                new = folder / f".{os.getpid()}-{threading.get_ident()}"
-                new.write_text(json.dumps([name, value]), "utf-8")
-                os.replace(new, folder / _file_name(kind, *name))
+                with atomic_write(str(folder / _file_name(kind, *name)), 0o600) as file:
+                    file.write(json.dumps([name, value]).encode())
 
     def get(self, kind: str, *name: str) -> Any:
         """Return the value of an object, or `None`."""

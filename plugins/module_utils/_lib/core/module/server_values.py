@@ -8,12 +8,15 @@ in a temporary folder of the run without a report. It contains digests, never th
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import json
 import os
-import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+
+from ..errors import ToolchainError
+from ..files import atomic_write
 
 #: The environment variable with the path of the folder.
 FOLDER = "TOOLCHAIN_SERVER_VALUES"
@@ -41,15 +44,27 @@ class ServerValues:
         """Add digests of values, by path."""
         if self._folder is None or not values:
             return
-        known = {**self.known(kind, name), **values}
-        record = {"server": self._server, "kind": kind, "name": name, "values": known}
         # the record is optional: without it, the next run sends the values once more
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, ToolchainError):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile("w", dir=self._folder, delete=False) as part:
-                json.dump(record, part, indent=2, sort_keys=True)
-            Path(part.name).replace(self._file(self._folder, kind, name))
+            with _alone_in(self._folder):
+                known = {**self.known(kind, name), **values}
+                record = {"server": self._server, "kind": kind, "name": name, "values": known}
+                with atomic_write(str(self._file(self._folder, kind, name)), 0o600) as file:
+                    file.write(json.dumps(record, indent=2, sort_keys=True).encode())
 
     def _file(self, folder: Path, kind: str, name: str) -> Path:
         key = json.dumps([self._server, kind, name]).encode()
         return folder / f"{hashlib.sha256(key).hexdigest()}.json"
+
+
+@contextlib.contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Let other tasks wait, so that two tasks that add values at the same time keep both."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        with contextlib.suppress(OSError):  # a file system without locks for folders
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
