@@ -763,9 +763,16 @@ def test_limit_is_a_whole_number(folder: Path, limit: Any) -> None:
         deletable(folder, [], desired_state_max_deletions=limit)
 
 
+def digests(*found: str) -> list[dict[str, Any]]:
+    return [{"kind": "", "name": "x", "digests": [*found]}]
+
+
 def test_deletion_that_is_not_chosen_is_not_tried(folder: Path) -> None:
     """A folder would fail because its jobs stay, although nobody asked for it."""
-    results = [result("one", plan_digests=["1"]), result("two", plan_digests=[["2", "3"]])]
+    results = [
+        result("one", plan_digests=digests("1")),
+        result("two", plan_digests=digests("2", "3")),
+    ]
     plan = {"writes": ["3"], "rest": "skip"}
     found = deletable(folder, results, toolchain_sealed={"sealed": plan})
     assert [one["name"] for one in found["removals"]["ci_job"]] == ["two"]

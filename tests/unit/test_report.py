@@ -547,6 +547,59 @@ def _task(action: str, **variables: Any) -> Any:
     )
 
 
+def changed_object(name: str, *digests: str, kind: str = "") -> dict[str, Any]:
+    return {"kind": kind, "name": name, "digests": [*digests]}
+
+
+def digests_of(module: str, result: dict[str, Any]) -> dict[str, list[str]]:
+    """Return the digests of each finding of a result."""
+    recorder = Recorder(Contents())
+    task = _task(f"delivery.toolchain.{module}")
+    recorder.result(task, "h", {"changed": True, **result}, failed=False)
+    contents = recorder.contents
+    return {
+        f"{one['kind']} {one['name']}": contents.digests.get(one["id"], [])
+        for one in contents.findings
+    }
+
+
+def test_digests_belong_to_the_finding_of_their_object_whatever_the_order() -> None:
+    rows = [{"name": name, "action": "update", "changes": []} for name in "abc"]
+    objects = [changed_object("c", "3"), changed_object("a", "1", "4"), changed_object("b", "2")]
+    assert digests_of("repo_user", {"results": rows, "plan_digests": objects}) == {
+        "user a": ["1", "4"],
+        "user b": ["2"],
+        "user c": ["3"],
+    }
+
+
+def test_digests_of_objects_with_the_same_name_are_told_apart_by_kind() -> None:
+    plan = [
+        {"kind": kind, "name": "x", "action": "create", "changes": []}
+        for kind in ("users", "groups")
+    ]
+    objects = [changed_object("x", kind, kind=kind) for kind in ("groups", "users")]
+    assert digests_of("analysis_config", {"plan": plan, "plan_digests": objects}) == {
+        "user x": ["users"],
+        "group x": ["groups"],
+    }
+
+
+def test_digests_of_objects_without_a_finding_belong_to_the_last_one() -> None:
+    plugins = [{"name": name, "action": "installed", "implied": name == "b"} for name in "abc"]
+    objects = [changed_object(name, name) for name in "abc"]
+    assert digests_of("ci_plugin", {"plugins": plugins, "plan_digests": objects}) == {
+        "plugin a": ["a"],
+        "plugin c": ["c", "b"],
+    }
+    # the object of a task has another name in reports
+    one = {
+        "invocation": {"module_args": {"job": "a/b"}},
+        "plan_digests": [changed_object("b", "1")],
+    }
+    assert digests_of("ci_job", one) == {"job a/b": ["1"]}
+
+
 def test_change_that_no_log_hides_counts_as_a_write() -> None:
     recorder = Recorder(Contents())
     hidden = {"censored": "hidden by no_log", "changed": True}

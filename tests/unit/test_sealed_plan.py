@@ -124,7 +124,10 @@ class Following:
 
 def test_dependent_changes_are_omitted_without_conflict() -> None:
     sealing, _plan = held({}, Following(), check_mode=True)
-    assert sealing.grouped == [sealing.digests[:2], sealing.digests[2:]]
+    assert sealing.objects == [
+        {"kind": "", "name": "a", "digests": sealing.digests[:2]},
+        {"kind": "", "name": "b", "digests": sealing.digests[2:]},
+    ]
     _sealing, plan = held({"writes": sealing.digests[1:]}, Following())
     assert plan.after == [0]
 

@@ -315,8 +315,7 @@ def _names_on_server(page: Mapping[str, Any] | None) -> set[Name]:
 
 def _digests(result: Mapping[str, Any]) -> list[str]:
     """Return the digests of the changes of a task, for a sealed plan."""
-    listed = result.get("plan_digests") or []
-    return [one for each in listed for one in (each if isinstance(each, list) else [each])]
+    return [digest for each in result.get("plan_digests") or () for digest in each["digests"]]
 
 
 def pages_of_trees(runs: Iterable[Mapping[str, Any]]) -> Values:

@@ -308,10 +308,8 @@ class Run:
 
 
 def _digests(results: Iterable[Mapping[str, Any]]) -> list[str]:
-    groups = [group for result in results for group in result.get("plan_digests", [])]
-    found = [
-        digest for group in groups for digest in (group if isinstance(group, list) else [group])
-    ]
+    objects = [each for result in results for each in result.get("plan_digests", [])]
+    found = [digest for each in objects for digest in each["digests"]]
     assert len(found) == len(set(found))
     return found
 

@@ -58,9 +58,9 @@ class Sealed:
         return str(result["msg"])
 
 
-def flat(digests: Sequence[Any]) -> list[str]:
-    """Return the digests without their groups."""
-    return [one for each in digests for one in (each if isinstance(each, list) else [each])]
+def flat(objects: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the digests of all objects."""
+    return [digest for each in objects for digest in each["digests"]]
 
 
 def publish(sandbox: Sandbox, name: str, number: str, started: str) -> None:
@@ -170,8 +170,8 @@ def test_items_of_a_repository_belong_to_its_finding(fresh: Fresh) -> None:
     sandbox = fresh("real")
     discard(sandbox, "nightly/agent/1.txt")
     trash = Sealed(sandbox, "repo", "artifact_trash", STATES["empty"])
-    (group,) = trash({}, check=True)["plan_digests"]
-    assert len(group) == 2
+    (one,) = trash({}, check=True)["plan_digests"]
+    assert (one["name"], len(one["digests"])) == (REPO, 2)
 
 
 FILES = {

@@ -27,7 +27,7 @@ from ....module_utils._lib.core.secret import (
     is_secret_name,
     without_user_info,
 )
-from .. import ansible_internals, findings
+from .. import ansible_internals, findings, kinds
 from ..descriptors import descriptor_of
 from ..services import SERVICES
 from . import objects
@@ -271,21 +271,39 @@ def _writes(task: Any, result: Mapping[str, Any]) -> int:
     return int(http.get("writes") or 0) if isinstance(http, Mapping) else 0
 
 
-def _with_digests(found: list[Any], digests: list[Any]) -> list[Any]:
-    """Add the digests of a task's changes to its findings, which are in the same order.
+def _with_digests(found: list[Any], objects: list[Any]) -> list[Any]:
+    """Add the digests of a task's changes to the findings of the same objects.
 
-    The last finding gets all remaining digests. If there are too few digests, because the module
-    writes several objects in one request, the remaining findings get the last digest.
+    A report may name an object in another way than the module, such as the object of a task without
+    a list. Such findings get the digests that are left, in their order: the last one all of them,
+    and the last digests again if the module writes several objects in one request.
 
-    :param digests: a digest, or a list of digests, for each finding with the status `drift`
+    :param objects: `kind` ("" if all objects of the task have the same), `name` and `digests` of
+        each changed object
     """
-    listed = [item if isinstance(item, list) else [item] for item in digests]
     drift = [finding for finding in found if finding["status"] == "drift"]
-    for number, finding in enumerate(drift):
-        groups = listed[number : number + 1] or listed[-1:]
-        groups = listed[number:] if number == len(drift) - 1 and groups else groups
-        finding["digests"] = [digest for group in groups for digest in group]
+    left = list(objects)
+    unnamed = []
+    for finding in drift:
+        own = next((each for each in left if _is_of(each, finding)), None)
+        if own is None:
+            unnamed.append(finding)
+        else:
+            left.remove(own)
+            finding["digests"] = list(own["digests"])
+    for number, finding in enumerate(unnamed):
+        others = left[number : number + 1] or objects[-1:]
+        others = left[number:] if number == len(unnamed) - 1 and left[number:] else others
+        finding["digests"] = [digest for each in others for digest in each["digests"]]
+    if drift and not unnamed:  # objects without a finding, such as dependencies of plugins
+        drift[-1]["digests"] += [digest for each in left for digest in each["digests"]]
     return found
+
+
+def _is_of(changed: Mapping[str, Any], finding: Mapping[str, Any]) -> bool:
+    """Return whether a changed object of a task is that of a finding."""
+    kind = kinds.singular(changed["kind"]) or finding["kind"]
+    return (kind, changed["name"]) == (finding["kind"], finding["name"])
 
 
 def _add_authors(found: list[Any], authors: list[Any]) -> None:

@@ -138,6 +138,8 @@ class AnalysisConfigOperation:
                 item.entry,
                 item.plan.before,
                 item.plan.after,
+                group=item.label,
+                kind=item.kind.option,
             )
             for item in _changed(plan.data)
         ]

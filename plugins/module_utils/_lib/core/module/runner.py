@@ -152,7 +152,7 @@ def run(options: type, operation: OperationType) -> None:
             prepared.predict(plan)
         values = _values(plan, applied, module.with_diff)
         if sealing is not None:
-            reported = {"plan_digests": sealing.grouped, "plan_skipped": sealing.skipped}
+            reported = {"plan_digests": sealing.objects, "plan_skipped": sealing.skipped}
             values |= {name: value for name, value in reported.items() if value}
         values |= authors
     except ToolchainError as error:

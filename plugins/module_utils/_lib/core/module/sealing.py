@@ -36,7 +36,9 @@ class PlannedChange(NamedTuple):
     :param wanted: desired state from the options, searched for secrets
     :param before: state before the change, a JSON value
     :param after: state after the change, a JSON value
-    :param group: name of the object in reports, if it has several changes
+    :param group: name of the object in reports, if it is not `name`, for example because the
+        object has several changes
+    :param kind: kind of the object in reports, if the task has objects of several kinds
     :param follows: the change may be a consequence of earlier tasks of the run. If it is not in the
         sealed plan, it is skipped instead of reported as a conflict
     """
@@ -46,6 +48,7 @@ class PlannedChange(NamedTuple):
     before: Any
     after: Any
     group: str = ""
+    kind: str = ""
     follows: bool = False
 
 
@@ -92,8 +95,8 @@ class Sealing:
         self._is_private = is_private
         #: Digests of the changes, in the order of the changes.
         self.digests: list[str] = []
-        #: The same digests, with a nested list for each group, for reports.
-        self.grouped: list[Any] = []
+        #: `kind` and `name` of each object in reports, with the `digests` of its changes.
+        self.objects: list[dict[str, Any]] = []
         #: Names of the skipped changes.
         self.skipped: list[str] = []
 
@@ -109,7 +112,7 @@ class Sealing:
             return plan
         parts = _parts(operation, plan, wanted, descriptor)
         self.digests = [self._digest(part) for part in parts]
-        self.grouped = _grouped(parts, self.digests)
+        self.objects = _objects(parts, self.digests)
         if check_mode or self._may_write is None:
             return plan
         skipped = [n for n, digest in enumerate(self.digests) if digest not in self._may_write]
@@ -153,17 +156,19 @@ def _parts(
     return [PlannedChange(name, wanted, [plan.action, before], [after, _plain(wanted)])]
 
 
-def _grouped(parts: Sequence[PlannedChange], digests: Sequence[str]) -> list[Any]:
-    """Return the digests of the changes. Those of a group form a nested list."""
-    found: list[Any] = []
-    groups: dict[str, list[str]] = {}
+def _objects(parts: Sequence[PlannedChange], digests: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the objects of the changes, with their digests. A group is one object."""
+    found: list[dict[str, Any]] = []
+    groups: dict[tuple[str, str], list[str]] = {}
     for part, digest in zip(parts, digests, strict=True):
-        if not part.group:
-            found.append(digest)
-        elif part.group in groups:
-            groups[part.group].append(digest)
-        else:
-            found.append(groups.setdefault(part.group, [digest]))
+        own = groups.get((part.kind, part.group)) if part.group else None
+        if own is not None:
+            own.append(digest)
+            continue
+        own = [digest]
+        found.append({"kind": part.kind, "name": part.group or part.name, "digests": own})
+        if part.group:
+            groups[part.kind, part.group] = own
     return found
 
 
