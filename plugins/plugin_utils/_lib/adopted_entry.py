@@ -150,7 +150,8 @@ class _Alignment:
 
     def value(self, value: Any, present: Any) -> Any:
         """Return the value of the server. Parts that are equal keep their spelling."""
-        if _is_secret(value) or _is_variable(value) or _spelled(value) == _spelled(present):
+        is_variable = isinstance(value, str) and _VARIABLE.search(value) is not None
+        if _is_secret(value) or is_variable or _spelled(value) == _spelled(present):
             return value
         if isinstance(value, Mapping) and isinstance(present, Mapping):
             return self.mapping(value, present)
@@ -223,10 +224,6 @@ def _is_same_item(one: Any, two: Any) -> bool:
         return all(_spelled(one[key]) == _spelled(two[key]) for key in keys)
     # an object of the configuration as code, such as `{envVars: {...}}`
     return len(one) == len(two) == 1 and {*map(_plain, one)} == {*map(_plain, two)}
-
-
-def _is_variable(value: Any) -> bool:
-    return isinstance(value, str) and _VARIABLE.search(value) is not None
 
 
 def _is_secret(value: Any) -> bool:

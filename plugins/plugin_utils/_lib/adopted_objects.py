@@ -364,7 +364,8 @@ class Adoption:
             self._mark_absent(finding, places)
             return "removed"
         for place in sorted(places, key=lambda each: -each.index):
-            self._remove_entry(place)
+            self._drop_source(place)
+            self.edits.remove(place)
         return "removed"
 
     def _mark_absent(self, finding: Finding, places: Sequence[EntryPlace]) -> None:
@@ -380,10 +381,6 @@ class Adoption:
             if option not in key_of(service, kind):
                 del own.entry[option]
         self.edits.set(own, "state", "absent")
-
-    def _remove_entry(self, place: EntryPlace) -> None:
-        self._drop_source(place)
-        self.edits.remove(place)
 
     def _drop_source(self, place: EntryPlace) -> None:
         """Remove the file that an entry names, unless other entries use it."""

@@ -42,12 +42,12 @@ def roles(variables: Mapping[str, Any], template: Template) -> list[str]:
         return entries_of(named)
     if named:
         return [str(role) for role in named] if isinstance(named, list | tuple) else [str(named)]
-    return [role for role in ROLES if any(_describes(role, name) for name in variables)]
-
-
-def _describes(role: str, name: str) -> bool:
-    others = (*_SETTINGS, *role_variables.set_by(role))
-    return name.startswith(f"{role}_") and name not in others
+    describing = []
+    for role in ROLES:
+        others = {*_SETTINGS, *role_variables.set_by(role)}
+        if any(name.startswith(f"{role}_") and name not in others for name in variables):
+            describing.append(role)
+    return describing
 
 
 def problem(

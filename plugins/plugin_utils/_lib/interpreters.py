@@ -17,16 +17,11 @@ def is_same(name: str, other: str, search_path: str | None = None) -> bool:
     :param other: path of a program
     :param search_path: folders for a name, separated as in `PATH`
     """
-    found = _located(name, search_path)
-    return found is not None and _identity(found) == _identity(other)
-
-
-def _located(name: str, search_path: str | None) -> str | None:
-    """Return the path of the program in a command with or without `env`, or `None`."""
     words = name.split()
     if len(words) == 2 and os.path.basename(words[0]) == "env":
         words = words[1:]
-    return shutil.which(words[0], path=search_path) if len(words) == 1 else None
+    found = shutil.which(words[0], path=search_path) if len(words) == 1 else None
+    return found is not None and _identity(found) == _identity(other)
 
 
 def _identity(program: str) -> tuple[str, str | None]:

@@ -280,7 +280,10 @@ def checked(
         elif inner is not None and inner.get(member):
             found.warnings.append(staying(removal["title"], f"it has {member}"))
         else:
-            found.deletable.append({**removal, "digests": _digests(result)})
+            digests = [
+                digest for each in result.get("plan_digests") or () for digest in each["digests"]
+            ]
+            found.deletable.append({**removal, "digests": digests})
     return found
 
 
@@ -311,11 +314,6 @@ def _names_on_server(page: Mapping[str, Any] | None) -> set[Name]:
         return set()
     tree = _name_of_tree(page.get("space"))
     return {*_names_of_page({**page, "page_id": page.get("id")}), tree}
-
-
-def _digests(result: Mapping[str, Any]) -> list[str]:
-    """Return the digests of the changes of a task, for a sealed plan."""
-    return [digest for each in result.get("plan_digests") or () for digest in each["digests"]]
 
 
 def pages_of_trees(runs: Iterable[Mapping[str, Any]]) -> Values:

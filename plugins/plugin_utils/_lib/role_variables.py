@@ -115,7 +115,9 @@ def _unknown(owner: str, names: Iterable[str]) -> list[str]:
     for name in sorted(name for name in names if name.startswith(f"{owner}_")):
         candidates = [owner, *(other for other in owners() if name.startswith(f"{other}_"))]
         if name not in frozenset().union(*map(known_to, candidates)):
-            found.append(_with_suggestion(name, frozenset().union(*map(_inputs_of, candidates))))
+            inputs = {one for each in candidates for one in known_to(each) - _internal_names(each)}
+            near = difflib.get_close_matches(name, list(inputs), 1)
+            found.append(f"{name} (did you mean {near[0]}?)" if near else name)
     return found
 
 
@@ -212,16 +214,6 @@ def _own_values() -> dict[str, list[Any]]:
             for name, value in values.items():
                 found.setdefault(name, []).append(value)
     return found
-
-
-def _inputs_of(owner: str) -> frozenset[str]:
-    """Return the variables of a role or playbook that users may set."""
-    return known_to(owner) - _internal_names(owner)
-
-
-def _with_suggestion(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, list(known), 1)
-    return f"{name} (did you mean {near[0]}?)" if near else name
 
 
 @cache

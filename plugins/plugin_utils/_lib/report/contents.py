@@ -372,7 +372,8 @@ def sentence_of(
     parts = [not_read(unread)]
     if total > counts["failed"]:
         parts.append(_compared(read, counts, check=check, alone=not unread))
-        return f"{_capital('; '.join(filter(None, parts)))}."
+        text = "; ".join(filter(None, parts))
+        return f"{text[:1].upper()}{text[1:]}."
     parts.append(many(total, "failure") if total else "")
     failures = "; ".join(filter(None, parts))
     if failures and not check:
@@ -430,10 +431,6 @@ def part_of(number: int, total: int, noun: str) -> str:
     if number == total:
         return f"{'' if total == 1 else 'all '}{many(total, noun)}"
     return f"{number:,} of {many(total, noun)}"
-
-
-def _capital(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}"
 
 
 def _counted(objects: Iterable[Mapping[str, Any]]) -> dict[str, int]:

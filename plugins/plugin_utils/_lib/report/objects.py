@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ....module_utils._lib.core.module.descriptor import Descriptor
 from .. import findings, refused_servers
 from ..descriptors import descriptor_of
 from ..findings import Finding, Result
@@ -46,7 +45,12 @@ def compared(
     listed = result.get(descriptor.listed)
     if isinstance(listed, list):
         rows = [row for row in listed if isinstance(row, Mapping)]
-        names = [_name_of_row(descriptor, {**options, **row}) or task for row in rows]
+        # an object has the same name in `entries` as in a task with a single object
+        has_name = descriptor.listed == ENTRIES
+        names = [
+            str((has_name and values.get("name")) or descriptor.name_of(values) or task)
+            for values in ({**options, **row} for row in rows)
+        ]
         pairs = zip(names, rows, strict=True)
         found = [(_of_row(descriptor.kind, name, row, check=check), row) for name, row in pairs]
         return [_with_unknown(finding, row) for finding, row in found]
@@ -177,15 +181,6 @@ def _expected_job(result: Result, options: Mapping[str, Any]) -> list[Finding]:
     if not result.get("config_drift"):
         return [findings.wanted("job", name)]
     return [findings.different("job", name, findings.differing(()), *findings.sides(result))]
-
-
-def _name_of_row(descriptor: Descriptor, values: Mapping[str, Any]) -> str:
-    """Return the name of a listed object.
-
-    An object has the same name in `entries` as in a task with a single object.
-    """
-    name = values.get("name") if descriptor.listed == ENTRIES else None
-    return str(name or descriptor.name_of(values))
 
 
 def _of_row(kind: str, name: str, row: Mapping[str, Any], *, check: bool) -> Finding:

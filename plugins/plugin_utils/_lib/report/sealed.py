@@ -195,21 +195,17 @@ def _is_plan(plan: Mapping[str, Any]) -> bool:
         )
         and isinstance(plan.get("entries"), list)
         and isinstance(plan.get("places"), list)
-        and all(map(_is_place, plan["places"]))
-        and all(map(_is_entry, plan["entries"]))
+        and all(
+            isinstance(place, dict) and {"host", "service", "server"} <= place.keys()
+            for place in plan["places"]
+        )
+        and all(
+            isinstance(entry, dict)
+            and {*PLACE, "digest"} <= entry.keys()
+            and isinstance(entry.get("writes"), list)
+            for entry in plan["entries"]
+        )
     )
-
-
-def _is_entry(entry: Any) -> bool:
-    return (
-        isinstance(entry, dict)
-        and {*PLACE, "digest"} <= entry.keys()
-        and isinstance(entry.get("writes"), list)
-    )
-
-
-def _is_place(place: Any) -> bool:
-    return isinstance(place, dict) and {"host", "service", "server"} <= place.keys()
 
 
 def verify(

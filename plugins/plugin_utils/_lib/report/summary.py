@@ -43,15 +43,13 @@ def report_paths(given: Path | Sequence[Path], summary: Path) -> list[Path]:
     :raises SummaryError: if the folder cannot be read
     """
     summary = summary.resolve()
-    found = _subfolders(given) if isinstance(given, Path) else given
-    return [place for place in found if place.resolve() not in (summary, summary / _FILE)]
-
-
-def _subfolders(place: Path) -> list[Path]:
-    try:
-        return sorted(path for path in place.iterdir() if path.is_dir() and path.name[0] != ".")
-    except OSError as error:
-        raise SummaryError(f"cannot read the folder {place}: {error.strerror}") from error
+    if isinstance(given, Path):
+        try:
+            inside = sorted(path for path in given.iterdir() if path.is_dir())
+        except OSError as error:
+            raise SummaryError(f"cannot read the folder {given}: {error.strerror}") from error
+        given = [path for path in inside if not path.name.startswith(".")]
+    return [place for place in given if place.resolve() not in (summary, summary / _FILE)]
 
 
 def read(

@@ -179,19 +179,16 @@ def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 def github(contents: Contents) -> list[Line]:
     """Return a GitHub workflow command for each failure, difference and unmanaged object."""
-    return [
-        Line(_annotation(finding))
-        for finding in contents.findings
-        if finding["status"] not in ("ignored", "unknown")
-    ]
-
-
-def _annotation(finding: Object) -> str:
-    level = "error" if finding["status"] == "failed" or finding.get("fails") else "warning"
-    title = " ".join(title_of(place_of(finding)))
-    for sign, code in {**_GITHUB_DATA, ":": "%3A", ",": "%2C"}.items():
-        title = title.replace(sign, code)
-    text = f"{_sign(finding)[0]} {' '.join(finding['text'].split())}"
-    for sign, code in _GITHUB_DATA.items():
-        text = text.replace(sign, code)
-    return f"::{level} title={title}::{text}"
+    lines = []
+    for finding in contents.findings:
+        if finding["status"] in ("ignored", "unknown"):
+            continue
+        level = "error" if finding["status"] == "failed" or finding.get("fails") else "warning"
+        title = " ".join(title_of(place_of(finding)))
+        for sign, code in {**_GITHUB_DATA, ":": "%3A", ",": "%2C"}.items():
+            title = title.replace(sign, code)
+        text = f"{_sign(finding)[0]} {' '.join(finding['text'].split())}"
+        for sign, code in _GITHUB_DATA.items():
+            text = text.replace(sign, code)
+        lines.append(Line(f"::{level} title={title}::{text}"))
+    return lines
