@@ -144,7 +144,7 @@ def _schema(option: Mapping[str, Any]) -> dict[str, Any]:
 def _role_files() -> dict[Path, str]:
     """Return path and content of the task files and the defaults."""
     own = [kind for kind in kinds.KINDS if kind.role == kinds.ROLE]
-    texts = {f"tasks/{kind.list}.yml": _application(kind) for kind in own}
+    texts: dict[str, Iterable[str]] = {f"tasks/{kind.list}.yml": _application(kind) for kind in own}
     texts["tasks/deletions.yml"] = _deletions()
     texts["tasks/read.yml"] = _reading(sorted(_variables()))
     texts["tasks/forget.yml"] = _forgetting(sorted(kind.variable for kind in own))
