@@ -25,11 +25,7 @@ OPTIONS = """\
         type: list
         elements: dict
         default: []
-        options:
-          name:
-            description: The name of the label.
-            type: str
-            required: true
+        options: {}
 """
 READ = '"FILL_IN").json()'
 
