@@ -99,7 +99,8 @@ def files() -> dict[Path, str]:
 def text() -> str:
     """Return the argument specs with the options of each list."""
     written: list[str] = []
-    known, current, is_generated = _lists(), "", False
+    known = {kind.list: kind for kind in kinds.KINDS if kind.role == kinds.ROLE}
+    current, is_generated = "", False
     for line in FILE.read_text(encoding="utf-8").splitlines():
         indent = len(line) - len(line.lstrip())
         if indent <= _OPTION:
@@ -107,10 +108,12 @@ def text() -> str:
         elif indent == _OPTION + 2:
             is_generated = line.strip() in ("options:", "options: {}") and current in known
             if is_generated:
-                module, at_once = known[current]
-                options = _options_of(current, module, at_once=at_once)
                 dumped = yaml.dump(
-                    options, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=_WIDTH
+                    _options_of(known[current]),
+                    Dumper=_Dumper,
+                    sort_keys=False,
+                    allow_unicode=True,
+                    width=_WIDTH,
                 )
                 written += [
                     "        options:",
@@ -121,23 +124,21 @@ def text() -> str:
     return "\n".join(written) + "\n"
 
 
-def _lists() -> dict[str, tuple[str, bool]]:
-    """Return the module of each list, and whether it takes all entries at once."""
-    own = (kind for kind in kinds.KINDS if kind.role == kinds.ROLE)
-    return {kind.list: (kind.module, kind.at_once) for kind in own}
-
-
-def _options_of(kind: str, module: str, *, at_once: bool) -> dict[str, Any]:
+def _options_of(kind: kinds.Kind) -> dict[str, Any]:
     """Return the options of an entry."""
-    options = importlib.import_module(f"{MODULES}.{module}")
-    camel = "".join(part.capitalize() for part in module.split("_"))
-    spec = typed_options.argument_spec(getattr(getattr(options, module), f"{camel}Options"))
+    options = importlib.import_module(f"{MODULES}.{kind.module}")
+    camel = "".join(part.capitalize() for part in kind.module.split("_"))
+    spec = typed_options.argument_spec(getattr(getattr(options, kind.module), f"{camel}Options"))
     described = yaml_load(options.DOCUMENTATION)["options"]
-    if at_once:
+    if kind.at_once:
         spec, described = spec["entries"]["options"], described["entries"]["suboptions"]
-    left_out = LEFT_OUT.get(kind, frozenset())
+    left_out = LEFT_OUT.get(kind.list, frozenset())
     kept = {name: option for name, option in described.items() if name not in left_out}
-    return _converted(kind, kept, spec)
+    found = _converted(kind.list, kept, spec)
+    for name in kind.key:  # entries with and without the default are the same object
+        if "default" in kept[name]:
+            found[name]["default"] = kept[name]["default"]
+    return found
 
 
 def _converted(
