@@ -17,16 +17,8 @@ from ...core.module.typed_options import NotNegative, Option
 from ...core.plan import Plan, unchanged
 from ...core.progress import PollInterval, PollTimeout
 from ...core.verification import without_effect
-from ..client import (
-    CANCEL,
-    DELETE_RUN,
-    SEES_JOB,
-    UPDATE_RUN,
-    object_of,
-    part,
-    require_confirmation,
-    server_of,
-)
+from .. import client
+from ..client import SEES_JOB, object_of, part, require_confirmation, server_of
 from ..job_address import JobName, build_path, job_of
 from ..service import SERVICE
 from ..waiting import PollingFactory
@@ -79,9 +71,9 @@ class CiBuildDeleteOperation:
         SERVICE,
         {
             "list": reads(*SEES_JOB),
-            "delete": writes(*SEES_JOB, unforeseen=(DELETE_RUN,)),
-            "release": writes(*SEES_JOB, unforeseen=(UPDATE_RUN, DELETE_RUN)),
-            "stop": writes(*SEES_JOB, unforeseen=(CANCEL, DELETE_RUN)),
+            "delete": writes(*SEES_JOB, unforeseen=(client.DELETE_RUN,)),
+            "release": writes(*SEES_JOB, unforeseen=(client.UPDATE_RUN, client.DELETE_RUN)),
+            "stop": writes(*SEES_JOB, unforeseen=(client.CANCEL, client.DELETE_RUN)),
         },
         kind="job",
         name="{job}",

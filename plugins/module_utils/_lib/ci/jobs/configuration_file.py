@@ -19,17 +19,7 @@ from ..xml_reader import (
     written,
     written_in_lines,
 )
-from .configuration import (
-    SHORTEST,
-    Pair,
-    attribute_of,
-    class_of,
-    drift,
-    is_list,
-    secrets,
-    text_value,
-    without_encrypted,
-)
+from . import configuration
 from .kept_secrets import with_own_secrets
 
 _LINE = re.compile(r"[^\n]+")
@@ -48,10 +38,10 @@ def merged(own: str, exported: str) -> str:
     wanted = with_own_secrets(exported, own)
     text = own.replace("\r\n", "\n")
     try:
-        if not drift(wanted, own).found:
+        if not configuration.drift(wanted, own).found:
             return own
         edited = _XmlEdits(text).edited(parse(wanted))
-        if drift(wanted, edited).found:
+        if configuration.drift(wanted, edited).found:
             return wanted
     except UnreadableXml:
         return wanted
@@ -91,8 +81,8 @@ class _XmlEdits:
 
     def _change_children(self, own: XmlElement, wanted: XmlElement) -> None:
         one, two = own.children, wanted.children
-        in_list = is_list(one) or is_list(two)
-        pairs: list[Pair]
+        in_list = configuration.is_list(one) or configuration.is_list(two)
+        pairs: list[configuration.Pair]
         if in_list:
             mine, theirs = map(_name_of, one), map(_name_of, two)
             codes = SequenceMatcher(None, [*mine], [*theirs], autojunk=False).get_opcodes()
@@ -140,13 +130,13 @@ def _name_of(element: XmlElement) -> tuple[str, ...]:
     """Return the kind of an item of a list, with its name or id if it has one."""
     members = (child_of(element, name) for name in ("name", "id"))
     names = [member.text.strip() for member in members if member is not None]
-    return element.name, class_of(element), *names
+    return element.name, configuration.class_of(element), *names
 
 
 def _attributes_of(element: XmlElement) -> dict[str, str]:
     """Return the attributes without the version of a plugin, and the class of an object."""
     others = {key: text for key, text in element.attributes.items() if key != "plugin"}
-    return {**others, "class": class_of(element)}
+    return {**others, "class": configuration.class_of(element)}
 
 
 def _is_same(parent: XmlElement, one: XmlElement | None, two: XmlElement | None) -> bool:
@@ -155,7 +145,7 @@ def _is_same(parent: XmlElement, one: XmlElement | None, two: XmlElement | None)
         XmlElement(parent.name, dict(parent.attributes), [] if child is None else [child])
         for child in (one, two)
     )
-    return not drift(wanted, own).found
+    return not configuration.drift(wanted, own).found
 
 
 def masked(text: str) -> str:
@@ -166,14 +156,16 @@ def masked(text: str) -> str:
     try:
         root = parse(text)
     except UnreadableXml:
-        return without_encrypted(_ELEMENT.sub(_masked_element, text))
-    known = [secret for secret in secrets(text) if len(secret) >= SHORTEST]
+        return configuration.without_encrypted(_ELEMENT.sub(_masked_element, text))
+    known = [
+        secret for secret in configuration.secrets(text) if len(secret) >= configuration.SHORTEST
+    ]
     spans = []
     for (element, parent), place in zip(root.iterate(), spans_of(text), strict=True):
-        if not element.children and text_value(element, parent).may_be_secret:
+        if not element.children and configuration.text_value(element, parent).may_be_secret:
             spans.append((place.inner, place.close))
         for name in element.attributes:
-            if attribute_of(element, name).may_be_secret:
+            if configuration.attribute_of(element, name).may_be_secret:
                 value = re.compile(rf"\s{re.escape(name)}\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
                 found = value.search(text, place.start, place.inner)
                 if found is not None:
@@ -183,7 +175,7 @@ def masked(text: str) -> str:
     text = _COMMENT.sub(lambda comment: _ELEMENT.sub(_masked_element, comment[0]), text)
     for secret in sorted(known, key=len, reverse=True):  # a secret may be repeated in a comment
         text = text.replace(secret, _LINE.sub(MASK, secret))
-    return without_encrypted(text)
+    return configuration.without_encrypted(text)
 
 
 def _masked_element(element: re.Match[str]) -> str:

@@ -21,16 +21,7 @@ from ...core.verification import not_saved
 from ...core.yaml_text import UnreadableYaml, parse_yaml
 from ..client import ADMINISTER, READ_SERVER, SYSTEM_READ, objects, refuse_page, server_of
 from ..service import SERVICE
-from .casc_comparison import (
-    MISSING,
-    PLUGIN_PATH,
-    ConfigurationComparison,
-    compared,
-    hide_secrets,
-    live_configuration,
-    sections,
-    without_failed,
-)
+from . import casc_comparison as casc
 
 _YAML = {"Content-Type": "application/x-yaml; charset=utf-8"}
 _MAX_UNCLEAR = 20
@@ -71,12 +62,12 @@ class CiConfigurationOperation:
             raise invalid("PyYAML is missing: install it on the host that runs the task")
         self._task, self._options, self._server = task, options, server_of(task)
         self._wanted = _parsed(options)
-        hide_secrets(task, self._wanted)
+        casc.hide_secrets(task, self._wanted)
 
     def plan(self) -> Plan:
-        live = live_configuration(self._server)
-        hide_secrets(self._task, self._wanted, live)
-        found = compared(self._wanted, live)
+        live = casc.live_configuration(self._server)
+        casc.hide_secrets(self._task, self._wanted, live)
+        found = casc.compared(self._wanted, live)
         result = {
             "changes": found.changes,
             "unknown": found.unknown,
@@ -96,7 +87,7 @@ class CiConfigurationOperation:
             # a drift shows the other differences of the sections too
             error.result = result
             raise
-        sent, lost = without_failed(sections(self._wanted, live))
+        sent, lost = casc.without_failed(casc.sections(self._wanted, live))
         if lost:
             self._task.warn(
                 f"the server cannot export {listed(lost)} and may reset it: set it in the"
@@ -105,7 +96,7 @@ class CiConfigurationOperation:
         body = str(yaml_dump(sent, allow_unicode=True, sort_keys=False)).encode()
         response = self._server.read(
             "checking the configuration",
-            f"{PLUGIN_PATH}/check",
+            f"{casc.PLUGIN_PATH}/check",
             method="POST",
             expect=(200, 400),
             headers=_YAML,
@@ -122,10 +113,10 @@ class CiConfigurationOperation:
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         body, before, found = plan.data
         self._write(body, found)
-        live = live_configuration(self._server)
-        left = compared(self._wanted, live).live
+        live = casc.live_configuration(self._server)
+        left = casc.compared(self._wanted, live).live
         same = [path for path in left if path in found.live and found.live[path] == left[path]]
-        lost = [path for path in left if path not in same and left[path] is not MISSING]
+        lost = [path for path in left if path not in same and left[path] is not casc.MISSING]
         if lost:
             raise not_saved("configuring the server", lost, changed=True)
         if not left:
@@ -140,9 +131,9 @@ class CiConfigurationOperation:
             "unknown": [*found.unknown, *left],
         }
 
-    def _write(self, body: bytes, found: ConfigurationComparison) -> None:
+    def _write(self, body: bytes, found: casc.ConfigurationComparison) -> None:
         def is_written() -> bool:
-            left = compared(self._wanted, live_configuration(self._server))
+            left = casc.compared(self._wanted, casc.live_configuration(self._server))
             return len(left.changes) < len(found.changes)
 
         # server fact [ci-43]: releases before 2025 have only `apply`
@@ -150,7 +141,7 @@ class CiConfigurationOperation:
             response = self._server.write(
                 "configuring the server",
                 "POST",
-                f"{PLUGIN_PATH}/{action}",
+                f"{casc.PLUGIN_PATH}/{action}",
                 expect=(200, 400, 404),
                 validate=refuse_page,
                 verify=is_written,
@@ -169,7 +160,7 @@ class CiConfigurationOperation:
                 return
         raise response.error("not_found", "the server has neither configure nor apply")
 
-    def _require_allowed_removals(self, found: ConfigurationComparison) -> None:
+    def _require_allowed_removals(self, found: casc.ConfigurationComparison) -> None:
         """Raise `invalid` if list items would be removed that `replaces` and `max_deletions` do not
         allow.
         """

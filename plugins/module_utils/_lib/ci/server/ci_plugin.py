@@ -22,18 +22,7 @@ from ..service import SERVICE
 from ..waiting import PollingFactory, Timeout, WaitOptions
 from . import installed_plugins, update_centre
 from .installed_plugins import least_version, of_lock
-from .update_centre import (
-    CentreState,
-    Offers,
-    PluginChange,
-    PluginEntry,
-    PluginPlan,
-    compared,
-    dependants,
-    require_names,
-    require_offers,
-    restart_required,
-)
+from .update_centre import PluginEntry
 
 _LOCK_FILE = "the lock file"
 
@@ -69,34 +58,36 @@ class CiPluginOperation:
     ) -> None:
         self._task, self._options, self._make_polling = task, options, make_polling
         self._wanted = _wanted(options)
-        require_names(self._wanted)
+        update_centre.require_names(self._wanted)
         self._server = server_of(task)
 
     def plan(self) -> Plan:
         planned = self._read()
-        offers: Offers = {}
+        offers: update_centre.Offers = {}
         if planned.installing:
             offers = update_centre.read_offers(self._server)
             if offers and not offers.keys() >= set(planned.installing):
                 # the update site no longer offers a plugin that another user has just installed
                 planned = self._read()
             if offers:  # empty until a write lets the server read the update site
-                require_offers(planned.changes, offers)
-        for name, needed_by in dependants(planned.changes, planned.plugins).items():
+                update_centre.require_offers(planned.changes, offers)
+        for name, needed_by in update_centre.dependants(planned.changes, planned.plugins).items():
             self._task.warn(
                 f"{name} is a dependency of {', '.join(needed_by)}, which will fail to load"
             )
         return self._full_plan(replace(planned, offers=offers))
 
-    def _read(self) -> PluginPlan:
+    def _read(self) -> update_centre.PluginPlan:
         """Read the installed plugins, and compare them with the desired plugins."""
         plugins = installed_plugins.read(self._server)
         centre = update_centre.read_state(self._server)
-        return PluginPlan(compared(self._wanted, plugins, centre), plugins, centre, {})
+        return update_centre.PluginPlan(
+            update_centre.compared(self._wanted, plugins, centre), plugins, centre, {}
+        )
 
     def parts(self, plan: Plan) -> list[PlannedChange]:
         """Return the planned changes of plugins, for a sealed plan."""
-        planned: PluginPlan = plan.data
+        planned: update_centre.PluginPlan = plan.data
         return [
             PlannedChange(change.name, None, change.state_before, planned.state_after(change))
             for change in planned.effective
@@ -104,12 +95,12 @@ class CiPluginOperation:
 
     def leave_out(self, plan: Plan, indexes: Collection[int]) -> Plan:
         """Return the plan without the changes at these indexes of `parts`."""
-        planned: PluginPlan = plan.data
+        planned: update_centre.PluginPlan = plan.data
         dropped = [plugin for n, plugin in enumerate(planned.effective) if n in indexes]
         left = [change for change in planned.changes if change not in dropped]
         return self._full_plan(replace(planned, changes=left))
 
-    def _full_plan(self, planned: PluginPlan) -> Plan:
+    def _full_plan(self, planned: update_centre.PluginPlan) -> Plan:
         result = {
             "plugins": planned.rows(planned.plugins, planned.centre),
             "restart_required": planned.restart_required,
@@ -127,7 +118,7 @@ class CiPluginOperation:
         update_centre.require_right(self._server)
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        planned: PluginPlan = plan.data
+        planned: update_centre.PluginPlan = plan.data
         switched: list[str] = []
         requested: list[str] = []
         try:
@@ -139,7 +130,7 @@ class CiPluginOperation:
                 if not planned.offers:  # now that a write is allowed, read the update site
                     update_centre.refresh(self._server)
                     planned = replace(planned, offers=update_centre.read_offers(self._server))
-                    require_offers(planned.changes, planned.offers)
+                    update_centre.require_offers(planned.changes, planned.offers)
                 update_centre.install(self._server, planned.requests, planned.centre.last)
                 requested = planned.installing
             self._task.unlock()
@@ -149,9 +140,12 @@ class CiPluginOperation:
             raise
         plugins = installed_plugins.read(self._server)
         rows = planned.rows(plugins, centre, requested if self._options.wait else None)
-        return {"plugins": rows, "restart_required": restart_required(plugins, centre)}
+        return {
+            "plugins": rows,
+            "restart_required": update_centre.restart_required(plugins, centre),
+        }
 
-    def _follow(self, planned: PluginPlan) -> CentreState:
+    def _follow(self, planned: update_centre.PluginPlan) -> update_centre.CentreState:
         """Wait for the requested installations, including those that another user has started."""
         names, centre = [*planned.installing, *planned.joined], planned.centre
         if not names:
@@ -165,7 +159,7 @@ class CiPluginOperation:
             raise error.with_hint("the installation continues on the server") from None
 
     def _values_after_error(
-        self, planned: PluginPlan, switched: Sequence[str], requested: Sequence[str]
+        self, planned: update_centre.PluginPlan, switched: Sequence[str], requested: Sequence[str]
     ) -> dict[str, Any]:
         """Return the values for the result after an error.
 
@@ -180,11 +174,11 @@ class CiPluginOperation:
         done = {*switched, *(found.name for found in started if found.name in requested)}
         return {
             "plugins": planned.rows(plugins, centre, requested, done),
-            "restart_required": restart_required(plugins, centre),
+            "restart_required": update_centre.restart_required(plugins, centre),
             "changed": bool(switched) or not all(found.failed for found in started),
         }
 
-    def _switch(self, change: PluginChange) -> None:
+    def _switch(self, change: update_centre.PluginChange) -> None:
         """Enable, disable or uninstall a plugin.
 
         Server fact [ci-22]: the change takes effect after a restart, but the list of plugins
