@@ -70,7 +70,8 @@ _XML = {"Content-Type": "application/xml; charset=utf-8"}
 #: Characters that require XML 1.1. Very old servers can only read XML 1.0 [ci-14].
 _NEWER = re.compile(r"&#|[\x01-\x08\x0b\x0c\x0e-\x1f]")
 _DONE = (200, 201, 202, 204)
-#: The server redirects after a form [ci-41], or the configuration of a job [ci-21].
+#: The server redirects after a form [ci-41], a new build [ci-6], or the configuration of a job
+#: [ci-21].
 REDIRECTED = (*_DONE, 302, 303)
 FOLDER = "com.cloudbees.hudson.plugins.folder.Folder"
 _COMPUTED = ("MultiBranchProject", "OrganizationFolder")

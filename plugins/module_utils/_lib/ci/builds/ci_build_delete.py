@@ -30,7 +30,6 @@ _FIELDS = "number,building,inProgress,result,keepLog,timestamp"
 _TREE = f"fullName,allBuilds[{_FIELDS}],lastSuccessfulBuild[number],jobs[name]{{0,1}}"
 _DURATION = re.compile(r"([0-9]{1,9})([smhdw])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
-_DONE = (200, 201, 202, 204, 302, 303)
 #: Maximum seconds to wait for the end of a build after a stop request.
 _STOP_SECONDS = 60.0
 _MAX_NAMED = 10
@@ -207,7 +206,7 @@ class CiBuildDeleteOperation:
             "POST",
             path,
             form={},
-            expect=(*_DONE, 404),
+            expect=(*client.REDIRECTED, 404),
             validate=partial(require_confirmation, self._server),
             verify=verify,
         )

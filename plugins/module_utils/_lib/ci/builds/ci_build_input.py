@@ -16,6 +16,7 @@ from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
 from ...core.plan import Plan, unchanged, without_none
 from ...core.verification import without_effect
+from .. import client
 from ..client import BUILD, CANCEL, SEES_JOB, object_of, require_confirmation, server_of
 from ..job_address import JobName, build_path, build_segment, job_of
 from ..service import SERVICE
@@ -103,7 +104,7 @@ class CiBuildInputOperation:
                 # server fact [ci-28]: the id is percent-encoded in the path
                 f"{build_path(self._job, number)}/input/{quote(input_id, safe='')}/{request}",
                 form=form,
-                expect=(200, 201, 202, 204, 302, 303),
+                expect=client.REDIRECTED,
                 validate=partial(require_confirmation, self._server),
                 verify=partial(self._is_answered, str(number), input_id),
             )

@@ -18,12 +18,11 @@ from ...core.http.messages import REDIRECTS, Response
 from ...core.http.transport import Transport
 from ...core.http.writes import Verify
 from ...core.progress import PollInterval
-from ..client import object_of, objects, part, refuse_page
+from ..client import REDIRECTED, object_of, objects, part, refuse_page
 from ..job_address import Job, same_job
 from . import records
 
 METHODS = ("stop", "term", "kill")
-_SENT = (200, 201, 202, 204, 302, 303)
 #: Statuses for an item that is unknown or has left the queue. Older servers return 302 or 404.
 _LEFT_QUEUE = (404, 422)
 
@@ -61,7 +60,7 @@ def send(
         "POST",
         f"{build}/{method}",
         form={},
-        expect=(*_SENT, 404),
+        expect=(*REDIRECTED, 404),
         validate=check_redirect,
         patience=patience,
         verify=verify,
@@ -92,7 +91,7 @@ def cancel(
         "queue/cancelItem",
         query={"id": item},
         form={},
-        expect=(*_SENT, *_LEFT_QUEUE),
+        expect=(*REDIRECTED, *_LEFT_QUEUE),
         patience=patience,
         verify=verify,
         repeatable=True,

@@ -22,7 +22,7 @@ from ...core.http.multipart import MultipartForm
 from ...core.http.transport import Transport
 from ...core.progress import PollInterval, PollTimeout
 from ...core.secret import clean_url
-from ..client import describe, leads_to_login, refuse_page
+from ..client import REDIRECTED, describe, leads_to_login, refuse_page
 from ..job_address import Job
 from ..waiting import patience
 from . import parameters
@@ -164,7 +164,7 @@ class Trigger:
             "POST",
             f"{self._job.path}/{'build' if plain else 'buildWithParameters'}",
             query={} if delay is None else {"delay": f"{delay}sec"},
-            expect=(200, 201, 202, 204, 302, 303),
+            expect=REDIRECTED,
             validate=self._validate,
             verify=self._exists,
             **body,

@@ -17,6 +17,7 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Seconds
 from ...core.plan import Plan
 from ...core.progress import PollInterval, PollTimeout
+from .. import client
 from ..builds.build_log import without_notes
 from ..client import (
     BUILD,
@@ -151,7 +152,7 @@ class CiBranchScanOperation:
             f"{self._job.path}/build",
             query={"delay": "0sec"},
             form={},
-            expect=(200, 201, 202, 204, 302, 303),
+            expect=client.REDIRECTED,
             validate=self._validate,
             verify=self._is_started,
         )

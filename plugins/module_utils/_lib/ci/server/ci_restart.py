@@ -22,7 +22,16 @@ from ...core.module.typed_options import Seconds
 from ...core.plan import Plan, unchanged
 from ...core.progress import PollInterval, PollTimeout
 from ..builds.followed_build import ProgressLines
-from ..client import MANAGE, READ_SERVER, object_of, objects, part, refuse_page, server_of
+from ..client import (
+    MANAGE,
+    READ_SERVER,
+    REDIRECTED,
+    object_of,
+    objects,
+    part,
+    refuse_page,
+    server_of,
+)
 from ..service import SERVICE
 from ..waiting import Outage, PollingFactory, Timeout, WaitOptions, interruptible, patience
 from . import installed_plugins
@@ -113,7 +122,7 @@ class CiRestartOperation:
                 _PURPOSE,
                 "POST",
                 "safeRestart",
-                expect=(200, 201, 202, 204, 302, 303),
+                expect=REDIRECTED,
                 validate=self._validate,
                 verify=lambda: self._is_restarting(polling, before),
             )
