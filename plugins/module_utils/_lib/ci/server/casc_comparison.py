@@ -2,8 +2,8 @@
 """Compare a desired configuration with the server's export, path by path [ci-43].
 
 Only paths in the desired configuration are compared. Whole lists are compared, because the
-server replaces whole lists. The export is no echo: it leaves out defaults and empty values,
-sorts sets, and writes `{x: {}}` as `x`.
+server replaces whole lists. The export differs from what was sent: it leaves out defaults and
+empty values, sorts sets, and writes `{x: {}}` as `x`.
 
 Items of lists are matched by name, then by content, then by kind, then by equal members. The labels
 of items are in paths, messages and keys of diffs, so an item without a name has a number: its
@@ -84,7 +84,7 @@ def pairs_of(wanted: Sequence[Any], live: Sequence[Any], *, secret: bool) -> lis
 
 
 def is_reordered(pairs: Sequence[ItemPair]) -> bool:
-    """Return whether items that only their place tells apart have another order."""
+    """Return whether items without a name, or with the same kind, are in another order."""
     places = [pair.place for pair in pairs if pair.place is not None]
     return places != sorted(places)
 

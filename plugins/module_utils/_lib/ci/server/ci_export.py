@@ -58,7 +58,7 @@ class ExportRun:
     :param requested: whether the task explicitly requests the current kind of objects; a missing
         permission or plugin is then an error
     :param names: generator of unique file names
-    :param unread: messages about objects whose response is not that of the server
+    :param unread: messages about objects whose responses cannot be parsed, or come from a proxy
     """
 
     task: Task
