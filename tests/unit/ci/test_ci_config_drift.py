@@ -159,6 +159,25 @@ def test_ids_of_branch_sources_are_kept(
                 "</properties></project>"
             ),
         ),
+        (
+            (
+                "<project><properties><jenkins.model.BuildDiscarderProperty><strategy"
+                " class='x'/></jenkins.model.BuildDiscarderProperty></properties></project>"
+            ),
+            (
+                "<project><logRotator><daysToKeep>3</daysToKeep></logRotator><properties>"
+                "<jenkins.model.BuildDiscarderProperty><strategy class='x'/>"
+                "</jenkins.model.BuildDiscarderProperty></properties></project>"
+            ),
+        ),
+        # the array in a list, which depends on the program that wrote the configuration
+        (
+            (
+                "<a><b class='java.util.Arrays$ArrayList'><a class='string-array'><string>x</string>"
+                "</a></b></a>"
+            ),
+            "<a><b class='java.util.ArrayList'><string>x</string></b></a>",
+        ),
         # a plain text that the server has encrypted, regardless of the element's name
         (f"<a><value>{ENCRYPTED}</value></a>", "<a><value>plain</value></a>"),
     ],

@@ -171,6 +171,7 @@ def test_export_is_no_echo(case: str) -> None:
         ("a: {b: {c: {d: ''}}}", "a: {b: {c: {x: 1}}}", ["a.b.c.d"]),
         ("a: {b: {c: {d: []}}}", "a: {b: {c: {x: 1}}}", ["a.b.c.d"]),
         ("jenkins: {a: false}", "jenkins: {b: 1}", ["jenkins.a"]),
+        ("jenkins: {a: {b: ''}}", "jenkins: {a: {x: 1}}", ["jenkins.a.b"]),
         ("jenkins: {realm: {none: {}}}", "jenkins: {a: 1}", ["jenkins.realm"]),
         ("jenkins: {a: never}", "jenkins: {a: always}", ["jenkins.a"]),
         ("jenkins: {a: {demand: {x: 1}}}", "jenkins: {a: always}", ["jenkins.a"]),
@@ -205,6 +206,19 @@ def test_sections_that_no_export_shows_are_sent_with_others() -> None:
     assert compared(wanted, {"jenkins": {"a": 1}}).unknown == ["jobs", "Groovy"]
     assert sections(wanted, {"jenkins": {"a": 1}}) == {}
     assert sections(wanted, {"jenkins": {"a": 2}}) == wanted
+
+
+@pytest.mark.parametrize("path", ["jenkins: {a: %s}", "a: {b: {c: %s}}"])
+@pytest.mark.parametrize("empty", ["''", "[]"])
+def test_export_shows_defaults_of_settings_that_are_not_nested(path: str, empty: str) -> None:
+    live = {name: {"b": {"x": 1}, "x": 1} for name in parsed(path % empty)}
+    assert compared(parsed(path % empty), live).changes == []
+
+
+def test_another_kind_keeps_no_member_of_the_old_kind() -> None:
+    wanted = parsed("jenkins: {realm: {ldap: {server: s}}}")
+    live = parsed("jenkins: {realm: {local: {password: x}}}")
+    assert sections(wanted, live) == wanted
 
 
 def test_names_are_sent_as_the_server_spells_them() -> None:

@@ -158,6 +158,20 @@ def test_the_configuration_of_an_exported_folder_can_create_it() -> None:
     assert text_of(parse(created), "folderViews/views/hudson.model.AllView/name") == "All"
 
 
+def test_an_exported_folder_keeps_members_that_a_new_folder_does_not_have() -> None:
+    other = f"<folderViews class='{HOLDER}'><views/><tabBar class='x.Other'/></folderViews>"
+    exported = parts_of_others.exported(_folder(FOLDERS[0], more=other))
+    tab_bar = child_of(child_of(parse(exported), "folderViews") or XmlElement(""), "tabBar")
+    assert tab_bar is not None
+    assert tab_bar.attributes == {"class": "x.Other"}
+
+
+def test_only_the_default_holder_of_views_needs_a_view() -> None:
+    computed = "<folderViews class='jenkins.branch.MultiBranchProjectViewHolder'/>"
+    text = _folder(FOLDERS[1], more=computed)
+    assert parts_of_others.for_creation(text) == (text, [])
+
+
 def test_a_new_folder_gets_its_views_but_no_credential_without_its_secret() -> None:
     text = _folder(FOLDERS[0], _credentials("a", secret="(kept by the server)"), more=_views("v"))
     created, warnings = parts_of_others.for_creation(text)

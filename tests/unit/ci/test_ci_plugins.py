@@ -141,6 +141,8 @@ def test_satisfied_baseline_is_compliant(required: Any) -> None:
         {"git": ">=5.0"},
         [{"name": "git", "version": "5.x"}],
         [{"name": "git", "version": "5"}, {"name": "git"}],
+        [{"name": "git", "version": "5", "state": "absent"}],
+        [{"name": "git", "state": "gone"}],
     ],
 )
 def test_invalid_baseline_is_rejected_before_any_request(required: Any) -> None:
@@ -166,6 +168,23 @@ def test_baseline_lists_unwanted_plugins() -> None:
         {"name": "git", "installed": "5.2.2", "state": "disabled"},
     ]
     assert (values["missing"], values["inactive"], values["compliant"]) == (["none"], [], False)
+
+
+@pytest.mark.parametrize(
+    ("state", "shown"),
+    [
+        ("absent", {"deleted": True}),
+        ("disabled", {"deleted": True}),
+        ("disabled", {"enabled": False}),
+    ],
+)
+def test_plugin_that_a_restart_removes_or_disables_is_not_unwanted(
+    state: str, shown: dict[str, Any]
+) -> None:
+    plugin = {"shortName": "git", "version": "5", "enabled": True, "active": True, **shown}
+    reply = Reply(body={"plugins": [plugin]})
+    run({"required": [{"name": "git", "state": state}]}, reply=reply)
+    assert (values["unwanted"], values["compliant"]) == ([], True)
 
 
 def test_missing_permission_is_named() -> None:
@@ -395,6 +414,36 @@ def test_no_update_site_can_be_asked(least: str, reason: str) -> None:
     with pytest.raises(ToolchainError, match=reason) as caught:
         require_offers(planned.changes, planned.offers)
     assert caught.value.kind == "rejected"
+
+
+@pytest.mark.parametrize(
+    ("there", "least", "kind", "reason"),
+    [
+        ([], None, "not_found", "b is unknown"),
+        ([_installed("b", "1")], "2", "rejected", "b 2 is required, but nothing newer than 1"),
+    ],
+)
+def test_plugin_that_no_update_site_has(
+    there: list[Plugin], least: str | None, kind: str, reason: str
+) -> None:
+    changes = compared([PluginEntry("b", least)], there, CentreState((), False))
+    with pytest.raises(ToolchainError, match=reason) as caught:
+        require_offers(changes, {"a": [Offer("1", {})]})
+    assert caught.value.kind == kind
+
+
+def test_disabled_plugin_stays_disabled() -> None:
+    there = [Plugin("a", "a", "1", False, False, False, False)]
+    entries = [PluginEntry("a", state="disabled")]
+    (change,) = compared(entries, there, CentreState((), False))
+    assert (change.switch, change.action) == (None, "unchanged")
+
+
+@pytest.mark.parametrize(("state", "action"), [("Failure", "failed"), ("Success", "installed")])
+def test_row_says_whether_the_installation_failed(state: str, action: str) -> None:
+    planned = _planned(None)
+    centre = CentreState((Installation(1, "a", "1", state, ""),), False)
+    assert [row["action"] for row in planned.rows([], centre, ["a"])] == [action]
 
 
 def _planned(least: str | None) -> PluginPlan:
