@@ -10,10 +10,12 @@ import pytest
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.builds.build_log import (
     BuildLog,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.ci.waiting import Outage
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
     ToolchainError,
 )
 from tests.unit.ci.server import Ci, Played, build, definition, left, parameters
+from tests.unit.ci.tasks import Clock
 from tests.unit.stub import Reply, Seen, Stub, transport_to
 
 WAITING = {"id": 14, "why": "In the quiet period. Expires in 4.9 sec"}
@@ -107,6 +109,19 @@ def test_rejected_login_of_a_starting_server_is_awaited() -> None:
     values, played = play(ci)
     assert values["build"]["result"] == "SUCCESS"
     assert len(played.posts) == 1
+
+
+@pytest.mark.parametrize(("login_page", "passes"), [(Reply(503), True), (Reply(200), False)])
+def test_login_may_be_rejected_for_longer_while_the_server_starts(
+    login_page: Reply, passes: bool
+) -> None:
+    clock = Clock()
+    with Stub(response=lambda seen: login_page) as stub:
+        outage = Outage(transport_to(stub.url), lambda: clock.time)
+        rejected = ToolchainError("auth", "rejected", status=401)
+        assert outage.passes(rejected)
+        clock.sleep(60)
+        assert outage.passes(rejected) is passes
 
 
 def test_rejected_login_of_a_server_that_shuts_down_is_awaited() -> None:
