@@ -244,7 +244,8 @@ def _slice(
     return playbook.run(
         folder,
         [{"import_playbook": f"delivery.toolchain.{name}"}],
-        arguments=["-i", "hosts.json", "-e", json.dumps({**given, **more})],
+        # the order of the hosts does not matter, and workers would take most of the time
+        arguments=["-i", "hosts.json", "--forks", "1", "-e", json.dumps({**given, **more})],
         variables={"ANSIBLE_SHOW_CUSTOM_STATS": "true"},
     )
 

@@ -93,7 +93,7 @@ def ran(fresh: Fresh, tmp_path_factory: pytest.TempPathFactory) -> playbook.Run:
         folder,
         [playbook.play(tasks, hosts="all")],
         controls={f"{group}-host": sandbox.control for group, sandbox in sandboxes.items()},
-        arguments=["-i", "inventory.json", "-vvv"],
+        arguments=["-i", "inventory.json", "--forks", "1", "-vvv"],
         variables=ENVIRONMENT,
     )
 
