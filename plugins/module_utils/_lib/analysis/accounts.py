@@ -17,7 +17,7 @@ from ..core.operations.objects import Item
 from ..core.plan import Plan
 from ..core.verification import DOING
 from .client import AnalysisClient, Call
-from .resource import Reference, Resource, ResourceKind, State, is_account, refusal
+from .resource import LIMIT, Reference, Resource, ResourceKind, State, is_account, refusal
 from .responses import Record, entries, flag, named, texts
 
 #: Noun for an object of a kind, for messages.
@@ -72,10 +72,6 @@ def names_on(client: AnalysisClient, limit: int) -> Callable[[Reference], Collec
         return read[kind]
 
     return existing
-
-
-#: Limit to request. Without a limit, servers return at most 1000 groups [analysis-9].
-_LIMIT = 100_000
 
 
 def group_listing(parameters: Mapping[str, Any]) -> Call:
@@ -241,12 +237,12 @@ class GuardedKind(ResourceKind):
     def foresee(self, item: Item[Resource, State]) -> None:
         """Raise `not_found` if a referenced account or role does not exist."""
         if item.plan.action in ("create", "update"):
-            names = names_on(self.client, _LIMIT)
+            names = names_on(self.client, LIMIT)
             require(item.entry.title, item.entry.needs_newly(item.plan), names)
 
     def _groups(self) -> Iterable[State]:
         purpose = "reading the groups of the task's account"
-        return groups(self.client.ask(purpose, group_listing({"limit": _LIMIT}))).values()
+        return groups(self.client.ask(purpose, group_listing({"limit": LIMIT}))).values()
 
     def _assignments(self) -> Iterable[State]:
         purpose = "reading the roles of the task's account"

@@ -5,15 +5,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 from ..core.concurrency import spread
 from ..core.errors import ToolchainError, invalid
 from ..core.module.task import Task
+from ..core.object_names import object_name
 from ..core.operations.objects import Item, ItemKind
 from ..core.operations.objects import Objects as Engine
-from ..core.plan import Change, Comparison, Plan, plan
+from ..core.plan import Change, Comparison, Plan, plan, without_none
 from ..core.verification import DOING, unsaved
 from .client import AnalysisClient, Call, comma_list
 from .responses import Record
@@ -26,6 +27,8 @@ Objects: TypeAlias = Mapping[Hashable, State]
 Reference: TypeAlias = tuple[str, str]
 #: Project name to project id.
 Ids: TypeAlias = Mapping[str, str]
+#: Limit to request. Without a limit, servers return at most 1000 users or groups [analysis-9].
+LIMIT = 100_000
 #: Values of the option `state`.
 Presence: TypeAlias = Literal["present", "absent"]
 #: Maximum number of writes per object: update, recreate, fields that the creation does not support,
@@ -46,6 +49,18 @@ class Resource(ABC):
 
     #: Noun for messages, which is also the return key of the object.
     noun: ClassVar[str]
+    #: Option of `analysis_config` with the objects, and `kind` in plans.
+    option: ClassVar[str]
+    #: Class of the options of an entry.
+    entry_type: ClassVar[type[Any]]
+    #: Fields that form the name of an object in plans.
+    name_fields: ClassVar[tuple[str, ...]] = ("name",)
+    #: The objects belong to a project.
+    in_project: ClassVar[bool] = False
+    #: The server limits the length of the list of all objects.
+    limited: ClassVar[bool] = False
+    #: Objects can be created and deleted.
+    made: ClassVar[bool] = True
     comparisons: ClassVar[Mapping[str, Comparison]] = {}
 
     title: str
@@ -81,6 +96,29 @@ class Resource(ABC):
         :param project: the project that contains the objects, or ""
         :param ids: ids of projects by name
         """
+
+    @classmethod
+    def whole_listing(cls, project: str | None) -> Call:
+        """Return the call that reads all objects.
+
+        :param project: their project, `None` for objects outside of projects
+        """
+        return Call(cls.option, {"project": project} if cls.in_project else {})
+
+    @classmethod
+    def entry_of(cls, state: State) -> dict[str, Any]:
+        """Return an object as an entry of the option, with the fields that the server returns."""
+        names = [field.name for field in fields(cls.entry_type)]
+        return without_none({name: state[name] for name in names if name in state})
+
+    @classmethod
+    def name_of(cls, state: State) -> str:
+        """Return the name of an object in plans.
+
+        Depending on the kind it is `name`, `project/name`, or `role/account` and
+        `role/group:account`, with `/project` for a single project.
+        """
+        return object_name(cls.name_fields, state)
 
     def objects(self, records: Sequence[Record]) -> Objects:
         """Parse the records of `listing`."""

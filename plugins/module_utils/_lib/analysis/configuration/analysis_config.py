@@ -259,7 +259,7 @@ class ConfigKind(ResourceKind):
 
 def _place(resource: Resource) -> tuple[ObjectKind, str | None]:
     """Return the kind of an object, and the project that contains it or `None`."""
-    (kind,) = (kind for kind in KINDS if kind.makes is type(resource))
+    (kind,) = (kind for kind in KINDS if kind is type(resource))
     return kind, resource.project if kind.in_project else None
 
 

@@ -15,10 +15,10 @@ from ...core.module.typed_options import Option, Positive
 from ...core.plan import Plan, ReadOnly, unchanged
 from .. import responses
 from ..client import AnalysisClient, Call
+from ..resource import LIMIT
 from ..responses import Record
 from ..service import SERVICE
 from . import analysis_export
-from .object_kinds import LIMIT
 
 _PARALLEL = 4
 

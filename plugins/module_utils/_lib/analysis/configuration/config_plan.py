@@ -44,7 +44,7 @@ from .object_kinds import (
 )
 
 #: Kinds of objects that are deleted together with their project.
-_INSIDE = (MODULES, VIEWS, BUILDS)
+_INSIDE: tuple[ObjectKind, ...] = (MODULES, VIEWS, BUILDS)
 #: Fields of a role assignment that name an object with which the assignment is deleted.
 _PARENT_FIELDS = {PROJECTS: "project", ROLES: "name", USERS: "account", GROUPS: "account"}
 
@@ -62,7 +62,7 @@ class Protection:
         These are the name in plans, the same without escapes, and the name inside the project. For
         a role assignment, they are also the role and the account.
         """
-        fields = [part for part in kind.name if part != "group"]
+        fields = [part for part in kind.name_fields if part != "group"]
         plain = "/".join(str(state[part]) for part in fields if state.get(part) is not None)
         parts = [str(state[part]) for part in fields if part != "project"]
         return self.patterns.fits(kind.name_of(state), plain, *parts)
@@ -74,7 +74,8 @@ class Protection:
         """
         if not self.patterns or kind not in _PARENT_FIELDS:
             return None
-        name, contained = state["name"], []
+        name = state["name"]
+        contained: list[tuple[ObjectKind, State]] = []
         if kind is PROJECTS:
             self.catalogue.load([(inner, name) for inner in _INSIDE])
             for inner in _INSIDE:
@@ -86,7 +87,7 @@ class Protection:
                 contained.append((ROLE_ASSIGNMENTS, assignment))
         for inner, one in contained:
             if self.covers(inner, one):
-                return f"the {inner.makes.noun.replace('_', ' ')} '{inner.name_of(one)}'"
+                return f"the {inner.noun.replace('_', ' ')} '{inner.name_of(one)}'"
         return None
 
     def read(self, places: Iterable[tuple[ObjectKind, str | None]]) -> None:
@@ -170,8 +171,8 @@ def surplus(
 
 
 def _absent(kind: ObjectKind, state: State, catalogue: Catalogue) -> Resource:
-    named = {name: state[name] for name in (*kind.name, "group") if name in state}
-    resource = kind.makes.of(kind.options(**named, state="absent"))
+    named = {name: state[name] for name in (*kind.name_fields, "group") if name in state}
+    resource = kind.of(kind.entry_type(**named, state="absent"))
     if isinstance(resource, RoleAssignment):
         return replace(resource, ids=catalogue.known())
     return resource
@@ -410,7 +411,7 @@ class ConfigPlanner:
     def _holds_protected(self, kind: ObjectKind, state: State) -> bool:
         inner = self._protection.inside(kind, state)
         if inner is not None:
-            noun = kind.makes.noun.replace("_", " ")
+            noun = kind.noun.replace("_", " ")
             self.warnings.append(
                 f"the {noun} '{kind.name_of(state)}' is not deleted, because {inner} is protected"
                 " and would be deleted with it"

@@ -11,157 +11,50 @@ Example:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid
-from ...core.object_names import object_name
-from ...core.plan import without_none
 from ...core.progress import ProgressCounter
 from .. import accounts
 from ..client import AnalysisClient, Call
-from ..resource import Ids, Objects, Reference, Resource, State
-from ..resources import (
-    analysis_build,
-    analysis_defect_type,
-    analysis_group,
-    analysis_module,
-    analysis_project,
-    analysis_role,
-    analysis_role_assignment,
-    analysis_user,
-    analysis_view,
-)
+from ..resource import LIMIT, Ids, Objects, Reference, Resource
+from ..resources.analysis_build import Build
+from ..resources.analysis_defect_type import DefectType
+from ..resources.analysis_group import Group
+from ..resources.analysis_module import Module
 from ..resources.analysis_project import Project
+from ..resources.analysis_role import Role
+from ..resources.analysis_role_assignment import RoleAssignment
+from ..resources.analysis_user import User
+from ..resources.analysis_view import View
 from ..responses import Record
 
-#: Limit to request. Without a limit, servers return at most 1000 users or groups [analysis-9].
-LIMIT = 100_000
+#: Maximum length of a list for which no limit was requested [analysis-9].
 _DEFAULT_LIMIT = 1000
 
 
-@dataclass(frozen=True, eq=False)
-class ObjectKind:
-    """A kind of objects.
-
-    :param option: option of `analysis_config` with the objects, and `kind` in plans
-    :param makes: class of the objects
-    :param options: class of the options of an entry
-    :param listing: returns the call that reads all objects; its argument is the project, or `None`
-        for kinds outside of projects
-    :param name: fields that form the name of an object in plans
-    :param in_project: whether the objects belong to a project
-    :param limited: whether the server limits the length of the list
-    :param made: whether objects can be created and deleted
-    """
-
-    option: str
-    makes: type[Resource]
-    options: type[Any]
-    listing: Callable[[str | None], Call]
-    name: tuple[str, ...] = ("name",)
-    in_project: bool = False
-    limited: bool = False
-    made: bool = True
-
-    def entry(self, state: State) -> dict[str, Any]:
-        """Return an object as an entry of the option, with the fields that the server returns."""
-        names = [field.name for field in fields(self.options)]
-        return without_none({name: state[name] for name in names if name in state})
-
-    def name_of(self, state: State) -> str:
-        """Return the name of an object in plans.
-
-        Depending on the kind it is `name`, `project/name`, or `role/account` and
-        `role/group:account`, with `/project` for a single project.
-        """
-        return object_name(self.name, state)
-
-
-USERS = ObjectKind(
-    option="users",
-    makes=analysis_user.User,
-    options=analysis_user.UserEntry,
-    listing=lambda project: Call("users", {"limit": LIMIT}),
-    limited=True,
-)
-GROUPS = ObjectKind(
-    option="groups",
-    makes=analysis_group.Group,
-    options=analysis_group.GroupEntry,
-    listing=lambda project: accounts.group_listing({"limit": LIMIT}),
-    limited=True,
-)
-PROJECTS = ObjectKind(
-    option="projects",
-    makes=analysis_project.Project,
-    options=analysis_project.AnalysisProjectOptions,
-    listing=lambda project: Call("projects"),
-)
-ROLES = ObjectKind(
-    option="roles",
-    makes=analysis_role.Role,
-    options=analysis_role.RoleEntry,
-    listing=lambda project: Call("roles"),
-)
-ROLE_ASSIGNMENTS = ObjectKind(
-    option="role_assignments",
-    makes=analysis_role_assignment.RoleAssignment,
-    options=analysis_role_assignment.RoleAssignmentEntry,
-    listing=lambda project: Call("role_assignments"),
-    name=("name", "account", "project", "group"),
-)
-
-
-def _in_project(
-    option: str,
-    makes: type[Resource],
-    options: type[Any],
-    *,
-    key: str = "name",
-    made: bool = True,
-) -> ObjectKind:
-    """Return a kind of objects that belong to projects.
-
-    :param option: name of the option, and of the server's action that lists the objects
-    :param key: field that identifies an object in its project
-    """
-    return ObjectKind(
-        option=option,
-        makes=makes,
-        options=options,
-        listing=lambda project: Call(option, {"project": project}),
-        name=("project", key),
-        in_project=True,
-        made=made,
-    )
-
-
-MODULES = _in_project(
-    "modules",
-    analysis_module.Module,
-    analysis_module.AnalysisModuleOptions,
-)
-VIEWS = _in_project("views", analysis_view.View, analysis_view.AnalysisViewOptions)
-DEFECT_TYPES = _in_project(
-    "defect_types",
-    analysis_defect_type.DefectType,
-    analysis_defect_type.AnalysisDefectTypeOptions,
-    key="code",
-    made=False,
-)
+#: A kind of objects is their class.
+ObjectKind: TypeAlias = type[Resource]
+USERS, GROUPS, PROJECTS = User, Group, Project
+ROLES, ROLE_ASSIGNMENTS = Role, RoleAssignment
+MODULES, VIEWS, DEFECT_TYPES = Module, View, DefectType
 #: Builds are created by analyses, so `analysis_config` has no option for them.
-BUILDS = _in_project(
-    "builds",
-    analysis_build.Build,
-    analysis_build.AnalysisBuildOptions,
-    made=False,
-)
+BUILDS = Build
 #: Kinds in the order of creation. Objects are deleted in reverse order.
-KINDS = (USERS, GROUPS, PROJECTS, ROLES, ROLE_ASSIGNMENTS, MODULES, VIEWS, DEFECT_TYPES)
+KINDS: tuple[ObjectKind, ...] = (
+    USERS,
+    GROUPS,
+    PROJECTS,
+    ROLES,
+    ROLE_ASSIGNMENTS,
+    MODULES,
+    VIEWS,
+    DEFECT_TYPES,
+)
 
 
 @dataclass(frozen=True)
@@ -247,7 +140,7 @@ class Catalogue:
     def entries(self, kind: ObjectKind, project: str | None = None) -> list[dict[str, Any]]:
         """Return the objects of a kind as entries of its option, except built-in objects."""
         states = self.listed(kind, project).objects.values()
-        return [kind.entry(state) for state in states if not state.get("readonly")]
+        return [kind.entry_of(state) for state in states if not state.get("readonly")]
 
     def _listing(self, kind: ObjectKind, project: str | None) -> Listed | ToolchainError:
         suffix = "" if project is None else f" of the project '{project}'"
@@ -259,9 +152,9 @@ class Catalogue:
                 present = project  # a project may have its old name still
                 if project is not None and self._ids is not None and project not in self._ids:
                     present = self._renamed.get(project, project)
-                records = self.client.ask(purpose, kind.listing(present))
+                records = self.client.ask(purpose, kind.whole_listing(present))
             ids = self.known() if kind is ROLE_ASSIGNMENTS else {}
-            return Listed(kind.makes.parse(records, project or "", ids), _doubt(kind, records))
+            return Listed(kind.parse(records, project or "", ids), _doubt(kind, records))
         except ToolchainError as error:
             return error
 
@@ -351,7 +244,7 @@ def desired(entries: Mapping[str, Sequence[Any] | None]) -> DesiredObjects:
     for kind in KINDS:
         value = entries[kind.option]
         if value is not None:
-            lists[kind] = [kind.makes.of(entry) for entry in value]
+            lists[kind] = [kind.of(entry) for entry in value]
             seen: set[Hashable] = set()
             for resource in lists[kind]:
                 place = resource.project if kind.in_project else None

@@ -38,6 +38,11 @@ class Build(Resource):
     """A build, identified by project and name."""
 
     noun: ClassVar[str] = "build"
+    option: ClassVar[str] = "builds"
+    entry_type: ClassVar = AnalysisBuildOptions
+    name_fields: ClassVar = ("project", "name")
+    in_project: ClassVar[bool] = True
+    made: ClassVar[bool] = False
 
     @staticmethod
     def of(options: AnalysisBuildOptions) -> Build:

@@ -34,6 +34,11 @@ class DefectType(Resource):
     """A defect type, identified by project and code, which is its name."""
 
     noun: ClassVar[str] = "defect_type"
+    option: ClassVar[str] = "defect_types"
+    entry_type: ClassVar = AnalysisDefectTypeOptions
+    name_fields: ClassVar = ("project", "code")
+    in_project: ClassVar[bool] = True
+    made: ClassVar[bool] = False
 
     @staticmethod
     def of(options: AnalysisDefectTypeOptions) -> DefectType:

@@ -16,6 +16,7 @@ from ...core.plan import Change, Comparison, Plan, unordered
 from ..accounts import GuardedKind, group_listing, groups
 from ..client import Call
 from ..resource import (
+    LIMIT,
     Ids,
     Objects,
     Presence,
@@ -49,6 +50,9 @@ class Group(Resource):
     """A group, identified by its name."""
 
     noun: ClassVar[str] = "group"
+    option: ClassVar[str] = "groups"
+    entry_type: ClassVar = GroupEntry
+    limited: ClassVar[bool] = True
     comparisons: ClassVar[Mapping[str, Comparison]] = {"users": unordered}
 
     @staticmethod
@@ -60,6 +64,10 @@ class Group(Resource):
     @property
     def listing(self) -> Call:
         return group_listing({"search": self.name})
+
+    @classmethod
+    def whole_listing(cls, project: str | None) -> Call:
+        return group_listing({"limit": LIMIT})
 
     @property
     def needs(self) -> frozenset[Reference]:

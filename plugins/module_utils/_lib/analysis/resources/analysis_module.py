@@ -39,6 +39,10 @@ class Module(Resource):
     """A module, identified by project and name."""
 
     noun: ClassVar[str] = "module"
+    option: ClassVar[str] = "modules"
+    entry_type: ClassVar = AnalysisModuleOptions
+    name_fields: ClassVar = ("project", "name")
+    in_project: ClassVar[bool] = True
     comparisons: ClassVar[Mapping[str, Comparison]] = {"paths": unordered}
 
     @staticmethod

@@ -68,6 +68,8 @@ class Project(Resource):
     """
 
     noun: ClassVar[str] = "project"
+    option: ClassVar[str] = "projects"
+    entry_type: ClassVar = AnalysisProjectOptions
 
     source: ImportSource | None = None
     waiting: ImportWaitOptions = field(default_factory=ImportWaitOptions)

@@ -106,6 +106,8 @@ class Role(Resource):
     """A role, identified by its name."""
 
     noun: ClassVar[str] = "role"
+    option: ClassVar[str] = "roles"
+    entry_type: ClassVar = RoleEntry
     comparisons: ClassVar[Mapping[str, Comparison]] = {
         "permissions": _compare_permissions,
         _TRANSITIONS: unordered,

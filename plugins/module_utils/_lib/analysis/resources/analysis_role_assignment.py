@@ -47,6 +47,9 @@ class RoleAssignment(Resource):
     """
 
     noun: ClassVar[str] = "role_assignment"
+    option: ClassVar[str] = "role_assignments"
+    entry_type: ClassVar = RoleAssignmentEntry
+    name_fields: ClassVar = ("name", "account", "project", "group")
 
     account: str = ""
     group: bool = False

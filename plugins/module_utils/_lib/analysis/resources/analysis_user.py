@@ -17,6 +17,7 @@ from ...core.plan import Plan
 from ...core.secret import Secret
 from ..client import Call
 from ..resource import (
+    LIMIT,
     Ids,
     Objects,
     Presence,
@@ -54,6 +55,9 @@ class User(Resource):
     """
 
     noun: ClassVar[str] = "user"
+    option: ClassVar[str] = "users"
+    entry_type: ClassVar = UserEntry
+    limited: ClassVar[bool] = True
 
     password: Secret | None = None
 
@@ -66,6 +70,10 @@ class User(Resource):
     @property
     def listing(self) -> Call:
         return Call("users", {"search": self.name})
+
+    @classmethod
+    def whole_listing(cls, project: str | None) -> Call:
+        return Call("users", {"limit": LIMIT})
 
     @staticmethod
     def parse(records: Sequence[Record], project: str, ids: Ids) -> Objects:

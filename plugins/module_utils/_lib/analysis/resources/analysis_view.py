@@ -45,6 +45,10 @@ class View(Resource):
     """
 
     noun: ClassVar[str] = "view"
+    option: ClassVar[str] = "views"
+    entry_type: ClassVar = AnalysisViewOptions
+    name_fields: ClassVar = ("project", "name")
+    in_project: ClassVar[bool] = True
     comparisons: ClassVar[Mapping[str, Comparison]] = {"tags": unordered}
 
     recreate: bool = False
