@@ -461,7 +461,12 @@ def _judged(
             kept = f"part of '{index.path}', which is kept"
         if kept is None and version.name in newest:
             kept = f"among the newest {rule.keep_last} of {_folder_shown(version.folder)}"
-        reason = f"rule {rule.number}: {kept or _reason_to_delete(rule, version.folder)}"
+        reasons = [] if rule.age is None else [f"older than {rule.age_text}"]
+        if rule.keep_last is not None:
+            place = _folder_shown(version.folder)
+            reasons.append(f"not among the newest {rule.keep_last} of {place}")
+        gone = ", ".join(reasons) or "everything that it matches"
+        reason = f"rule {rule.number}: {kept or gone}"
         # without an old item, the rule does not select the version
         items = [] if not old else version.items if kept is None else old
         for item in items:
@@ -522,13 +527,6 @@ def _reason_to_keep(rule: CleanupRule, version: ItemVersion, now: datetime | Non
         if len(version.items) > 1 and _is_young(rule, item, now):
             return f"version with '{item.path}', younger than {rule.age_text}"
     return None
-
-
-def _reason_to_delete(rule: CleanupRule, folder: str) -> str:
-    reasons = [] if rule.age is None else [f"older than {rule.age_text}"]
-    if rule.keep_last is not None:
-        reasons.append(f"not among the newest {rule.keep_last} of {_folder_shown(folder)}")
-    return ", ".join(reasons) or "everything that it matches"
 
 
 def _folder_shown(folder: str) -> str:

@@ -139,9 +139,21 @@ class ArtifactPropertiesOperation:
     def plan(self) -> Plan:
         if self._paths is not None:
             client, limit = self._client, self._options.max_items
+
+            def is_settled(path: ChosenPath) -> bool:
+                """Return whether an earlier run of the task has already changed the files.
+
+                The change may have removed the properties by which the task selects them.
+                """
+                if not self._filter.properties:
+                    return False
+                every = replace(self._filter, properties={})
+                read = self._read(find_files(client, path.repo, path.path, every))
+                return any(has is not None and self._wanted.are_done(has) for _file, has in read)
+
             if not client.dialect.full_properties:
                 refuse_properties(client)
-            chosen = select_files(client, self._paths, self._filter, limit, self._is_settled)
+            chosen = select_files(client, self._paths, self._filter, limit, is_settled)
             found = {file.name: file for _path, file in chosen}
             for warning in self._filter.exclude.warnings("none of the selected files"):
                 self._task.warn(warning)
@@ -205,17 +217,6 @@ class ArtifactPropertiesOperation:
                 " the item does not exist",
                 status=404,
             )
-
-    def _is_settled(self, path: ChosenPath) -> bool:
-        """Return whether an earlier run of the task has already changed the files of a path.
-
-        The change may have removed the properties by which the task selects the files.
-        """
-        if not self._filter.properties:
-            return False
-        every = replace(self._filter, properties={})
-        found = self._read(find_files(self._client, path.repo, path.path, every))
-        return any(has is not None and self._wanted.are_done(has) for _file, has in found)
 
     def _read(self, files: Sequence[RemoteFile]) -> Iterable[tuple[RemoteFile, _Has | None]]:
         """Return files with their properties; `None` if the server does not return properties.
