@@ -230,9 +230,10 @@ def test_missing_source_is_not_found(server: Server) -> None:
     assert (error.kind, "dev/a.zip" in error.message) == ("not_found", True)
 
 
-def test_moved_source_is_unchanged(server: Server) -> None:
+@pytest.mark.parametrize("path", ["a.zip", "dev/a.zip"])
+def test_moved_source_is_unchanged(server: Server, path: str) -> None:
     completed(server)
-    files = [{"path": "a.zip", "sha256": OLD}]
+    files = [{"path": path, "sha256": OLD}]
     server.on[RECORD] = Reply(body={"artifacts": files})
     assert not server.run(ReleaseBundleOperation, bundle())[0].changed
 

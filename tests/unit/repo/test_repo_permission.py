@@ -179,6 +179,16 @@ def test_listed_members_of_any_local_are_unchanged(server: Server, permissions: 
     assert not server.run(RepoPermissionOperation, given)[0].changed
 
 
+def test_member_with_other_patterns_is_removed(server: Server, permissions: Directory) -> None:
+    """Only Access has patterns for each target."""
+    add(permissions, artifact={"targets": ["ANY LOCAL", "a-local"], "groups": {"dev": ["read"]}})
+    if not permissions.old:
+        targets = permissions.rows["permissions"]["p"]["resources"]["artifact"]["targets"]
+        targets["a-local"] = {"include_patterns": ["x/**"], "exclude_patterns": []}
+    given = artifact(targets=[{"repo": "ANY LOCAL"}], groups={"dev": ["read"]})
+    assert server.run(RepoPermissionOperation, given)[0].changed is not permissions.old
+
+
 def test_different_patterns_require_the_access_service(
     server: Server, permissions: Directory
 ) -> None:
