@@ -13,13 +13,11 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.error
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.editing.fields import (
     FieldsPart,
+    WantedField,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.editing.site import (
     Site,
     TrackerIssue,
-)
-from ansible_collections.delivery.toolchain.plugins.module_utils._lib.tracker.editing.wanted_field import (
-    WantedField,
 )
 
 

@@ -17,7 +17,7 @@ from ..issues.documents import is_document, same_document, text_of
 from ..issues.text_format import TextFormat
 from ..pagination import read_all
 from .issue_options import IssueOptions
-from .site import Edit, Site, TrackerIssue
+from .site import Edit, Part, Site, TrackerIssue
 
 _PAGE_SIZE = 1000
 _ADDING, _EDITING = ("ADD_COMMENTS",), ("EDIT_OWN_COMMENTS",)
@@ -31,7 +31,7 @@ class OwnComment:
     """A comment of the task's account.
 
     `body`: as the server stores it, a string or a document. `visibility`: type and name of the role
-    or group that can see it, or None.
+    or group that can see it, or None. `internal`: whether customers cannot see it.
     """
 
     body: Any
@@ -45,19 +45,16 @@ class OwnComment:
         kind, name = (as_text(member(shown, part)) for part in ("type", "value"))
         visibility = (kind, name) if kind and name else None
         body = record.get("body")
-        return cls(body, text_of(body), visibility, _is_internal(record))
+        internal = record.get("jsdPublic") is False  # only the cloud sends it
+        properties = record.get("properties")
+        for entry in properties if isinstance(properties, list) else []:
+            if member(entry, "key") == _INTERNAL:
+                internal = as_text(member(entry, "value", "internal")).lower() == "true"
+                break
+        return cls(body, text_of(body), visibility, internal)
 
 
-def _is_internal(record: Mapping[str, Any]) -> bool:
-    """Return whether customers cannot see a comment. Only the cloud sends `jsdPublic`."""
-    properties = record.get("properties")
-    for entry in properties if isinstance(properties, list) else []:
-        if member(entry, "key") == _INTERNAL:
-            return as_text(member(entry, "value", "internal")).lower() == "true"
-    return record.get("jsdPublic") is False
-
-
-class CommentPart:
+class CommentPart(Part):
     """Add, edit or delete a comment of the task's account.
 
     Existing comments are compared first, because the server would store the same comment twice.
@@ -66,7 +63,8 @@ class CommentPart:
     names = ("comment",)
 
     def __init__(self, site: Site, options: IssueOptions, texts: TextFormat) -> None:
-        self._site, self._text = site, options.comment or ""
+        super().__init__(site)
+        self._text = options.comment or ""
         self._find, self._absent = options.comment_find, options.comment_state == "absent"
         visibility = options.comment_visibility
         self._visibility = visibility and (visibility.type, visibility.value.strip())
@@ -79,12 +77,13 @@ class CommentPart:
     def needs(self) -> tuple[str, ...]:
         return () if self._absent else _ADDING
 
-    def differs(self, issue: TrackerIssue) -> bool:
-        return True  # a search does not return all comments
-
     def edits(self, issue: TrackerIssue) -> list[Edit]:
         comments = self._own_comments(issue.fields.get("comment"), issue.key)
-        found = [number for number, known in comments.items() if self._is_meant(known)]
+        found = [
+            number
+            for number, known in comments.items()
+            if (self._has_text(known) if self._find is None else self._find in known.text)
+        ]
         if self._absent:
             return [self._deletion(issue, number, comments[number].text) for number in found]
         if any(map(self._is_wanted, comments.values())):
@@ -93,15 +92,14 @@ class CommentPart:
         number = next(reversed([*found, *same]), None)
         if number is not None:
             current = comments[number]
-            changes = self._changes(current)
-            return [Edit(changes, partial(self._edit, issue, number, current), _EDITING)]
-        return [Edit(self.expected(), partial(self._add, issue), _ADDING, self._body())]
+            edit = partial(self._write, issue, "PUT", "editing the comment on", _EDITING, number)
+            body = self._body(current.visibility)
+            return [Edit(self._changes(current), partial(edit, json=body), _EDITING)]
+        add = partial(self._write, issue, "POST", "commenting on", _ADDING, json=self._body())
+        return [Edit(self.expected(), add, _ADDING, self._body())]
 
     def expected(self) -> tuple[Change, ...]:
         return () if self._absent else self._changes(None)
-
-    def unsaved(self, before: TrackerIssue, now: TrackerIssue) -> list[Change]:
-        return [change for edit in self.edits(now) for change in edit.changes]
 
     def ensure(self, now: TrackerIssue) -> list[Change]:
         """Write what a transition with the comment left undone. Return what is not stored then.
@@ -141,9 +139,6 @@ class CommentPart:
             return same_document(comment.body, self._stored)
         return comment.text == self._wanted
 
-    def _is_meant(self, comment: OwnComment) -> bool:
-        return self._has_text(comment) if self._find is None else self._find in comment.text
-
     def _own_comments(self, shown: Any, key: str) -> dict[str, OwnComment]:
         """Return the comments by the task's account by id, oldest first.
 
@@ -168,13 +163,6 @@ class CommentPart:
         route = self._site.issue_route(key, "comment")
         more = {} if self._internal is None or self._site.cloud else {"expand": "properties"}
         return read_all(self._site.client.read, purpose, route, "comments", _PAGE_SIZE, **more)
-
-    def _add(self, issue: TrackerIssue) -> None:
-        self._write(issue, "POST", "commenting on", _ADDING, json=self._body())
-
-    def _edit(self, issue: TrackerIssue, number: str, current: OwnComment) -> None:
-        body = self._body(current.visibility)
-        self._write(issue, "PUT", "editing the comment on", _EDITING, number, json=body)
 
     def _deletion(self, issue: TrackerIssue, number: str, text: str) -> Edit:
         def write() -> None:
@@ -227,13 +215,12 @@ def _folded(visibility: tuple[str, str] | None) -> str | None:
     return visibility and " ".join(visibility).casefold()
 
 
-class WatchersPart:
+class WatchersPart(Part):
     """Add and remove watchers. Other watchers stay [tracker-31]."""
 
-    names = ()
-
     def __init__(self, site: Site, added: list[str], removed: list[str]) -> None:
-        self._site, self._added, self._removed = site, added, removed
+        super().__init__(site)
+        self._added, self._removed = added, removed
         #: Accounts of the planned changes by the key of an issue.
         self._planned: dict[str, list[tuple[str, str, Change]]] = {}
 
@@ -248,9 +235,6 @@ class WatchersPart:
 
     def _account(self, name: str, there: Iterable[Mapping[str, Any]] = ()) -> str:
         return self._site.accounts.id_of(name, "watchers", there)
-
-    def differs(self, issue: TrackerIssue) -> bool:
-        return True  # no search returns watchers
 
     def edits(self, issue: TrackerIssue) -> list[Edit]:
         there, hidden = self._read(issue)
@@ -267,7 +251,15 @@ class WatchersPart:
                     f"'{name}' in remove.watchers is the account '{added[gone]}' in watchers:"
                     " remove it from one of them"
                 )
-            if gone is not None and self._is_watching(issue, name, gone, there, hidden):
+            is_there = gone is not None and self._is_among(there, gone)
+            if gone is not None and not is_there and hidden and self._needed([gone]):
+                raise ToolchainError(
+                    "permission",
+                    f"remove.watchers: the issue '{issue.key}' has {hidden} watchers that this"
+                    f" account cannot see, so '{name}' may be one of them; the permission to view"
+                    " watchers is missing",
+                )
+            if gone is not None and is_there:
                 planned.append(("DELETE", gone, Change("watchers", name, None)))
         self._planned[issue.key] = planned
         return [
@@ -296,28 +288,6 @@ class WatchersPart:
             if error.kind != "not_found":
                 raise
             return None
-
-    def _is_watching(
-        self,
-        issue: TrackerIssue,
-        name: str,
-        account: str,
-        there: list[Mapping[str, Any]],
-        hidden: int,
-    ) -> bool:
-        """Return whether an account watches an issue.
-
-        Raises `permission` if the server hides watchers, because the account could be one of these.
-        """
-        is_there = self._is_among(there, account)
-        if not is_there and hidden and self._needed([account]):
-            raise ToolchainError(
-                "permission",
-                f"remove.watchers: the issue '{issue.key}' has {hidden} watchers that this account"
-                f" cannot see, so '{name}' may be one of them; the permission to view watchers is"
-                " missing",
-            )
-        return is_there
 
     def expected(self) -> tuple[Change, ...]:
         for name in self._added:

@@ -1,30 +1,269 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Edit all fields of an issue with a single request [tracker-22], and its assignee [tracker-23]."""
+"""Fields with their wanted values, the screens that accept them, and their edits.
+
+All fields of an issue are edited with a single request [tracker-22], the assignee apart if
+necessary [tracker-23].
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from ...core.errors import ToolchainError, invalid, quoted
+from ...core.address import path
+from ...core.errors import Kind, ToolchainError, invalid, quoted
+from ...core.http.messages import Response, expected, json_or_none
+from ...core.http.paged_list import PagedList
+from ...core.json_text import as_text, member
+from ...core.module.task import Task
 from ...core.plan import Change
 from ..accounts import require_permissions
-from ..issues.field_values import missing
-from .screens import Screen
-from .site import Edit, Site, TrackerIssue, is_moved
-from .wanted_field import PARENT, WantedField, issue_key
+from ..issues.documents import is_document, text_of
+from ..issues.field_values import (
+    Durations,
+    is_sprint,
+    missing,
+    open_sprint,
+    same,
+    same_moment,
+    shown,
+)
+from .site import Edit, Part, Site, TrackerIssue, is_moved
+
+#: Field that no list of fields contains. Its value is an issue.
+PARENT = "parent"
+#: End of the custom type of a field whose value is the key of an epic.
+_EPIC = ":gh-epic-link"
+
+
+@dataclass(frozen=True)
+class FieldComparison:
+    """How values of a field are compared, and shown in results."""
+
+    same: Callable[[Any, Any], bool] = same
+    shown: Callable[[Any], Any] = shown
+
+
+def _same_text(current: Any, wanted: Any) -> bool:
+    return text_of(current) == text_of(wanted)
+
+
+PLAIN = FieldComparison()
+#: Compares the document of a string by its text.
+BY_TEXT = FieldComparison(_same_text)
+
+
+def comparison_of(schema: Mapping[str, Any], site: Site) -> FieldComparison:
+    """Return the comparison for a field of the server."""
+    kind = schema.get("type")
+    if is_sprint(schema):
+        return FieldComparison(
+            lambda current, wanted: bool(open_sprint(current) == wanted), open_sprint
+        )
+    if kind == "datetime":
+        return FieldComparison(same_moment)
+    if kind == "option-with-child":
+        return FieldComparison(
+            lambda current, wanted: same(
+                current, {"child": None, **wanted} if isinstance(wanted, Mapping) else wanted
+            )
+        )
+    if kind == "issuelink" or str(schema.get("custom")).endswith(_EPIC):
+        return FieldComparison(lambda current, wanted: _same_issue(current, wanted, site))
+    if kind == "timetracking":
+        durations = Durations(site.client)
+        return FieldComparison(durations.same, durations.shown)
+    return PLAIN
+
+
+def _same_issue(current: Any, wanted: Any, site: Site) -> bool:
+    """Compare issues. The wanted key may be the key of an issue before it was moved."""
+    if same(current, wanted) or not current or not wanted:
+        return same(current, wanted)
+    there, key = issue_key(current), issue_key(wanted)
+    return bool(there and key) and site.named(key).key == there
+
+
+def issue_key(value: Any) -> str:
+    """Return the key in the value of a field that contains an issue, or ""."""
+    return as_text(value.get("key") if isinstance(value, Mapping) else value)
+
+
+@dataclass(frozen=True)
+class WantedField:
+    """A field and its wanted value.
+
+    `adds`: whether the entries of `value` are added to a list, and those of `gone` removed.
+    `check`: raises an error for an impossible value, for example a missing account.
+    """
+
+    id: str
+    name: str
+    value: Any
+    adds: bool = False
+    gone: tuple[Any, ...] = ()
+    check: Callable[[], object] | None = None
+    comparison: FieldComparison = PLAIN
+
+    def differs(self, current: Any) -> bool:
+        if self.adds:
+            return bool(missing(current, self.value) or self.leaving(current))
+        return not self.comparison.same(current, self.value)
+
+    def leaving(self, current: Any) -> list[Any]:
+        """Return the entries to remove from the current list."""
+        return [entry for entry in current or [] if any(same(entry, gone) for gone in self.gone)]
+
+    def change(self, current: Any) -> Change:
+        before, after = map(self.comparison.shown, (current, self.value))
+        if self.adds:
+            kept = [entry for entry in current or [] if entry not in self.leaving(current)]
+            after = [*shown(kept), *shown(missing(current, self.value))]
+        if before == after and is_document(self.value):  # the text is the same
+            before, after = current, self.value
+        return Change(self.name, before, after)
+
+
+# -- screens: the fields that a request can set [tracker-21] ---------------------------------------
+
+#: Fields whose values are all in the metadata of the field.
+_LISTED = ("fixVersions", "versions", "components")
+#: Options that name objects of a project, and the kind of these objects.
+_KINDS = {"fix_versions": "version", "affects_versions": "version", "components": "component"}
+
+
+def predicted(task: Task, option: str, project: str, name: str) -> bool:
+    """Return whether an earlier task in check mode would create this version or component."""
+    kind = _KINDS.get(option)
+    return kind is not None and task.predictions.get(kind, project, name.lower()) is not None
+
+
+@dataclass(frozen=True)
+class Screen:
+    """The metadata of the fields that a request can set, by id.
+
+    :param purpose: the request, for messages
+    :param project: key of the project
+    :param kind: kind of the error for a value that a field does not accept
+    """
+
+    task: Task
+    purpose: str
+    project: str
+    fields: Mapping[str, Any]
+    kind: Kind = "rejected"
+
+    def spelled(self, field: WantedField) -> WantedField:
+        """Return a field with its values in the server's letter case, which some servers require.
+
+        Raises an error of `kind` for a value that the field does not accept.
+        """
+        known = self.fields.get(field.id)
+        allowed = known.get("allowedValues") if isinstance(known, Mapping) else None
+        # Servers do not list the values of every field.
+        if not isinstance(allowed, list) or not (allowed or field.id in _LISTED):
+            return field
+        if isinstance(field.value, list):
+            value: Any = [self._allowed(field, entry, allowed) for entry in field.value]
+        else:
+            value = self._allowed(field, field.value, allowed)
+        return replace(field, value=value)
+
+    def _allowed(self, field: WantedField, value: Any, allowed: list[Any]) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        wanted = {name: item for name, item in value.items() if name != "child"}
+        for known in allowed:
+            if same(known, wanted):
+                found = {**value, **{name: known[name] for name in wanted}}
+                children = known.get("children")
+                if value.get("child") and isinstance(children, list):
+                    found["child"] = self._allowed(field, value["child"], children)
+                return found
+        if predicted(self.task, field.name, self.project, str(shown(value))):
+            return value
+        raise ToolchainError(
+            self.kind,
+            f"{self.purpose}: {field.name} cannot be '{shown(value)}'; allowed values:"
+            f" {quoted(map(shown, allowed))}",
+        )
+
+    def require_value(self, field: WantedField) -> None:
+        """Raise `rejected` for an empty value of a required field."""
+        known = self.fields.get(field.id)
+        is_required = isinstance(known, Mapping) and known.get("required") is True
+        if is_required and field.value in (None, "", []) and not field.adds:
+            raise ToolchainError(
+                "rejected",
+                f"{self.purpose}: {field.name} is a required field, but its value is empty",
+            )
+
+
+_ROUTE = "rest/api/2/issue/createmeta"
+_PAGE_SIZE = 50
+#: Members with the fields: of servers, and of the cloud.
+_LISTS = ("values", "fields", "results")
+#: Statuses of a server that does not support a request, or an account that may not create issues.
+_UNKNOWN = (400, 403, 404)
+
+
+def creation_screen(site: Site, project: str, type_id: str) -> Screen | None:
+    """Return the screen for a new issue. None if the server does not report it."""
+    fields = _by_page(site, project, type_id)
+    if fields is None:
+        fields = _of_old_server(site, project, type_id)
+    purpose = f"creating an issue in the project '{project}'"
+    return Screen(site.task, purpose, project, fields) if fields else None
+
+
+def _read(site: Site, *below: str, **query: Any) -> Response:
+    route = "/".join((_ROUTE, *([path(*below)] if below else [])))
+    purpose = "reading the fields of new issues"
+    return site.client.read(purpose, route, query=query, expect=(200, *_UNKNOWN))
+
+
+def _by_page(site: Site, project: str, type_id: str) -> dict[str, Any] | None:
+    pages, more = PagedList(_PAGE_SIZE), True
+    while more:
+        query = {"startAt": pages.start, "maxResults": _PAGE_SIZE}
+        response = _read(site, project, "issuetypes", type_id, **query)
+        if response.status != 200:
+            return None
+        shown = expected(response, dict, "a page of fields")
+        name = next((name for name in _LISTS if name in shown), _LISTS[0])
+        more = pages.add(response, shown, expected(response, list, "a list of fields", name))
+    fields = (entry for entry in pages.entries if isinstance(entry, Mapping))
+    return {str(field["fieldId"]): field for field in fields if field.get("fieldId")}
+
+
+def _of_old_server(site: Site, project: str, type_id: str) -> dict[str, Any]:
+    """Return the fields by the address of servers before 8.4. Empty if they are unknown."""
+    query = {"projectKeys": project, "issuetypeIds": type_id}
+    response = _read(site, **query, expand="projects.issuetypes.fields")
+    listed = member(json_or_none(response.body), "projects") if response.status == 200 else None
+    for record in listed if isinstance(listed, list) else ():
+        for kind in member(record, "issuetypes") or ():
+            fields = member(kind, "fields")
+            if str(member(kind, "id")) == type_id and isinstance(fields, Mapping):
+                return {name: field for name, field in fields.items() if isinstance(field, Mapping)}
+    return {}
+
+
+# -- editing ---------------------------------------------------------------------------------------
 
 _ASSIGNEE = "assignee"
 #: Required fields of a new issue that the server or the options set.
 _ALWAYS_SET = ("project", "issuetype", "reporter")
 
 
-class FieldsPart:
+class FieldsPart(Part):
     """Edit the managed fields of an issue."""
 
     def __init__(self, site: Site, wanted: Sequence[WantedField]) -> None:
-        self._site, self._wanted = site, list(wanted)
+        super().__init__(site)
+        self._wanted = list(wanted)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -165,7 +165,12 @@ class IssueOptions:
         """Raise `invalid` for contradictory options."""
         if all(getattr(self, name) is None for name in _MANAGED):
             raise invalid(f"nothing to change: set at least one of {', '.join(_MANAGED)}")
-        self._require_texts()
+        if self.description and not self.description.strip():
+            raise Place("description").blank()
+        if self.summary is not None:
+            require_summary("summary", self.summary)
+        require_labels("labels", self.labels or [])
+        require_labels("add.labels", (self.add.labels if self.add else None) or [])
         require_segment("project", self.project)
         for option in ("add", "remove"):
             for name in _LISTS:
@@ -204,14 +209,6 @@ class IssueOptions:
                     f"remote_links[{number}] is the same link as remote_links[{first}]: list each"
                     " link once"
                 )
-
-    def _require_texts(self) -> None:
-        if self.description and not self.description.strip():
-            raise Place("description").blank()
-        if self.summary is not None:
-            require_summary("summary", self.summary)
-        require_labels("labels", self.labels or [])
-        require_labels("add.labels", (self.add.labels if self.add else None) or [])
 
 
 def require_summary(place: str, summary: Any) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Link issues [tracker-26]."""
+"""Link an issue to others [tracker-26], and to pages of other servers [tracker-44]."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any
 
 from ...core.errors import ToolchainError, invalid, quoted
 from ...core.http.messages import expected
-from ...core.json_text import as_text
+from ...core.json_text import as_text, member
 from ...core.plan import Change
-from .site import Edit, Site, TrackerIssue
+from .issue_options import RemoteLink
+from .site import Edit, Part, Site, TrackerIssue
 
 
 @dataclass(frozen=True)
@@ -46,11 +47,11 @@ class WantedLink:
             if side in link
         )
 
-    def shown(self) -> str:
-        return f"{self.phrase} {self.issue.key}"
+    def change(self) -> Change:
+        return Change("links", None, f"{self.phrase} {self.issue.key}")
 
 
-class LinksPart:
+class LinksPart(Part):
     """Add links to an issue. Its other links stay.
 
     :param wanted: pairs of a link type, or a phrase of that type, and the key of another issue
@@ -60,19 +61,16 @@ class LinksPart:
     needs = ("LINK_ISSUES",)
 
     def __init__(self, site: Site, wanted: Sequence[tuple[str, str]]) -> None:
-        self._site = site
-        types = self._types()
-        self._links = [_wanted(types, number, *pair) for number, pair in enumerate(wanted)]
-
-    def _types(self) -> list[Mapping[str, Any]]:
+        super().__init__(site)
         purpose = "reading the types of links"
         try:
-            response = self._site.client.read(purpose, "rest/api/2/issueLinkType")
+            response = site.client.read(purpose, "rest/api/2/issueLinkType")
         except ToolchainError as error:
             if error.status == 404:
                 error.with_hint("links may be disabled on this server")
             raise
-        return expected(response, list, "the types of links", "issueLinkTypes")
+        types = expected(response, list, "the types of links", "issueLinkTypes")
+        self._links = [_wanted(types, number, *pair) for number, pair in enumerate(wanted)]
 
     def differs(self, issue: TrackerIssue) -> bool:
         there = issue.fields.get("issuelinks")
@@ -99,15 +97,15 @@ class LinksPart:
 
     def edits(self, issue: TrackerIssue) -> list[Edit]:
         return [
-            Edit((_change(link),), partial(self._write, issue, link), self.needs)
+            Edit((link.change(),), partial(self._write, issue, link), self.needs)
             for link in self._missing(issue)
         ]
 
     def expected(self) -> tuple[Change, ...]:
-        return tuple(map(_change, self._missing(TrackerIssue("", {}))))
+        return tuple(link.change() for link in self._missing(TrackerIssue("", {})))
 
     def unsaved(self, before: TrackerIssue, now: TrackerIssue) -> list[Change]:
-        return list(map(_change, self._missing(now)))
+        return [link.change() for link in self._missing(now)]
 
     def _write(self, issue: TrackerIssue, link: WantedLink) -> None:
         """Create a link. `inwardIssue` is the subject.
@@ -130,10 +128,6 @@ class LinksPart:
             verify=lambda: link.is_among(self._site.field(issue.key, "issuelinks")),
             repeatable=True,
         )
-
-
-def _change(link: WantedLink) -> Change:
-    return Change("links", None, link.shown())
 
 
 def _wanted(types: Sequence[Mapping[str, Any]], number: int, kind: str, issue: str) -> WantedLink:
@@ -162,3 +156,126 @@ def _wanted(types: Sequence[Mapping[str, Any]], number: int, kind: str, issue: s
             return WantedLink(type_name, type_id, phrase, other, is_subject, symmetric)
     known = quoted((type_.get("name") for type_ in types), len(types))
     raise invalid(f"links[{number}].type is '{kind}', but the tracker has only the types {known}")
+
+
+# -- pages of other servers --------------------------------------------------------------------
+
+#: Managed values of a link, and where a request has them.
+_VALUES = {
+    "url": ("object", "url"),
+    "title": ("object", "title"),
+    "summary": ("object", "summary"),
+    "relationship": ("relationship",),
+}
+Record = Mapping[str, Any]
+
+
+def _values(record: Record) -> dict[str, str]:
+    return {name: as_text(member(record, *place)) for name, place in _VALUES.items()}
+
+
+class RemoteLinksPart(Part):
+    """Add, change and remove remote links of an issue. Its other remote links stay."""
+
+    def __init__(self, site: Site, wanted: Sequence[RemoteLink]) -> None:
+        super().__init__(site)
+        self._wanted = wanted
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return ("LINK_ISSUES",) if self.expected() else ()
+
+    def edits(self, issue: TrackerIssue) -> list[Edit]:
+        there = self._read(issue)
+        return [edit for link in self._wanted for edit in self._edits(issue, link, there)]
+
+    def _edits(self, issue: TrackerIssue, link: RemoteLink, there: Sequence[Record]) -> list[Edit]:
+        needs = ("LINK_ISSUES",)
+        # a record has the global id of the link, or its URL and no global id
+        known = [record for record in there if as_text(record.get("globalId")) == link.identity]
+        if not known:
+            known = [
+                record
+                for record in there
+                if not record.get("globalId") and member(record, "object", "url") == link.url
+            ]
+        if link.state == "absent":
+            return [
+                Edit((_remote_change(record, None),), partial(self._delete, issue, record), needs)
+                for record in known
+            ]
+        current = known[0] if known else {}
+        values = {**link.wanted(is_new=not known)}
+        if {**_values(current), **values} == _values(current):
+            return []
+        change = _remote_change(current, values)
+        return [Edit((change,), partial(self._save, issue, link, current, values), needs)]
+
+    def expected(self) -> tuple[Change, ...]:
+        new = (link.wanted(is_new=True) for link in self._wanted if link.state == "present")
+        return tuple(_remote_change({}, values) for values in new)
+
+    def _read(self, issue: TrackerIssue) -> list[Record]:
+        purpose = f"reading the remote links of the issue '{issue.key}'"
+        try:
+            response = self._site.client.read(purpose, self._route(issue))
+        except ToolchainError as error:
+            if error.status in (403, 404):
+                error.with_hint("links may be disabled on this server")
+            raise
+        records = expected(response, list, "a list of remote links")
+        return [record for record in records if isinstance(record, Mapping)]
+
+    def _save(
+        self, issue: TrackerIssue, link: RemoteLink, current: Record, values: Mapping[str, str]
+    ) -> None:
+        """Create or change a link. A change removes what its request does not contain."""
+        record: dict[str, Any] = {
+            "globalId": link.identity,
+            **{name: current[name] for name in ("globalId", "application") if current.get(name)},
+        }
+        linked = dict(current.get("object") or {})
+        merged = {**_values(current), **values}
+        linked |= {name: merged[name] or None for name in ("url", "title", "summary")}
+        record["object"] = {name: value for name, value in linked.items() if value is not None}
+        if merged["relationship"]:
+            record["relationship"] = merged["relationship"]
+        number = as_text(current.get("id"))
+        self._site.write(
+            f"adding the remote link '{link.url}' to the issue '{issue.key}'",
+            "PUT" if number else "POST",
+            self._route(issue, *filter(None, [number])),
+            needs=("LINK_ISSUES",),
+            issue=issue.key,
+            json=record,
+            verify=lambda: not self._edits(issue, link, self._read(issue)),
+            repeatable=True,
+        )
+
+    def _delete(self, issue: TrackerIssue, record: Record) -> None:
+        number = as_text(record.get("id"))
+
+        def done() -> bool:
+            return number not in {as_text(known.get("id")) for known in self._read(issue)}
+
+        self._site.write(
+            f"removing the remote link '{_values(record)['url']}' of the issue '{issue.key}'",
+            "DELETE",
+            self._route(issue, number),
+            needs=("LINK_ISSUES",),
+            issue=issue.key,
+            verify=done,
+            repeatable=True,
+        )
+
+    def _route(self, issue: TrackerIssue, *below: str) -> str:
+        return self._site.issue_route(issue.key, "remotelink", *below)
+
+
+def _remote_change(current: Record, values: Mapping[str, str] | None) -> Change:
+    """Return the change of a link. Values that are not managed are left out of an update."""
+    before = {name: value for name, value in _values(current).items() if value}
+    if values is None:
+        return Change("remote_links", before, None)
+    after = {name: value for name, value in {**before, **values}.items() if value}
+    return Change("remote_links", before or None, after)

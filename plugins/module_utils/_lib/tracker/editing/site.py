@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 from ...core.address import path
 from ...core.errors import ToolchainError
@@ -155,23 +156,31 @@ class Edit:
     comment: Mapping[str, Any] | None = None
 
 
-class Part(Protocol):
+class Part(ABC):
     """A managed part: fields, links, attachments, a comment, watchers or the status."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
 
     @property
     def names(self) -> tuple[str, ...]:
         """Return the ids of the fields that the part compares."""
+        return ()
 
     @property
+    @abstractmethod
     def needs(self) -> tuple[str, ...]:
         """Return the permissions for creating an issue with this part [tracker-28]."""
 
     def differs(self, issue: TrackerIssue) -> bool:
         """Return whether the fields of an issue differ, or cannot show that they are equal."""
+        return True
 
+    @abstractmethod
     def edits(self, issue: TrackerIssue) -> list[Edit]:
         """Return the writes for an issue. Raises the errors that the server would return."""
 
+    @abstractmethod
     def expected(self) -> tuple[Change, ...]:
         """Return the values for a new issue."""
 
@@ -181,3 +190,4 @@ class Part(Protocol):
         :param before: the issue for which the edits were planned
         :param now: the issue after the writes, with the fields in `names`
         """
+        return [change for edit in self.edits(now) for change in edit.changes]

@@ -34,24 +34,23 @@ from ..issues.jql_search import JqlSearchOperation, JqlSearchOptions
 from ..issues.text_format import TextFormat
 from ..service import SERVICE
 from .comments import CommentPart, WatchersPart
-from .creation_screen import creation_screen
-from .fields import FieldsPart
-from .issue_options import IssueOptions, require_labels, require_summary
-from .links import LinksPart
-from .remote_links import RemoteLinksPart
-from .screens import Screen, predicted
-from .site import Edit, Part, Site, TrackerIssue, issue_of
-from .transitions import CommentedStatusPart, StatusPart
-from .uploads import AttachmentsPart, ComparedFiles, UploadFile, files_of
-from .wanted_field import (
+from .fields import (
     BY_TEXT,
     PARENT,
     PLAIN,
     FieldComparison,
+    FieldsPart,
     WantedField,
     comparison_of,
+    creation_screen,
     issue_key,
+    predicted,
 )
+from .issue_options import IssueOptions, require_labels, require_summary
+from .links import LinksPart, RemoteLinksPart
+from .site import Edit, Part, Site, TrackerIssue, issue_of
+from .transitions import CommentedStatusPart, StatusPart
+from .uploads import AttachmentsPart, ComparedFiles, UploadFile, files_of
 
 #: Id of the field of each list option, and whether its entries are objects with a name.
 _LISTS = {
@@ -117,7 +116,7 @@ class WantedParts:
             extra = list(self._named("transition_fields", options.transition_fields or {}))
             filled = self.fields.filled
             status = StatusPart(site, options.status, options.transition, extra, filled)
-            yield status if comment is None else CommentedStatusPart(status, comment)
+            yield status if comment is None else CommentedStatusPart(site, status, comment)
 
     def _distinct(self) -> list[WantedField]:
         """Return the wanted fields. Raises `invalid` if two options set the same field."""
@@ -397,14 +396,19 @@ class TrackerIssueOperation:
     def _matched(self, parts: WantedParts, match: str) -> PlannedIssue:
         """Plan the edits of the issue that `match` finds, or a new issue.
 
-        The search index may lag, so an issue that this run has created is read by its key.
+        The search index may lag, so an issue that this run has created is read by its key, and
+        other issues are searched for again until `search_lag` is over.
         """
         found = self._search(parts, match, 2)
         if not found:
             key = self._task.created.get(_CREATED, match)
             if key is not None and (known := self._existing(parts, key)) is not None:
                 return _edited(known, parts)
-            found = self._awaited(parts, match)
+            polling = PollInterval(self._options.search_lag, _LONGEST_PAUSE)
+            while not found and polling.left > 0:
+                with contextlib.suppress(PollTimeout):
+                    polling.pause(f"searching for the issue '{match}'")
+                found = self._search(parts, match, 2)
         if len(found) > 1:
             raise several([issue.key for issue in found])
         return _of_found(found[0], parts) if found else self._created(parts)
@@ -417,16 +421,6 @@ class TrackerIssueOperation:
             if error.kind != "not_found":
                 raise
             return None
-
-    def _awaited(self, parts: WantedParts, match: str) -> list[TrackerIssue]:
-        """Repeat the search of `match` until it finds an issue, for `search_lag` seconds."""
-        polling = PollInterval(self._options.search_lag, _LONGEST_PAUSE)
-        found: list[TrackerIssue] = []
-        while not found and polling.left > 0:
-            with contextlib.suppress(PollTimeout):
-                polling.pause(f"searching for the issue '{match}'")
-            found = self._search(parts, match, 2)
-        return found
 
     def _search(self, parts: WantedParts, jql: str, most: int) -> list[TrackerIssue]:
         """Return the issues of a search. The search index may be out of date."""
@@ -489,17 +483,17 @@ class TrackerIssueOperation:
 
         They are checked per issue, because a workflow or role may grant them for some issues only.
         """
-        changed = [issue for issue in plan.data if issue.changes]
-        spread(self._options.parallel, self._require_permissions, changed)
 
-    def _require_permissions(self, issue: PlannedIssue) -> None:
-        if issue.key is None:
+        def check(issue: PlannedIssue) -> None:
             project = str(self._options.project)
             purpose = f"creating an issue in the project '{project}'"
-            require_permissions(self._client, purpose, issue.needs, projectKey=project)
-        else:
-            purpose = f"changing the issue '{issue.key}'"
-            require_permissions(self._client, purpose, issue.needs, issueKey=issue.key)
+            where = {"projectKey": project}
+            if issue.key is not None:
+                purpose, where = f"changing the issue '{issue.key}'", {"issueKey": issue.key}
+            require_permissions(self._client, purpose, issue.needs, **where)
+
+        changed = [issue for issue in plan.data if issue.changes]
+        spread(self._options.parallel, check, changed)
 
     # -- applying ------------------------------------------------------------------------------
 
@@ -628,7 +622,14 @@ class Creation:
                 for name in getattr(source, option, None) or []:
                     self._one_of(project, name_of_list, option, name)
         identity = (Change("project", None, options.project), Change("type", None, options.type))
-        screen = self._screen(project, kind)
+        types = project.get("issueTypes")
+        numbers = [
+            str(record["id"])
+            for record in (types if isinstance(types, list) else ())
+            if member(record, "name") == kind and member(record, "id")
+        ]
+        site, key = self._site, str(options.project)
+        screen = creation_screen(site, key, numbers[0]) if numbers else None
         fields = self._fields if screen is None else self._fields.on(screen)
         members = {
             "project": {"key": options.project},
@@ -636,15 +637,6 @@ class Creation:
             **fields.for_creation(None if screen is None else screen.fields),
         }
         return members, (*identity, *fields.expected())
-
-    def _screen(self, project: Mapping[str, Any], kind: str) -> Screen | None:
-        """Return the screen for new issues of a type. None if the server does not report it."""
-        types = project.get("issueTypes")
-        for record in types if isinstance(types, list) else ():
-            if member(record, "name") == kind and member(record, "id"):
-                number = str(record["id"])
-                return creation_screen(self._site, str(self._options.project), number)
-        return None
 
     def _project(self, key: str) -> Mapping[str, Any]:
         purpose = f"reading the project '{key}'"
@@ -679,7 +671,8 @@ class Creation:
                 "POST",
                 f"{self._site.api}/issue",
                 json={"fields": members},
-                verify=self._is_found,
+                # None if the query does not find the issue, because the index lags
+                verify=lambda: True if self._searched() else None,
             )
         except ToolchainError as error:
             raise self._site.explained(error, *self._fields.needs, projectKey=project) from None
@@ -687,19 +680,17 @@ class Creation:
         key = member(made, "key")
         self._client.note_written(member(made, "id"))
         if not key:
-            key = self._only(self._searched())
-            self._remember(key)
-            return key
+            keys = self._searched()
+            if len(keys) != 1:
+                raise several(keys)
+            self._remember(keys[0])
+            return keys[0]
         self._remember(str(key))
         return self._confirmed(str(key))
 
     def _remember(self, key: str) -> None:
         """Let other tasks of the run know the issue before the search finds it."""
         self._site.task.created.add(_CREATED, str(self._options.match), value=key)
-
-    def _is_found(self) -> bool | None:
-        """Return True if the query finds the issue. None otherwise, because the index lags."""
-        return True if self._searched() else None
 
     def _searched(self) -> list[str]:
         """Run the query until it finds an issue, at most `_ATTEMPTS` times. Return the keys."""
@@ -711,11 +702,6 @@ class Creation:
             if keys:
                 return keys
         return []
-
-    def _only(self, keys: list[str]) -> str:
-        if len(keys) != 1:
-            raise several(keys)
-        return keys[0]
 
     def _confirmed(self, key: str) -> str:
         """Warn if the query does not find the new issue: the next run would create another one."""

@@ -13,14 +13,13 @@ from ...core.json_text import as_text, member
 from ...core.plan import Change
 from ..issues.field_values import shown
 from .comments import CommentPart
-from .screens import Screen
-from .site import Edit, Site, TrackerIssue, is_moved
-from .wanted_field import WantedField
+from .fields import Screen, WantedField
+from .site import Edit, Part, Site, TrackerIssue, is_moved
 
 Transition = Mapping[str, Any]
 
 
-class StatusPart:
+class StatusPart(Part):
     """Move an issue to a status.
 
     :param status: name of the status
@@ -39,7 +38,8 @@ class StatusPart:
         fields: Sequence[WantedField],
         filled: Collection[str],
     ) -> None:
-        self._site, self._status, self._transition = site, status.strip(), transition
+        super().__init__(site)
+        self._status, self._transition = status.strip(), transition
         self._fields, self._filled = list(fields), {*filled, *(field.id for field in fields)}
         #: Status to which the planned transition of an issue leads, by key of the issue.
         self._targets: dict[str, Any] = {}
@@ -225,13 +225,14 @@ class StatusPart:
         return self._is(status) or _same_id(status, chosen.get("to"))
 
 
-class CommentedStatusPart:
+class CommentedStatusPart(Part):
     """Move an issue to a status, and add a comment with the transition.
 
     Workflows may require the comment. A comment that the server drops is added afterwards.
     """
 
-    def __init__(self, status: StatusPart, comment: CommentPart) -> None:
+    def __init__(self, site: Site, status: StatusPart, comment: CommentPart) -> None:
+        super().__init__(site)
         self._status, self._comment = status, comment
         #: Whether the comment of an issue goes with its transition, by key of the issue.
         self._together: set[str] = set()
@@ -257,17 +258,14 @@ class CommentedStatusPart:
         if added is None or not moves:
             return [*comments, *moves]
         self._together.add(issue.key)
-        return [*moves, *(replace(edit, write=_nothing) for edit in comments)]
+        # the comment goes with the transition
+        return [*moves, *(replace(edit, write=lambda: None) for edit in comments)]
 
     def unsaved(self, before: TrackerIssue, now: TrackerIssue) -> list[Change]:
         moves = self._status.unsaved(before, now)
         if now.key in self._together and is_moved(before, now):
             return [*moves, *self._comment.ensure(now)]
         return [*moves, *self._comment.unsaved(before, now)]
-
-
-def _nothing() -> None:
-    """Write nothing: the comment goes with the transition."""
 
 
 def _title(issue: TrackerIssue, chosen: Transition) -> str:

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.address import path
 from ...core.errors import ToolchainError, invalid
@@ -19,7 +19,10 @@ from ...core.http.multipart import FilePart, MultipartForm
 from ...core.json_text import member
 from ...core.plan import Change
 from ..issues.attachments import Attachment, AttachmentContents
-from .site import Edit, Site, TrackerIssue
+from .site import Edit, Part, Site, TrackerIssue
+
+if TYPE_CHECKING:
+    from ...core.http.bodies import Incoming
 
 #: Error kinds that only prevent a download. Server fact [tracker-7]: some servers do not accept a
 #: login for attachments that they accept for issues.
@@ -125,10 +128,18 @@ class ComparedFiles:
             return self._unknown(
                 key, file, f"it has {file.size} bytes, but compare_max is {self._limit}"
             )
+
+        def compare(_response: Incoming, blocks: Iterator[bytes]) -> bool:
+            try:
+                with open(file.src, "rb") as stream:
+                    same = all(stream.read(len(block)) == block for block in blocks)
+                    return same and not stream.read(1)
+            except OSError as error:
+                reason = f"cannot read {file.src}: {error.strerror}"
+                raise invalid(f"attachments: {reason}") from None
+
         try:
-            return AttachmentContents(self._site.client, key).read(
-                attachment, lambda _response, blocks: _has_content(file, blocks)
-            )
+            return AttachmentContents(self._site.client, key).read(attachment, compare)
         except ToolchainError as error:
             if error.kind not in _NO_DOWNLOAD:
                 raise
@@ -143,16 +154,7 @@ class ComparedFiles:
         return True
 
 
-def _has_content(file: UploadFile, blocks: Iterator[bytes]) -> bool:
-    try:
-        with open(file.src, "rb") as stream:
-            same = all(stream.read(len(block)) == block for block in blocks)
-            return same and not stream.read(1)
-    except OSError as error:
-        raise invalid(f"attachments: cannot read {file.src}: {error.strerror}") from None
-
-
-class AttachmentsPart:
+class AttachmentsPart(Part):
     """Upload files that are missing or differ, then delete the older attachments."""
 
     names = ("attachment",)
@@ -161,7 +163,8 @@ class AttachmentsPart:
     def __init__(
         self, site: Site, files: Sequence[UploadFile], compared: ComparedFiles, *, replace: bool
     ) -> None:
-        self._site, self._files = site, files
+        super().__init__(site)
+        self._files = files
         self._compared, self._replace = compared, replace
 
     def _todo(self, issue: TrackerIssue) -> Iterator[tuple[UploadFile, bool, list[Attachment]]]:
