@@ -131,34 +131,23 @@ class AttachmentContents:
         def checked(incoming: Incoming) -> Taken:
             return use(incoming, _checked(purpose, attachment, incoming))
 
-        *earlier, last = self._addresses(attachment)
-        for url in earlier:
-            try:
-                return self._client.download(purpose, url, checked)
-            except ToolchainError as error:
-                if error.kind != "not_found":
-                    raise
-        self._require_web_address(purpose, last)
-        return self._client.download(purpose, last, checked)
-
-    def _addresses(self, attachment: Attachment) -> list[str]:
-        """Return the URLs of an attachment to try in order.
-
-        Server fact [tracker-7]: the server builds them with its configured base URL. Behind a proxy
-        that may differ from the URL of the connection. The attachment is also available below the
-        URL of the connection, for which the login is valid.
-        """
+        # Server fact [tracker-7]: the server builds URLs with its configured base URL. Behind a
+        # proxy that may differ from the URL of the connection, for which the login is valid. The
+        # attachment is also available below the URL of the connection.
         url, base = attachment.content, self._client.url
         found = _OWN_PATH.search(address.path_of(url))
         if self._client.site != base and found is not None:
             # The site rejects the tokens that the gateway accepts [tracker-40].
-            return [f"{base}/{found[1]}", f"{base}/{_CONTENT}/{attachment.number}"]
-        if found is None or address.origin(url) == address.origin(base):
-            return [url]
-        return [f"{base}/{found[1]}", url]
-
-    def _require_web_address(self, purpose: str, url: str) -> None:
-        target, secure = address.origin(url), self._client.url.startswith("https:")
+            url = f"{base}/{_CONTENT}/{attachment.number}"
+        elif address.origin(url) == address.origin(base):
+            found = None
+        if found is not None:
+            try:
+                return self._client.download(purpose, f"{base}/{found[1]}", checked)
+            except ToolchainError as error:
+                if error.kind != "not_found":
+                    raise
+        target, secure = address.origin(url), base.startswith("https:")
         if target == address.NOWHERE or (secure and target[0] != "https"):
             scheme = "https" if secure else "http or https"
             raise ToolchainError(
@@ -166,6 +155,7 @@ class AttachmentContents:
                 f"{purpose}: the server reports the address {clean_url(url)}, which is not a valid"
                 f" {scheme} URL",
             )
+        return self._client.download(purpose, url, checked)
 
 
 def _checked(purpose: str, attachment: Attachment, incoming: Incoming) -> Iterator[bytes]:

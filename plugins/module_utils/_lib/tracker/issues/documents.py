@@ -76,15 +76,13 @@ def _inner(node: Any) -> str:
 def is_blank(value: Any) -> bool:
     """Return whether a document shows nothing: no text, and no picture, mention or line."""
     content = _mapping(value).get("content")
-    nodes = content if isinstance(content, list) else []
-    return all(map(_is_blank_node, map(_mapping, nodes)))
-
-
-def _is_blank_node(node: Mapping[str, Any]) -> bool:
-    kind = node.get("type")
-    if kind == "text":
-        return not str(node.get("text", "")).strip()
-    return kind == "hardBreak" or (kind == "paragraph" and is_blank(node))
+    for node in map(_mapping, content if isinstance(content, list) else []):
+        kind = node.get("type")
+        is_empty_text = kind == "text" and not str(node.get("text", "")).strip()
+        is_empty_paragraph = kind == "paragraph" and is_blank(node)
+        if not (is_empty_text or is_empty_paragraph or kind == "hardBreak"):
+            return False
+    return True
 
 
 def same_document(current: Any, wanted: Document) -> bool:

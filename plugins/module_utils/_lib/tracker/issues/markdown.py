@@ -109,13 +109,10 @@ def _blocks(nodes: Iterable[SyntaxTreeNode]) -> list[Document]:
 
 def _block(node: SyntaxTreeNode) -> list[Document]:
     convert = _CONVERTERS.get(node.type)
-    found = _literal(node) if convert is None else convert(node)
+    if convert is None:  # an element without an equivalent, such as a block of HTML
+        return [_paragraph([_text(node.content.strip(), ())])]
+    found = convert(node)
     return [] if found is None else [found]
-
-
-def _literal(node: SyntaxTreeNode) -> Document:
-    """Return the text of an element without an equivalent, such as a block of HTML."""
-    return _paragraph([_text(node.content.strip(), ())])
 
 
 def _paragraph(content: list[Document]) -> Document:
@@ -209,23 +206,20 @@ def _fitted(blocks: Iterable[Document]) -> list[Document]:
         elif kind == "blockquote":
             found += content
         elif kind == "taskList":
-            found.append({"type": "bulletList", "content": [_plain_task(task) for task in content]})
+            items: list[Document] = []
+            for task in content:
+                mark = _text("[x] " if task["attrs"]["state"] == "DONE" else "[ ] ", ())
+                inner = [_paragraph([mark, *task["content"]])]
+                items.append({"type": "listItem", "content": inner})
+            found.append({"type": "bulletList", "content": items})
         elif kind == "table":
-            found += [_paragraph(_joined_cells(row)) for row in content]
+            for row in content:
+                parts: list[Document] = []
+                for cell in row["content"]:
+                    parts += [_text(" | ", ())] if parts else []
+                    parts += cell["content"][0]["content"]
+                found.append(_paragraph(parts))
     return found
-
-
-def _plain_task(task: Document) -> Document:
-    mark = "[x] " if task["attrs"]["state"] == "DONE" else "[ ] "
-    return {"type": "listItem", "content": [_paragraph([_text(mark, ()), *task["content"]])]}
-
-
-def _joined_cells(row: Document) -> list[Document]:
-    parts: list[Document] = []
-    for cell in row["content"]:
-        parts += [_text(" | ", ())] if parts else []
-        parts += cell["content"][0]["content"]
-    return parts
 
 
 def _marked(part: Document, marks: Marks) -> Document:

@@ -106,15 +106,11 @@ class TrackerAttachmentOperation:
 
     def __init__(self, task: Task, options: TrackerAttachmentOptions) -> None:
         self._task, self._options = task, options
-        self._issue = options.issue
-        self._check_options()
-        self._client = TrackerClient(task, connections=options.parallel)
-        self._contents = AttachmentContents(self._client, self._issue)
-
-    def _check_options(self) -> None:
-        dest = self._options.dest
+        self._issue, dest = options.issue, options.dest
         if os.path.lexists(dest) and not os.path.isdir(dest):
             raise invalid(f"dest must be a folder, but is '{dest}'")
+        self._client = TrackerClient(task, connections=options.parallel)
+        self._contents = AttachmentContents(self._client, self._issue)
 
     def plan(self) -> Plan:
         found = self._found()
@@ -247,7 +243,23 @@ class TrackerAttachmentOperation:
         size = sum(entry.attachment.size or 0 for entry in coming)
 
         def download(entry: AttachmentFile) -> None:
-            sizes[entry.number] = self._download(entry)
+            def save(_response: Incoming, blocks: Iterator[bytes]) -> int:
+                with atomic_write(entry.path) as file:
+                    for block in blocks:
+                        file.write(block)
+                    file.flush()
+                    # the next run recognises the attachment by this time
+                    moment = entry.attachment.file_time(time.time_ns())
+                    os.utime(file.fileno(), ns=(moment, moment))
+                    if not self._options.replace and os.path.lexists(entry.path):
+                        raise ToolchainError(
+                            "conflict",
+                            f"writing {entry.path}: a file was created there during the download,"
+                            " and replace is false; run the task again",
+                        )
+                    return file.tell()
+
+            sizes[entry.number] = self._contents.read(entry.attachment, save)
 
         try:
             with TransferProgress(
@@ -265,29 +277,6 @@ class TrackerAttachmentOperation:
             error.result = {"changed": bool(sizes), "attachments": listed}
             raise
         return {"attachments": [entry.as_dict(sizes) for entry in files]}
-
-    def _download(self, entry: AttachmentFile) -> int:
-        """Download an attachment to its path and return its size in bytes.
-
-        The next run recognises the attachment by the modification time of the file.
-        """
-
-        def save(response: Incoming, blocks: Iterator[bytes]) -> int:
-            with atomic_write(entry.path) as file:
-                for block in blocks:
-                    file.write(block)
-                file.flush()
-                moment = entry.attachment.file_time(time.time_ns())
-                os.utime(file.fileno(), ns=(moment, moment))
-                if not self._options.replace and os.path.lexists(entry.path):
-                    raise ToolchainError(
-                        "conflict",
-                        f"writing {entry.path}: a file was created there during the download, and"
-                        " replace is false; run the task again",
-                    )
-                return file.tell()
-
-        return self._contents.read(entry.attachment, save)
 
 
 def _present(path: str) -> os.stat_result | None:

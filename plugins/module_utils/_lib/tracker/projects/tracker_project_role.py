@@ -215,7 +215,12 @@ class ProjectRoleKind(ProjectKind[ProjectRoleEntry, RoleIds]):
         if item.entry.mode == "exact":
             actors = {category: item.plan.after[kind] for category, kind in _TYPES.items()}
             body = {"id": int(role.id), "categorisedActors": {**role.others, **actors}}
-            self._send(item, "PUT", partial(self._is_stored, item), json=body)
+            self._send(
+                item,
+                "PUT",
+                lambda: not plan(self._now(item).actors, item.plan.after, self.comparisons).changed,
+                json=body,
+            )
             return
         for change in item.plan.changes:
             kind = change.field
@@ -252,9 +257,6 @@ class ProjectRoleKind(ProjectKind[ProjectRoleEntry, RoleIds]):
 
     def _now(self, item: RoleItem) -> ProjectRole:
         return self.read(item.entry.project, item.plan.data.name, item.plan.data.id)
-
-    def _is_stored(self, item: RoleItem) -> bool:
-        return not plan(self._now(item).actors, item.plan.after, self.comparisons).changed
 
     def _has(
         self,

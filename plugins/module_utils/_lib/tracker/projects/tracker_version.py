@@ -158,7 +158,14 @@ class VersionKind(ProjectObjectKind[TrackerVersionOptions]):
             return removal.with_result(unresolved_count=None)
         current = self.managed(item)
         if current is None:
-            self._require_creation(options)
+            name = options.new_name or options.name
+            self.reject_pattern(name)
+            if not options.create and not self.is_predicted(options.project, name):
+                raise ToolchainError(
+                    "not_found",
+                    f"the project '{options.project}' has no version '{options.name}': check the"
+                    " name, or set create",
+                )
         releases = options.state == "released" and not (current and current.values["released"])
         count, target = None, None
         if options.state == "released":
@@ -171,17 +178,6 @@ class VersionKind(ProjectObjectKind[TrackerVersionOptions]):
             found.before["unresolved_issues"] = {current.name: count}
             found.after["unresolved_issues"] = {target.name: count}
         return found.with_result(unresolved_count=count).with_data((current, target))
-
-    def _require_creation(self, options: TrackerVersionOptions) -> None:
-        """Raise `not_found` for a missing version that the task must not create."""
-        name = options.new_name or options.name
-        self.reject_pattern(name)
-        if not options.create and not self.is_predicted(options.project, name):
-            raise ToolchainError(
-                "not_found",
-                f"the project '{options.project}' has no version '{options.name}': check the name,"
-                " or set create",
-            )
 
     def _destination(
         self,
