@@ -31,7 +31,7 @@ both_flavours = pytest.mark.parametrize("flavour", ["written", "real"])
 
 
 def task_on(sandbox: Sandbox) -> Task:
-    login = {"username": "analyst", "ltoken": Secret(connections.LTOKEN)}
+    login = {"username": "analyst", "password": Secret(connections.LTOKEN)}
     connection = connection_to(sandbox.urls["analysis"], "analysis", **login)
     return Task(connection, print, read_only=False)
 

@@ -18,6 +18,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.c
     analysis_config,
     object_kinds,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils._lib.analysis.resource import LIMIT
 from ansible_collections.delivery.toolchain.plugins.module_utils._lib.core.errors import (
     ToolchainError,
 )
@@ -514,7 +515,7 @@ def test_exceeding_max_deletions_fails_before_any_write() -> None:
     assert set(server.users) == {"alice", "analyst", "new"}
 
 
-@pytest.mark.parametrize(("number", "limit"), [(1000, object_kinds.LIMIT), (30, 30)])
+@pytest.mark.parametrize(("number", "limit"), [(1000, LIMIT), (30, 30)])
 def test_possibly_truncated_list_is_not_purged(
     number: int, limit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

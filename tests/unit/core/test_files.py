@@ -223,7 +223,9 @@ READERS: dict[str, Callable[[str], object]] = {
         options_of(PageOptions, space="S", title="T", src=path)
     ),
     "wiki_page.attachments": lambda path: additions._file(path, "a.txt", ""),
-    "artifact_info.aql_file": artifact_info._content,
+    "artifact_info.aql_file": lambda path: artifact_info._content(
+        options_of(artifact_info.ArtifactInfoOptions, aql_file=path)
+    ),
 }
 
 
