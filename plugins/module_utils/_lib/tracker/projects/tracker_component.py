@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from ...core.errors import ToolchainError, invalid
 from ...core.json_text import member
@@ -62,6 +62,9 @@ class TrackerComponentOptions(ComponentEntry):
     entries: Annotated[list[ComponentEntry] | None, Option(empty=False)] = None
 
 
+ComponentItem: TypeAlias = ObjectItem[ComponentEntry]
+
+
 class ComponentKind(ProjectObjectKind[ComponentEntry]):
     """Components of projects. A single request reads all components of a project."""
 
@@ -102,7 +105,7 @@ class ComponentKind(ProjectObjectKind[ComponentEntry]):
             sent.pop("archived", None)  # a new component cannot be archived
         return sent
 
-    def compare(self, item: ObjectItem[ComponentEntry]) -> Plan:
+    def compare(self, item: ComponentItem) -> Plan:
         entry = item.entry
         if entry.state == "absent":
             return self._removal(item)
@@ -120,7 +123,7 @@ class ComponentKind(ProjectObjectKind[ComponentEntry]):
         )
         return self.planned(item, current, desired)
 
-    def _removal(self, item: ObjectItem[ComponentEntry]) -> Plan:
+    def _removal(self, item: ComponentItem) -> Plan:
         entry = item.entry
         found = self.removal(item, "move_issues_to", entry.move_issues_to)
         if found.changed and entry.move_issues_to is None and not entry.force:
@@ -147,10 +150,7 @@ class ComponentKind(ProjectObjectKind[ComponentEntry]):
         return site.accounts.id_of(name, "lead", [known] if isinstance(known, Mapping) else [])
 
     def delete(
-        self,
-        item: ObjectItem[ComponentEntry],
-        found: ProjectObject,
-        target: ProjectObject | None,
+        self, item: ComponentItem, found: ProjectObject, target: ProjectObject | None
     ) -> ProjectObject | None:
         query = {} if target is None else {"moveIssuesTo": target.id}
         return self.send_deletion(item, found, "DELETE", query=query)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, timezone
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from ...core.address import path
 from ...core.concurrency import spread
@@ -107,6 +107,9 @@ def _same_day(current: Any, desired: Any) -> tuple[bool, Any]:
     return current == day, day
 
 
+VersionItem: TypeAlias = ObjectItem[TrackerVersionOptions]
+
+
 class VersionKind(ProjectObjectKind[TrackerVersionOptions]):
     """Versions of projects. A single request reads all versions of a project."""
 
@@ -151,7 +154,7 @@ class VersionKind(ProjectObjectKind[TrackerVersionOptions]):
 
     # -- planning ---------------------------------------------------------------------------------
 
-    def compare(self, item: ObjectItem[TrackerVersionOptions]) -> Plan:
+    def compare(self, item: VersionItem) -> Plan:
         options = item.entry
         if options.state == "absent":
             removal = self.removal(item, "move_to", options.move_to)
@@ -180,10 +183,7 @@ class VersionKind(ProjectObjectKind[TrackerVersionOptions]):
         return found.with_result(unresolved_count=count).with_data((current, target))
 
     def _destination(
-        self,
-        item: ObjectItem[TrackerVersionOptions],
-        current: ProjectObject | None,
-        count: int,
+        self, item: VersionItem, current: ProjectObject | None, count: int
     ) -> ProjectObject | None:
         """Return the version to which the unresolved issues of a release move, or None.
 
@@ -220,11 +220,7 @@ class VersionKind(ProjectObjectKind[TrackerVersionOptions]):
         return ToolchainError("failed", message, result=result)
 
     def _desired(
-        self,
-        item: ObjectItem[TrackerVersionOptions],
-        current: ProjectObject | None,
-        *,
-        releases: bool,
+        self, item: VersionItem, current: ProjectObject | None, *, releases: bool
     ) -> dict[str, Any]:
         """Return the desired values. A version that is released gets a release date.
 
@@ -266,21 +262,13 @@ class VersionKind(ProjectObjectKind[TrackerVersionOptions]):
     # -- writing ----------------------------------------------------------------------------------
 
     def delete(
-        self,
-        item: ObjectItem[TrackerVersionOptions],
-        found: ProjectObject,
-        target: ProjectObject | None,
+        self, item: VersionItem, found: ProjectObject, target: ProjectObject | None
     ) -> ProjectObject | None:
         names = ("moveFixIssuesTo", "moveAffectedIssuesTo")
         targets = {} if target is None else dict.fromkeys(names, int(target.id))
         return self.send_deletion(item, found, "POST", "removeAndSwap", json=targets)
 
-    def put(
-        self,
-        item: ObjectItem[TrackerVersionOptions],
-        found: ProjectObject,
-        **more: Any,
-    ) -> ProjectObject | None:
+    def put(self, item: VersionItem, found: ProjectObject, **more: Any) -> ProjectObject | None:
         """Change a version. The result of an error says whether the version has changed.
 
         Server fact [tracker-16]: the server saves the members one after the other, so a rejected
@@ -299,10 +287,7 @@ class VersionKind(ProjectObjectKind[TrackerVersionOptions]):
             raise as_permission(error) from None
 
     def update(
-        self,
-        item: ObjectItem[TrackerVersionOptions],
-        found: ProjectObject,
-        target: ProjectObject | None,
+        self, item: VersionItem, found: ProjectObject, target: ProjectObject | None
     ) -> ProjectObject | None:
         """Change a version. If it is released, move its unresolved issues to `target`.
 
