@@ -15,13 +15,7 @@ from ...core.module.input_check import Place, split_list
 from ...core.module.input_check import text as text_given
 from ..accounts import Accounts
 from ..client import TrackerClient
-from .documents import (
-    is_blank,
-    is_document,
-    plain_lines,
-    same_document,
-    text_of,
-)
+from .documents import is_blank, is_document, plain_lines, same_document, text_of
 
 if TYPE_CHECKING:
     from .text_format import TextFormat

@@ -384,12 +384,7 @@ class ProjectObjectKind(ProjectKind[Named, ProjectState]):
         return self.read(found)
 
     def send_deletion(
-        self,
-        item: ObjectItem[Named],
-        found: ProjectObject,
-        method: str,
-        *below: str,
-        **parts: Any,
+        self, item: ObjectItem[Named], found: ProjectObject, method: str, *below: str, **parts: Any
     ) -> ProjectObject | None:
         """Send the request that deletes an object. Return the object if the server still has it."""
         self._client.write(

@@ -258,14 +258,7 @@ class ProjectRoleKind(ProjectKind[ProjectRoleEntry, RoleIds]):
     def _now(self, item: RoleItem) -> ProjectRole:
         return self.read(item.entry.project, item.plan.data.name, item.plan.data.id)
 
-    def _has(
-        self,
-        item: RoleItem,
-        kind: str,
-        names: list[str],
-        *,
-        present: bool,
-    ) -> bool:
+    def _has(self, item: RoleItem, kind: str, names: list[str], *, present: bool) -> bool:
         """Return whether all of the actors are, or are not, `present` in the role."""
         actors = self._now(item).actors[kind]
         return all(actor_in(kind, name, actors) == present for name in names)
