@@ -574,7 +574,7 @@ def test_digests_belong_to_the_finding_of_their_object_whatever_the_order() -> N
 
 
 def test_digests_of_objects_with_the_same_name_are_told_apart_by_kind() -> None:
-    plan = [
+    plan: list[dict[str, Any]] = [
         {"kind": kind, "name": "x", "action": "create", "changes": []}
         for kind in ("users", "groups")
     ]
