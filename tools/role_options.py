@@ -47,10 +47,10 @@ LEFT_OUT: Mapping[str, frozenset[str]] = {
         }
     ),
 }
-_RELATIVE = "If it is set in the folder of the desired state, it is relative to that folder."
+_RELATIVE = "In a file of the desired state, it is relative to the folder of that file."
 #: What is true in the role only, by list and option.
 _ADDED = {
-    "configuration.src": "In the folder of the desired state, its name does not end in C(.yml).",
+    "configuration.src": f"{_RELATIVE} Its name does not end in C(.yml) then.",
     "groups.members": "Groups are created before users, so prefer C(groups) of the users.",
     "jobs.job": "A folder comes before its content.",
     "jobs.src": _RELATIVE,
