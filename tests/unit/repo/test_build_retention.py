@@ -335,6 +335,15 @@ def test_lost_response_without_effect_is_an_error(server: Server) -> None:
     assert (error.result["changed"], error.result["discarded"]) == (False, [])
 
 
+def test_each_check_after_a_lost_response_reads_the_list_once(server: Server) -> None:
+    server.on |= {LIST: listed("1", "2", "3", "4"), RETAIN: Reply(cut=True)}
+    server.on |= {f"{LIST}/{number}": record() for number in "123"}
+    server.fails(BuildRetentionOperation, retention(count=3))
+    single = server.asked.count(LIST)
+    server.fails(BuildRetentionOperation, retention(count=1))
+    assert server.asked.count(LIST) == 2 * single
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

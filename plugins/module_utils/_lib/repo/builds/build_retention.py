@@ -204,6 +204,12 @@ class BuildRetentionOperation:
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         data: _Retention = plan.data
+
+        def has_begun() -> bool:
+            """Return whether any of the builds is gone; then the server continues by itself."""
+            present = self._read().runs
+            return any(run not in present for run in data.leaving)
+
         try:
             self._client.write(
                 f"discarding builds of '{self._name}'",
@@ -211,8 +217,7 @@ class BuildRetentionOperation:
                 f"api/build/retention/{address.path(self._name)}",
                 query={"async": not self._options.wait, "project": self._options.project},
                 json=data.body,
-                # if any of the builds is gone, the server continues by itself
-                verify=lambda: any(run not in self._read().runs for run in data.leaving),
+                verify=has_begun,
             )
         except ToolchainError as error:
             # server fact [repo-13]: a synchronous request fails only after the server has tried to
