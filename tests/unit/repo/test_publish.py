@@ -339,6 +339,21 @@ def test_login_in_the_address_of_an_issue_is_removed(server: Server) -> None:
     assert found["withheld"] == ["issues[0].url"]
 
 
+def test_withheld_values_are_listed_in_the_order_of_the_record(server: Server) -> None:
+    serve(server)
+    secret = {"A_TOKEN": "x"}
+    source = {"url": f"https://me:{CANARY}@git/x"}
+    issue = {"key": "A-1", "url": f"https://me:{CANARY}@host/A-1"}
+    options = given(properties=secret, environment=secret, vcs=[source], issues=[issue])
+    _plan, found = server.run(Operation, options)
+    assert found["withheld"] == [
+        "properties.A_TOKEN",
+        "vcs[0].url",
+        "issues[0].url",
+        "environment.A_TOKEN",
+    ]
+
+
 # --- records of other tools
 
 

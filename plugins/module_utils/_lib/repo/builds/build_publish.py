@@ -344,6 +344,11 @@ def _publication(options: BuildPublishOptions, values: PublicValues) -> Publicat
     if options.properties is not None:
         texts = _texts("properties", options.properties)
         properties = values.properties("properties", texts)
+    vcs = issues = None
+    if options.vcs is not None:
+        vcs = [_source(f"vcs[{n}]", entry, values) for n, entry in enumerate(options.vcs)]
+    if options.issues is not None:
+        issues = [_issue(f"issues[{n}]", issue, values) for n, issue in enumerate(options.issues)]
     environment = None
     if options.environment is not None:
         variables = _texts("environment", options.environment)
@@ -367,12 +372,8 @@ def _publication(options: BuildPublishOptions, values: PublicValues) -> Publicat
         (),
         started,
         url,
-        None
-        if options.vcs is None
-        else [_source(f"vcs[{number}]", entry, values) for number, entry in enumerate(options.vcs)],
-        None
-        if options.issues is None
-        else [_issue(f"issues[{n}]", issue, values) for n, issue in enumerate(options.issues)],
+        vcs,
+        issues,
         environment,
         properties,
         exact=options.replace,
