@@ -265,6 +265,13 @@ def test_project_with_protected_content_is_kept(
     ]
 
 
+def test_role_assignments_are_not_read_for_a_project_that_must_stay_anyway() -> None:
+    server = Server()
+    projects = [{"name": "p", "state": "absent"}]
+    assert configure(server, projects=projects, protect=["v"], force=True).planned == []
+    assert "role_assignments" not in [form["action"] for form in server.forms]
+
+
 @pytest.mark.parametrize(
     ("lists", "stays"),
     [

@@ -74,21 +74,22 @@ class Protection:
         """
         if not self.patterns or kind not in _PARENT_FIELDS:
             return None
-        name = state["name"]
-        contained: list[tuple[ObjectKind, State]] = []
-        if kind is PROJECTS:
-            self.catalogue.load([(inner, name) for inner in _INSIDE])
-            for inner in _INSIDE:
-                found = self.catalogue.listed(inner, name).objects.values()
-                contained += [(inner, one) for one in found]
-        for assignment in self.catalogue.listed(ROLE_ASSIGNMENTS).objects.values():
-            is_same_kind = kind not in (USERS, GROUPS) or assignment["group"] is (kind is GROUPS)
-            if is_same_kind and assignment[_PARENT_FIELDS[kind]] == name:
-                contained.append((ROLE_ASSIGNMENTS, assignment))
-        for inner, one in contained:
+        for inner, one in self._contained(kind, state["name"]):
             if self.covers(inner, one):
                 return f"the {inner.noun.replace('_', ' ')} '{inner.name_of(one)}'"
         return None
+
+    def _contained(self, kind: ObjectKind, name: str) -> Iterator[tuple[ObjectKind, State]]:
+        """Yield the contained objects; the role assignments are read last, if at all."""
+        if kind is PROJECTS:
+            self.catalogue.load([(inner, name) for inner in _INSIDE])
+            for inner in _INSIDE:
+                for one in self.catalogue.listed(inner, name).objects.values():
+                    yield inner, one
+        for assignment in self.catalogue.listed(ROLE_ASSIGNMENTS).objects.values():
+            is_same_kind = kind not in (USERS, GROUPS) or assignment["group"] is (kind is GROUPS)
+            if is_same_kind and assignment[_PARENT_FIELDS[kind]] == name:
+                yield ROLE_ASSIGNMENTS, assignment
 
     def read(self, places: Iterable[tuple[ObjectKind, str | None]]) -> None:
         """Match the objects of some lists with the patterns until every pattern has a match.
