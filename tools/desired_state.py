@@ -168,8 +168,9 @@ def _application(kind: kinds.Kind) -> Iterator[str]:
     else:
         options = role_readme.options(kinds.ROLE)[kind.variable]["options"]
         for name, option in options.items():
-            default = "" if option.get("required") else " | default(omit)"
-            yield f'    {name}: "{{{{ desired_state_entry.{name}{default} }}}}"'
+            # `get`, because a text, which a linter assumes, has methods such as `title`
+            value = f".{name}" if option.get("required") else f".get('{name}', omit)"
+            yield f'    {name}: "{{{{ desired_state_entry{value} }}}}"'
         yield "  # the results have the items, and an item may have a secret"
         yield '  loop: "{{ range(desired_state_entries | length) | list }}"'
         yield "  loop_control:"

@@ -205,7 +205,7 @@ KINDS = (
         *("wiki", "pages", ("page_id", "space", "title"), ("body", "src")),
         module="wiki_page",
         title="pages of the wiki",
-        label="entry.title | default(entry.page_id | default(''))",
+        label="entry.get('title', entry.get('page_id', ''))",
         deletion=2,
     ),
     Kind(
